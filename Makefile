@@ -1,0 +1,52 @@
+# The commands people run are the commands CI runs. Everything installs into .venv, once.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# onnxruntime's GPU build where there is an NVIDIA driver, the small CPU one elsewhere.
+SERVER ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo server || echo server-cpu)
+PACKAGES := dragoman dragoman_bundle dragoman_export dragoman_server dragoman_training
+
+.DEFAULT_GOAL := help
+.PHONY: help demo check test proto format clean
+
+help:  ## Say what there is
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: .venv/serving  ## Start a server with the shipped model and translate some German
+	$(BIN)/python clients/demo.py
+
+check: .venv/everything  ## Lint, format, types, imports, and whether the stubs match proto/
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy $(addprefix -p ,$(PACKAGES))
+	$(BIN)/lint-imports
+	$(BIN)/python proto/generate.py --check
+
+test: .venv/everything  ## Run all tests
+	$(BIN)/pytest
+
+proto: .venv/everything  ## Generate the stubs from proto/
+	$(BIN)/python proto/generate.py
+
+format: .venv/everything  ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:  ## Remove .venv and caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Dragoman needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+
+# Serving and calling: no torch.
+.venv/serving: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(SERVER)]'
+	touch $@
+
+# Serving, training, export and the tools of development. torch comes first: no other release may be tried.
+.venv/everything: .venv/serving
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[$(SERVER),training,export,dev]'
+	touch $@

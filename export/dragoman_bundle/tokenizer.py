@@ -1,0 +1,64 @@
+"""Text to token ids and back, with the place of every token in the text.
+
+Owns the sentencepiece model of one side of a bundle. Must not know how ids are batched or decoded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import sentencepiece
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizedText:
+    """A text and its tokens."""
+
+    text: str
+    """The text that the spans count in."""
+    ids: list[int]
+    """Token ids, without begin- or end-of-sentence."""
+    spans: list[tuple[int, int]]
+    """For each token the half-open range of code points of `text` that it covers; may be empty."""
+
+
+class Tokenizer:
+    """A sentencepiece model (Kudo and Richardson 2018) with its special ids."""
+
+    def __init__(self, model: bytes) -> None:
+        """Takes a serialised sentencepiece model. Raises ValueError where it is not one."""
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise ValueError(f"not a sentencepiece model: {error}") from error
+        self.model = model
+        self.vocabulary_size: int = self._processor.vocab_size()
+        self.pad_id: int = self._processor.pad_id()
+        self.unk_id: int = self._processor.unk_id()
+        self.bos_id: int = self._processor.bos_id()
+        self.eos_id: int = self._processor.eos_id()
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        """Reads a `.spm` file. Raises OSError or ValueError."""
+        return cls(path.read_bytes())
+
+    def encode(self, text: str) -> TokenizedText:
+        """Tokenizes one sentence. Characters the vocabulary lacks become unknown tokens."""
+        mapping = self._processor.encode(text, return_type="offset_mapping", return_bytes=False)
+        return TokenizedText(text=text, ids=mapping["ids"], spans=mapping["offsets"])
+
+    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of many sentences: the fast path, without spans."""
+        ids: list[list[int]] = self._processor.encode(list(texts), out_type=int)
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> TokenizedText:
+        """Joins tokens to a text."""
+        mapping = self._processor.decode(list(ids), return_type="offset_mapping", return_bytes=False)
+        return TokenizedText(text=mapping["text"], ids=list(ids), spans=mapping["offsets"])
+
+    def piece(self, id_: int) -> str:
+        """The token's surface, with `▁` for a space before it."""
+        piece: str = self._processor.id_to_piece(id_)
+        return piece

@@ -1,0 +1,111 @@
+"""What all tests share: a small language pair that can be learned in seconds, and a model that has."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+# One thread: small matrices gain nothing from more, and the numbers do not depend on how many there are.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+WORDS = {
+    "ein": "a",
+    "der": "the",
+    "mann": "man",
+    "hund": "dog",
+    "vogel": "bird",
+    "fisch": "fish",
+    "alter": "old",
+    "junger": "young",
+    "roter": "red",
+    "kleiner": "small",
+    "sieht": "sees",
+    "ruft": "calls",
+    "sucht": "seeks",
+    "findet": "finds",
+    "heute": "today",
+    "morgen": "tomorrow",
+    "nie": "never",
+    "oft": "often",
+}
+
+
+def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
+    """Sentences of a tiny German and their English; adverbs move to the front, adjectives repeat."""
+    generator = random.Random(seed)
+    words = list(WORDS)
+
+    def noun_phrase() -> list[str]:
+        adjectives = generator.choices(words[6:10], k=generator.choice([0, 0, 1, 1, 2]))
+        return [generator.choice(words[:2]), *adjectives, generator.choice(words[2:6])]
+
+    pairs = []
+    for _ in range(count):
+        clause = [*noun_phrase(), generator.choice(words[10:14]), *noun_phrase()]
+        adverb = generator.sample(words[14:], k=generator.choice([0, 1]))
+        source = " ".join([*clause, *adverb]) + "."
+        target = " ".join(WORDS[word] for word in [*adverb, *clause]) + "."
+        pairs.append((source, target))
+    return pairs
+
+
+@pytest.fixture(scope="session")
+def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the toy corpus and a recipe `toy.toml` that learns it in seconds."""
+    folder = tmp_path_factory.mktemp("toy")
+    for split, count, seed in (("train", 3000, 1), ("valid", 60, 2), ("test", 60, 3)):
+        pairs = toy_pairs(count, seed)
+        (folder / f"{split}.de").write_text("".join(f"{source}\n" for source, _ in pairs))
+        (folder / f"{split}.en").write_text("".join(f"{target}\n" for _, target in pairs))
+    (folder / "toy.toml").write_text(
+        """
+name = "toy"
+[data]
+source_language = "de"
+target_language = "en"
+train_source = "train.de"
+train_target = "train.en"
+valid_source = "valid.de"
+valid_target = "valid.en"
+[vocabulary]
+size = 150
+model_type = "bpe"
+[model]
+family = "luong"
+embedding_size = 48
+encoder_layers = 1
+encoder_units = 48
+decoder_units = 64
+dropout = 0.1
+[training]
+batch_tokens = 300
+max_epochs = 6
+learning_rate = 3e-3
+warmup_steps = 40
+threads = 1
+decay = "linear"
+ema_decay = 0.98
+precision = "fp32"
+validate_every_epochs = 2
+[decoding]
+beam_size = 4
+[card]
+licence = "CC0-1.0"
+data = "Sentences made by a test"
+credit = "Nobody"
+"""
+    )
+    return folder
+
+
+@pytest.fixture(scope="session")
+def toy_checkpoint(toy_folder: Path) -> Path:
+    """A checkpoint of a model that has learned the toy corpus."""
+    from click.testing import CliRunner
+
+    from dragoman_training.cli import train
+
+    result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(toy_folder / "run")])
+    assert result.exit_code == 0, result.output
+    return toy_folder / "run" / "best.safetensors"

@@ -1,0 +1,107 @@
+"""Batches of sentence pairs of similar length under a budget of padded tokens.
+
+Shapes: S sentences, T source positions, U target positions.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training.corpus import Corpus
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded sentence pairs."""
+
+    source_ST: Tensor
+    """Source ids, each sentence ending in eos, padded with the source's pad."""
+    source_length_S: Tensor
+    """Source lengths, eos included."""
+    target_input_SU: Tensor
+    """What the decoder reads: bos, then the target."""
+    target_output_SU: Tensor
+    """What it is to say: the target, then eos; padded with pad."""
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on another device."""
+        return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__annotations__))
+
+
+class Pairs:
+    """A tokenized corpus that is cut into batches."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        max_tokens: int | None,
+    ) -> None:
+        """Tokenizes the corpus; pairs with a side of more than `max_tokens` tokens are left out."""
+        sources = source_tokenizer.encode_ids(corpus.sources)
+        targets = target_tokenizer.encode_ids(corpus.targets)
+        self._source_pad, self._source_eos = source_tokenizer.pad_id, source_tokenizer.eos_id
+        self._pad, self._bos, self._eos = (
+            target_tokenizer.pad_id,
+            target_tokenizer.bos_id,
+            target_tokenizer.eos_id,
+        )
+        self._pairs = [
+            (source, target)
+            for source, target in zip(sources, targets, strict=True)
+            if max_tokens is None or max(len(source), len(target)) <= max_tokens
+        ]
+        self.num_left_out = len(sources) - len(self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def plan(self, budget_tokens: int, *, seed: int | None) -> list[list[int]]:
+        """Cuts the corpus into batches of pair numbers.
+
+        No batch has more than `budget_tokens` padded tokens on either side, but for a single longer pair.
+        Pairs of equal length come in random order and so do batches, both decided by `seed`; None keeps
+        the order of lengths.
+        """
+        order = list(range(len(self._pairs)))
+        generator = random.Random(seed)
+        if seed is not None:
+            generator.shuffle(order)
+        order.sort(key=lambda number: (len(self._pairs[number][1]), len(self._pairs[number][0])))
+        batches: list[list[int]] = []
+        longest = 0
+        for number in order:
+            longest = max(longest, *(len(side) + 1 for side in self._pairs[number]))
+            if not batches or longest * (len(batches[-1]) + 1) > budget_tokens:
+                batches.append([])
+                longest = max(len(side) + 1 for side in self._pairs[number])
+            batches[-1].append(number)
+        if seed is not None:
+            generator.shuffle(batches)
+        return batches
+
+    def batch(self, numbers: Sequence[int]) -> Batch:
+        """The padded batch of some pairs."""
+        pairs = [self._pairs[number] for number in numbers]
+        return Batch(
+            source_ST=pad_ids([[*source, self._source_eos] for source, _ in pairs], self._source_pad),
+            source_length_S=torch.tensor([len(source) + 1 for source, _ in pairs]),
+            target_input_SU=pad_ids([[self._bos, *target] for _, target in pairs], self._pad),
+            target_output_SU=pad_ids([[*target, self._eos] for _, target in pairs], self._pad),
+        )
+
+    def counted(self, batch: Batch) -> Tensor:
+        """Where the batch has target tokens rather than padding: [S, U] bool."""
+        return batch.target_output_SU != self._pad
+
+
+def pad_ids(sentences: Sequence[Sequence[int]], pad: int) -> Tensor:
+    """Ids of sentences of any length as one tensor [S, T], padded at the end."""
+    longest = max(len(sentence) for sentence in sentences)
+    return torch.tensor([[*sentence, *[pad] * (longest - len(sentence))] for sentence in sentences])

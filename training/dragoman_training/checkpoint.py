@@ -1,0 +1,143 @@
+"""Checkpoints: one safetensors file with a model and, where training goes on, all it needs for that.
+
+Nothing is pickled. Tensor names: `model.*` the parameters, `average.*` their moving average, `optimizer.*`
+Adam's moments, `random.*` generator states, `tokenizer.*` sentencepiece models as bytes. The recipe, the
+progress and the measured quality are JSON in the file's metadata.
+"""
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training.models import Seq2Seq, VocabularyShape, build_model
+from dragoman_training.recipe import Recipe, recipe_from_table
+
+FORMAT = "dragoman checkpoint 1"
+
+
+class CheckpointError(ValueError):
+    """A file that is not a checkpoint of this program, or not of this version."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A trained model and what belongs to it."""
+
+    recipe: Recipe
+    """How it was trained."""
+    model: Seq2Seq
+    """The model in evaluation mode: the moving average, where training kept one."""
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    progress: dict[str, Any]
+    """Steps, epochs, minutes, and the validations so far."""
+
+
+def write_checkpoint(
+    path: Path,
+    recipe: Recipe,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    tensors: Mapping[str, Tensor],
+    progress: Mapping[str, Any],
+) -> None:
+    """Writes a checkpoint in one stroke: the file is the old one or the new one, never part of one."""
+    source, target = tokenizers
+    contents = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    contents["tokenizer.source"] = _bytes_tensor(source.model)
+    if target is not source:
+        contents["tokenizer.target"] = _bytes_tensor(target.model)
+    metadata = {
+        "format": FORMAT,
+        "recipe": json.dumps(dataclasses.asdict(recipe)),
+        "progress": json.dumps(progress),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".part")
+    save_file(contents, temporary, metadata)
+    with open(temporary, "rb+") as stream:
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Recipe, dict[str, Any]]:
+    """Tensors, recipe and progress. Raises CheckpointError for any other file, OSError for none."""
+    if path.is_dir():
+        raise CheckpointError(
+            f"{path} is a folder; a checkpoint is a file such as {path / 'best.safetensors'}"
+        )
+    try:
+        with safe_open(path, framework="pt") as stream:
+            metadata = stream.metadata() or {}
+            if metadata.get("format") != FORMAT:
+                raise CheckpointError(
+                    f"{path}: is not a {FORMAT}, but {metadata.get('format', 'something else')}"
+                )
+            tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise CheckpointError(f"{path}: is damaged or no checkpoint: {error}") from error
+    return tensors, recipe_from_table(json.loads(metadata["recipe"])), json.loads(metadata["progress"])
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Reads a checkpoint to translate with or to export. Raises CheckpointError or OSError."""
+    tensors, recipe, progress = read_checkpoint(path)
+    source, target = stored_tokenizers(tensors)
+    model = build_model(recipe.model, vocabulary_shape(source, target))
+    prefix = "average." if any(name.startswith("average.") for name in tensors) else "model."
+    load_parameters(model, tensors, prefix)
+    return Checkpoint(
+        recipe=recipe, model=model.eval(), source_tokenizer=source, target_tokenizer=target, progress=progress
+    )
+
+
+def stored_tokenizers(tensors: Mapping[str, Tensor]) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers in a checkpoint's tensors; the same object where the vocabulary is shared."""
+    source = Tokenizer(tensors["tokenizer.source"].numpy().tobytes())
+    if "tokenizer.target" not in tensors:
+        return source, source
+    return source, Tokenizer(tensors["tokenizer.target"].numpy().tobytes())
+
+
+def load_parameters(model: Seq2Seq, tensors: Mapping[str, Tensor], prefix: str) -> None:
+    """Fills a model from the tensors whose names begin with the prefix. Raises CheckpointError."""
+    state = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    known = dict(model.named_parameters())
+    if state.keys() != known.keys():
+        odd = sorted(state.keys() ^ known.keys())[0]
+        raise CheckpointError(
+            f'the checkpoint does not fit its own recipe: parameter "{odd}" has no counterpart'
+        )
+    with torch.no_grad():
+        for name, parameter in known.items():
+            if parameter.shape != state[name].shape:
+                raise CheckpointError(
+                    f'the checkpoint does not fit its own recipe: parameter "{name}" is '
+                    f"{tuple(state[name].shape)}, expected {tuple(parameter.shape)}"
+                )
+            parameter.copy_(state[name])
+
+
+def vocabulary_shape(source: Tokenizer, target: Tokenizer) -> VocabularyShape:
+    """What a model must know of its vocabularies."""
+    return VocabularyShape(
+        source_size=source.vocabulary_size,
+        target_size=target.vocabulary_size,
+        shared=source is target,
+        pad_id=target.pad_id,
+        unk_id=target.unk_id,
+        bos_id=target.bos_id,
+    )
+
+
+def _bytes_tensor(data: bytes) -> Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)

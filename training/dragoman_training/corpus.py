@@ -1,0 +1,91 @@
+"""Sentence pairs from files: line-parallel, tab-separated, gzipped, or a Hugging Face data set."""
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman_training.recipe import DataConfig
+
+
+class CorpusError(ValueError):
+    """Training or validation files that can't be used; the message names file and line."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentence pairs, line by line."""
+
+    sources: list[str]
+    targets: list[str]
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
+    """Reads the `train` or `valid` pairs; relative paths start at `folder`.
+
+    Pairs with an empty side are left out. Raises CorpusError for files that can't be read, that are not
+    UTF-8, that have different numbers of lines or no pair at all.
+    """
+    if data.hugging_face:
+        pairs = list(_hugging_face_pairs(data, split, folder))
+    else:
+        pairs = [pair for path in getattr(data, f"{split}_tsv") for pair in _tsv_pairs(folder / path)]
+        files = zip(getattr(data, f"{split}_source"), getattr(data, f"{split}_target"), strict=True)
+        for source, target in files:
+            pairs += _parallel_pairs(folder / source, folder / target)
+    pairs = [(source, target) for source, target in pairs if source and target]
+    if not pairs:
+        raise CorpusError(f"data: the {split} files hold no sentence pair")
+    return Corpus([source for source, _ in pairs], [target for _, target in pairs])
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 file, `.gz` or not, stripped of white space at both ends. Raises CorpusError."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    lines = []
+    try:
+        with opener(path, "rb") as stream:
+            for number, raw in enumerate(stream, start=1):
+                try:
+                    lines.append(raw.decode("utf-8-sig" if number == 1 else "utf-8").strip())
+                except UnicodeDecodeError as error:
+                    raise CorpusError(f"{path}, line {number}: not UTF-8: {error}") from error
+    except (OSError, EOFError) as error:
+        raise CorpusError(f"{path}: can't be read: {error}") from error
+    return lines
+
+
+def _parallel_pairs(source_path: Path, target_path: Path) -> Iterator[tuple[str, str]]:
+    sources, targets = read_lines(source_path), read_lines(target_path)
+    if len(sources) != len(targets):
+        raise CorpusError(
+            f"{source_path} has {len(sources)} lines, but {target_path} has {len(targets)}: "
+            "they must match line by line"
+        )
+    return zip(sources, targets, strict=True)
+
+
+def _tsv_pairs(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if line and len(columns) < 2:
+            raise CorpusError(f"{path}, line {number}: no tab between source and target")
+        if line:
+            yield columns[0].strip(), columns[1].strip()
+
+
+def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[tuple[str, str]]:
+    try:
+        import datasets
+    except ImportError as error:
+        raise CorpusError('data.hugging_face needs the library: pip install "datasets"') from error
+    local = folder / data.hugging_face
+    name = str(local) if local.exists() else data.hugging_face
+    rows = datasets.load_dataset(name, split="train" if split == "train" else "validation")
+    if "translation" not in rows.column_names:
+        raise CorpusError(f"{name}: has no column `translation`, only {', '.join(rows.column_names)}")
+    for row in rows["translation"]:
+        yield row[data.source_language].strip(), row[data.target_language].strip()

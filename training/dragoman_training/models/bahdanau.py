@@ -1,0 +1,139 @@
+"""Recurrent encoder-decoder that learns to align (Bahdanau et al. 2015).
+
+Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, E embedding width,
+H decoder units, M = 2 · encoder units, G = gates · H.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from dragoman_training.models.attention import AdditiveAttention
+from dragoman_training.models.embedding import embeddings
+from dragoman_training.models.output import OutputLayer
+from dragoman_training.models.recurrent import BidirectionalEncoder, Cell, GRUCell, LSTMCell
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
+
+
+@dataclass(frozen=True, kw_only=True)
+class BahdanauConfig:
+    """Sizes of a Bahdanau model."""
+
+    family: Literal["bahdanau"] = "bahdanau"
+    """Names this family in a recipe."""
+    cell: Cell = "gru"
+    """Recurrent cell of encoder and decoder; the paper's is a GRU."""
+    embedding_size: int = 256
+    """Width of embeddings and of the readout that the tied output layer reads."""
+    encoder_layers: int = 1
+    """Bidirectional layers of the encoder; the paper has one."""
+    encoder_units: int = 256
+    """Units of the encoder a direction."""
+    decoder_units: int = 512
+    """Units of the decoder."""
+    attention_units: int = 256
+    """Units of the alignment model's hidden layer."""
+    dropout: float = 0.3
+    """Probability of dropping an activation between layers."""
+
+    def __post_init__(self) -> None:
+        if self.cell not in ("lstm", "gru"):
+            raise ValueError(f'model.cell is "{self.cell}", but must be "gru" or "lstm"')
+        for name in (
+            "embedding_size",
+            "encoder_layers",
+            "encoder_units",
+            "decoder_units",
+            "attention_units",
+        ):
+            if getattr(self, name) < 1:
+                raise ValueError(f"model.{name} is {getattr(self, name)}, but must be at least 1")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"model.dropout is {self.dropout}, but must be at least 0 and below 1")
+
+
+class Bahdanau(Seq2Seq):
+    """A recurrent decoder that reads, at each step, a context aligned by its last state.
+
+    The alignment model scores the previous state s_{i-1} against every annotation (equation 6); state and
+    readout then see the context: s_i = f(s_{i-1}, y_{i-1}, c_i), p = g(y_{i-1}, s_i, c_i) (equation 4), with
+    one maxout layer before the output (appendix A.2.2).
+    """
+
+    def __init__(self, config: BahdanauConfig, vocabulary: VocabularyShape) -> None:
+        super().__init__()
+        width, units, memory_size = config.embedding_size, config.decoder_units, 2 * config.encoder_units
+        gates = (4 if config.cell == "lstm" else 3) * units
+        self.config = config
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width)
+        self.encoder = BidirectionalEncoder(
+            config.cell,
+            input_size=width,
+            hidden_size=config.encoder_units,
+            num_layers=config.encoder_layers,
+            dropout=config.dropout,
+        )
+        self.bridge = nn.Linear(config.encoder_units, units)
+        self.attention = AdditiveAttention(
+            query_size=units, value_size=memory_size, units=config.attention_units
+        )
+        self.token_input = nn.Linear(width, gates)
+        self.context_input = nn.Linear(memory_size, gates, bias=False)
+        self.cell: LSTMCell | GRUCell = LSTMCell(units) if config.cell == "lstm" else GRUCell(units)
+        self.token_readout = nn.Linear(width, 2 * width)
+        self.row_readout = nn.Linear(memory_size + units, 2 * width, bias=False)
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = OutputLayer(
+            self.target_embedding, (vocabulary.pad_id, vocabulary.unk_id, vocabulary.bos_id)
+        )
+
+    def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
+        values_STM, _, back_SH = self.encoder(self.source_embedding(source_ST), source_length_S)
+        memory = {
+            "keys": self.attention.keys(values_STM),
+            "values": values_STM,
+            "mask": source_mask(source_ST, source_length_S),
+        }
+        state = {"hidden": self.bridge(back_SH).tanh()}
+        if self.config.cell == "lstm":
+            state["cell"] = torch.zeros_like(state["hidden"])
+        return memory, state
+
+    def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
+        token_SKE = self.target_embedding(token_SK)
+        context_SKM, attention_SKT, state = self._advance(self.token_input(token_SKE), memory, state)
+        hidden_SKH = state["hidden"].unflatten(0, token_SK.shape)
+        features_SKE = self._readout(token_SKE, context_SKM, hidden_SKH)
+        return self.output(features_SKE.flatten(0, 1)), attention_SKT, state
+
+    def forward(self, source_ST: Tensor, source_length_S: Tensor, target_SU: Tensor) -> Tensor:
+        memory, state = self.encode(source_ST, source_length_S)
+        token_SUE = self.dropout(self.target_embedding(target_SU))
+        contexts, hiddens = [], []
+        for projected_S1G in self.token_input(token_SUE).split(1, dim=1):
+            context_S1M, _, state = self._advance(projected_S1G, memory, state)
+            contexts.append(context_S1M)
+            hiddens.append(state["hidden"])
+        return self._readout(token_SUE, torch.cat(contexts, dim=1), torch.stack(hiddens, dim=1))
+
+    def _advance(
+        self, projected_SKG: Tensor, memory: Tensors, state: Tensors
+    ) -> tuple[Tensor, Tensor, Tensors]:
+        """One step of all rows from their projected tokens: context, attention and the new state."""
+        query_SKH = state["hidden"].unflatten(0, projected_SKG.shape[:2])
+        context_SKM, attention_SKT = self.attention(
+            query_SKH, memory["keys"], memory["values"], memory["mask"]
+        )
+        inputs_RG = (projected_SKG + self.context_input(context_SKM)).flatten(0, 1)
+        if isinstance(self.cell, LSTMCell):
+            hidden_RH, cell_RH = self.cell(inputs_RG, state["hidden"], state["cell"])
+            return context_SKM, attention_SKT, {"hidden": hidden_RH, "cell": cell_RH}
+        return context_SKM, attention_SKT, {"hidden": self.cell(inputs_RG, state["hidden"])}
+
+    def _readout(self, token_XE: Tensor, context_XM: Tensor, hidden_XH: Tensor) -> Tensor:
+        """The maxout layer before the output: pairs of units, the larger of each."""
+        rows_XJ = self.dropout(torch.cat([context_XM, hidden_XH], dim=-1))
+        pairs = self.token_readout(token_XE) + self.row_readout(rows_XJ)
+        return self.dropout(pairs.unflatten(-1, (-1, 2)).amax(dim=-1))

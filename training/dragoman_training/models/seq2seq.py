@@ -1,0 +1,68 @@
+"""What every model family is to the rest of the house: encode a source, step a decoder, train on pairs.
+
+Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, V vocabulary, D a width.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from dragoman_training.models.output import OutputLayer
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyShape:
+    """What a model must know of the two vocabularies."""
+
+    source_size: int
+    """Number of source pieces."""
+    target_size: int
+    """Number of target pieces."""
+    shared: bool
+    """Whether both sides use one vocabulary, and so one embedding."""
+    pad_id: int
+    """Target id that pads."""
+    unk_id: int
+    """Target id of unknown pieces."""
+    bos_id: int
+    """Target id that begins a sentence."""
+
+
+class Seq2Seq(nn.Module, ABC):
+    """An encoder and a decoder that is stepped one token at a time.
+
+    `memory` is what stays fixed for a sentence and `state` what changes by step; both are named tensors
+    whose first axis is the sentence (memory) or the row (state). `memory["mask"]` [S, T] is 1.0 at source
+    positions and 0.0 at padding.
+    """
+
+    output: OutputLayer
+
+    @abstractmethod
+    def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
+        """Returns memory and the first state, one row a sentence."""
+
+    @abstractmethod
+    def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
+        """Advances every row by one token.
+
+        `state` has S·K rows, already those that the rows continue. Returns logits [R, V] in which pad, bos
+        and unk are out of reach, attention [S, K, T] and the new state.
+        """
+
+    @abstractmethod
+    def forward(self, source_ST: Tensor, source_length_S: Tensor, target_SU: Tensor) -> Tensor:
+        """Runs the decoder over given targets (teacher forcing).
+
+        `target_SU` are the decoder's inputs, beginning with bos. Returns features [S, U, D]: what `output`
+        turns into logits.
+        """
+
+
+def source_mask(source_ST: Tensor, source_length_S: Tensor) -> Tensor:
+    """1.0 at source positions, 0.0 at padding: [S, T] float."""
+    position_T = source_ST.new_ones(source_ST.shape).cumsum(dim=1) - 1
+    return (position_T < source_length_S.unsqueeze(1)).float()

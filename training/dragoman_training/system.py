@@ -1,0 +1,56 @@
+"""A checkpoint as something that translates lines, for `dragoman evaluate --checkpoint`."""
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.translator import Translator
+
+
+class CheckpointSystem:
+    """Translates lines with PyTorch, each line one sentence."""
+
+    def __init__(self, translator: Translator, description: str) -> None:
+        self._translator = translator
+        self.description = description
+
+    def translate(self, lines: list[str]) -> list[str]:
+        """One translation a line; an empty line has an empty one."""
+        filled = [number for number, line in enumerate(lines) if line.strip()]
+        translations = [""] * len(lines)
+        for number, text in zip(
+            filled, self._translator.translate([lines[number] for number in filled]), strict=True
+        ):
+            translations[number] = text
+        return translations
+
+
+@contextmanager
+def open_checkpoint_system(
+    location: str,
+    *,
+    source_language: str | None,
+    target_language: str | None,
+    beam_size: int,
+    device: str,
+    precision: str,
+) -> Iterator[CheckpointSystem]:
+    """Opens a checkpoint file. Raises ValueError for languages, devices or precisions it does not have."""
+    checkpoint = load_checkpoint(Path(location))
+    data = checkpoint.recipe.data
+    for wanted, there in ((source_language, data.source_language), (target_language, data.target_language)):
+        if wanted not in (None, there):
+            raise ValueError(f'{location} translates "{data.source_language}" to "{data.target_language}"')
+    if precision not in ("auto", "fp32"):
+        raise ValueError(f"a checkpoint is evaluated in fp32; {precision} needs an exported bundle")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=beam_size)
+    translator = Translator(
+        checkpoint.model.to(device), checkpoint.source_tokenizer, checkpoint.target_tokenizer, decoding
+    )
+    yield CheckpointSystem(translator, f"{location} with PyTorch in fp32 on {device}")

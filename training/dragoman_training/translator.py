@@ -1,0 +1,49 @@
+"""Whole sentences through a PyTorch model: tokenize, search, detokenize."""
+
+from collections.abc import Sequence
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training.models import Seq2Seq
+from dragoman_training.recipe import DecodingConfig
+from dragoman_training.search import beam_search
+from dragoman_training.stepper import TorchStepper
+
+BATCH_ROWS = 320
+
+
+class Translator:
+    """Translates sentences in batches of similar length."""
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        decoding: DecodingConfig,
+    ) -> None:
+        self._source_tokenizer = source_tokenizer
+        self._target_tokenizer = target_tokenizer
+        self._decoding = decoding
+        self._stepper = TorchStepper(
+            model,
+            source_pad_id=source_tokenizer.pad_id,
+            bos_id=target_tokenizer.bos_id,
+            eos_id=target_tokenizer.eos_id,
+        )
+
+    def translate(self, sentences: Sequence[str]) -> list[str]:
+        """The best translation of each sentence; of one that is too long, of its beginning."""
+        limit = self._decoding.max_source_tokens - 1
+        sources = [
+            [*ids[:limit], self._source_tokenizer.eos_id]
+            for ids in self._source_tokenizer.encode_ids(sentences)
+        ]
+        by_length = sorted(range(len(sources)), key=lambda number: len(sources[number]))
+        translations = [""] * len(sources)
+        size = max(1, BATCH_ROWS // self._decoding.beam_size)
+        for start in range(0, len(by_length), size):
+            numbers = by_length[start : start + size]
+            results = beam_search(self._stepper, [sources[number] for number in numbers], self._decoding)
+            for number, hypotheses in zip(numbers, results, strict=True):
+                translations[number] = self._target_tokenizer.decode(hypotheses[0].tokens).text
+        return translations

@@ -1,0 +1,65 @@
+"""How good a model is on held-out pairs: perplexity, and BLEU by beam search."""
+
+import math
+from dataclasses import dataclass
+
+import sacrebleu
+import torch
+
+from dragoman_training.batching import Pairs
+from dragoman_training.corpus import Corpus
+from dragoman_training.loss import linear_cross_entropy
+from dragoman_training.models import Seq2Seq
+from dragoman_training.translator import Translator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """What one validation measured."""
+
+    perplexity: float
+    """Exponential of the mean negative log-likelihood of a reference token, eos included."""
+    bleu: float
+    """sacreBLEU (13a, cased) of beam search."""
+    sample: tuple[str, str, str]
+    """A source, its translation and its reference."""
+
+
+def validate(model: Seq2Seq, corpus: Corpus, pairs: Pairs, translator: Translator) -> Validation:
+    """Measures the model on a corpus; `pairs` is the same corpus tokenized."""
+    translations = translator.translate(corpus.sources)
+    middle = len(corpus) // 2
+    return Validation(
+        perplexity=perplexity(model, pairs),
+        bleu=sacrebleu.corpus_bleu(translations, [corpus.targets]).score,
+        sample=(corpus.sources[middle], translations[middle], corpus.targets[middle]),
+    )
+
+
+@torch.inference_mode()
+def perplexity(model: Seq2Seq, pairs: Pairs, *, batch_tokens: int = 4000) -> float:
+    """Perplexity a target token under teacher forcing, in float32."""
+    model.eval()
+    device = next(model.parameters()).device
+    loss, num_tokens = 0.0, 0
+    for numbers in pairs.plan(batch_tokens, seed=None):
+        batch = pairs.batch(numbers).to(device)
+        features_SUD = model(batch.source_ST, batch.source_length_S, batch.target_input_SU)
+        counted_SU = pairs.counted(batch)
+        _, plain = linear_cross_entropy(
+            features_SUD[counted_SU],
+            model.output.embedding.weight,
+            model.output.bias,
+            batch.target_output_SU[counted_SU],
+        )
+        loss += float(plain)
+        num_tokens += int(counted_SU.sum())
+    return math.exp(min(loss / num_tokens, 700.0))
+
+
+def spread(corpus: Corpus, count: int) -> Corpus:
+    """At most `count` pairs, evenly spread over the corpus; all of them for 0."""
+    if not 0 < count < len(corpus):
+        return corpus
+    numbers = [place * len(corpus) // count for place in range(count)]
+    return Corpus([corpus.sources[n] for n in numbers], [corpus.targets[n] for n in numbers])
