@@ -36,6 +36,7 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
         files = zip(getattr(data, f"{split}_source"), getattr(data, f"{split}_target"), strict=True)
         for source, target in files:
             pairs += _parallel_pairs(folder / source, folder / target)
+    pairs = [(source.strip(), target.strip()) for source, target in pairs]
     pairs = [(source, target) for source, target in pairs if source and target]
     if not pairs:
         raise CorpusError(f"data: the {split} files hold no sentence pair")
@@ -43,14 +44,14 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 file, `.gz` or not, stripped of white space at both ends. Raises CorpusError."""
+    """The lines of a UTF-8 file, `.gz` or not, without their ends. Raises CorpusError."""
     opener = gzip.open if path.suffix == ".gz" else open
     lines = []
     try:
         with opener(path, "rb") as stream:
             for number, raw in enumerate(stream, start=1):
                 try:
-                    lines.append(raw.decode("utf-8-sig" if number == 1 else "utf-8").strip())
+                    lines.append(raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
                 except UnicodeDecodeError as error:
                     raise CorpusError(f"{path}, line {number}: not UTF-8: {error}") from error
     except (OSError, EOFError) as error:
@@ -74,7 +75,7 @@ def _tsv_pairs(path: Path) -> Iterator[tuple[str, str]]:
         if line and len(columns) < 2:
             raise CorpusError(f"{path}, line {number}: no tab between source and target")
         if line:
-            yield columns[0].strip(), columns[1].strip()
+            yield columns[0], columns[1]
 
 
 def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[tuple[str, str]]:
@@ -88,4 +89,4 @@ def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[
     if "translation" not in rows.column_names:
         raise CorpusError(f"{name}: has no column `translation`, only {', '.join(rows.column_names)}")
     for row in rows["translation"]:
-        yield row[data.source_language].strip(), row[data.target_language].strip()
+        yield row[data.source_language], row[data.target_language]

@@ -1,0 +1,50 @@
+"""Continuously batched beam search over a decoder. Knows no gRPC, no text and no metrics library."""
+
+from dragoman_server.engine.decoder import Batch, Decoder, StepInput, StepOutput
+from dragoman_server.engine.errors import (
+    DeadlineExpiredError,
+    DecoderError,
+    DeviceUnavailableError,
+    EngineClosedError,
+    EngineError,
+    PrecisionUnavailableError,
+    QueueFullError,
+    SentenceError,
+)
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.loop import Engine
+from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
+from dragoman_server.engine.onnx_decoder import OnnxDecoder
+from dragoman_server.engine.request import (
+    FinishReason,
+    Hypothesis,
+    SearchOptions,
+    Sentence,
+    SentenceResult,
+)
+
+__all__ = [
+    "Batch",
+    "DeadlineExpiredError",
+    "Decoder",
+    "DecoderError",
+    "DeviceUnavailableError",
+    "Engine",
+    "EngineClosedError",
+    "EngineError",
+    "EngineLimits",
+    "FinishReason",
+    "Hypothesis",
+    "Observer",
+    "OnnxDecoder",
+    "Outcome",
+    "PrecisionUnavailableError",
+    "QueueFullError",
+    "SearchOptions",
+    "Sentence",
+    "SentenceError",
+    "SentenceResult",
+    "SilentObserver",
+    "StepInput",
+    "StepOutput",
+]

@@ -1,0 +1,187 @@
+"""Beam search over all sentences of a lane at once.
+
+Owns the rows' tokens, scores and backpointers; the decoder owns what the model keeps. Its length counts
+every token, the end of the sentence included.
+
+Shape suffixes: S sentences of the lane, K beam, C = 2K candidates, T source positions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman_server.engine.decoder import FloatArray, IntArray, StepInput, StepOutput
+from dragoman_server.engine.history import History
+from dragoman_server.engine.ranking import Ending, rank
+from dragoman_server.engine.request import FinishReason, Hypothesis, Sentence
+
+Number = TypeVar("Number", np.int64, np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What becomes of the candidates of a step."""
+
+    token_SK: IntArray
+    """The token of each next row."""
+    row_SK: IntArray
+    """The sentence's row that each next row continues."""
+    score_SK: FloatArray
+    """Running log-probability of each next row, descending; -inf for one that is not in use."""
+    ended_SK: npt.NDArray[np.bool_]
+    """Which of the K best candidates end a hypothesis."""
+    ended_row_SK: IntArray
+    """The sentence's row that each of the K best candidates continues."""
+
+
+def advance(top_score_SC: FloatArray, top_index_SC: IntArray, *, vocabulary: int, eos: int) -> Advance:
+    """Splits the candidates of a step into hypotheses that end and rows that live on.
+
+    In rank order, a candidate that is the end of the sentence ends a hypothesis if it is among the K best and
+    is dropped otherwise; the others are the next rows until there are K. At most K of the 2K candidates end,
+    one a row, so K are always left.
+    """
+    beam_size = top_score_SC.shape[1] // 2
+    row_SC, token_SC = np.divmod(top_index_SC, vocabulary)
+    ends_SC = (token_SC == eos) & (top_score_SC > -np.inf)
+    rank_SK = np.argsort(ends_SC, axis=1, kind="stable")[:, :beam_size]
+    return Advance(
+        token_SK=np.take_along_axis(token_SC, rank_SK, axis=1),
+        row_SK=np.take_along_axis(row_SC, rank_SK, axis=1),
+        score_SK=np.take_along_axis(top_score_SC, rank_SK, axis=1),
+        ended_SK=ends_SC[:, :beam_size],
+        ended_row_SK=row_SC[:, :beam_size],
+    )
+
+
+class Beams:
+    """The beams of the sentences of a lane, in the order of the decoder's batch."""
+
+    def __init__(self, *, beam_size: int, vocabulary: int, bos: int, eos: int) -> None:
+        self._vocabulary, self._bos, self._eos = vocabulary, bos, eos
+        self._beam_size = beam_size
+        self._history = History()
+        self._sentences: list[Sentence] = []
+        self._endings: list[list[Ending]] = []
+        self._token_SK = np.empty((0, beam_size), np.int64)
+        self._parent_SK = np.empty((0, beam_size), np.int64)
+        self._score_SK = np.empty((0, beam_size), np.float32)
+        self._age_S = np.empty(0, np.int64)
+        self._max_age_S = np.empty(0, np.int64)
+        self._prefix_S = np.empty(0, np.int64)
+        self._num_ended_S = np.empty(0, np.int64)
+        self._wants_attention = False
+
+    def regroup(self, origin_S: IntArray, joined: Sequence[Sentence]) -> None:
+        """Lets sentences leave and join; `origin_S` as in `Batch.regroup`."""
+        num_before, num_joined, K = len(self._sentences), len(joined), self._beam_size
+        first_score_K = np.full(K, -np.inf, np.float32)
+        first_score_K[0] = 0
+        # Running sentences own K rows each of the decoder's state, and behind these every newcomer has one.
+        first_parent_S = num_before * K + np.arange(num_joined)
+
+        def regroup(running: npt.NDArray[Number], new: npt.ArrayLike) -> npt.NDArray[Number]:
+            shape = (num_joined, *running.shape[1:])
+            return np.concatenate([running, np.broadcast_to(np.asarray(new, running.dtype), shape)])[origin_S]
+
+        self._token_SK = regroup(self._token_SK, self._bos)
+        self._parent_SK = regroup(self._parent_SK, first_parent_S[:, None])
+        self._score_SK = regroup(self._score_SK, first_score_K)
+        self._age_S = regroup(self._age_S, 0)
+        self._max_age_S = regroup(self._max_age_S, [s.options.max_output_tokens for s in joined])
+        self._prefix_S = regroup(self._prefix_S, [len(s.target_prefix) for s in joined])
+        self._num_ended_S = regroup(self._num_ended_S, 0)
+        sentences = [*self._sentences, *joined]
+        endings = [*self._endings, *([] for _ in joined)]
+        self._sentences = [sentences[place] for place in origin_S]
+        self._endings = [endings[place] for place in origin_S]
+        self._history.regroup(origin_S)
+        self._wants_attention = any(sentence.return_attention for sentence in self._sentences)
+
+    def rows(self) -> StepInput:
+        """What goes into the next step."""
+        forced_SK = np.zeros_like(self._token_SK)
+        for s in self._forced():
+            forced_SK[s, 0] = self._sentences[s].target_prefix[self._age_S[s]]
+        return StepInput(
+            token_SK=self._token_SK,
+            parent_SK=self._parent_SK,
+            score_SK=self._score_SK,
+            forced_SK=forced_SK,
+            wants_attention=self._wants_attention,
+        )
+
+    def advance(self, output: StepOutput) -> list[tuple[int, tuple[Hypothesis, ...]]]:
+        """Takes a step's output in. Returns the sentences that are done: place and hypotheses, best first.
+
+        They keep their places until the next regrouping.
+        """
+        new = advance(output.top_score_SC, output.top_index_SC, vocabulary=self._vocabulary, eos=self._eos)
+        for s in self._forced():
+            new.token_SK[s, 0] = self._sentences[s].target_prefix[self._age_S[s]]
+            new.row_SK[s] = 0
+            new.score_SK[s] = -np.inf
+            new.score_SK[s, 0] = output.forced_score_SK[s, 0]
+            new.ended_SK[s] = False
+        self._token_SK, self._score_SK = new.token_SK, new.score_SK
+        self._parent_SK = new.row_SK + np.arange(len(self._sentences))[:, None] * self._beam_size
+        self._age_S = self._age_S + 1
+        self._history.append(
+            new.token_SK, new.row_SK, output.attention_SKT if self._wants_attention else None
+        )
+        self._history.forget(int(self._age_S.max()))
+        self._record_endings(new, output.top_score_SC)
+        done_S = (self._num_ended_S >= self._beam_size) | (self._age_S >= self._max_age_S)
+        return [(int(s), self._hypotheses(int(s))) for s in np.flatnonzero(done_S)]
+
+    def _forced(self) -> list[int]:
+        """The sentences whose next token their prefix dictates."""
+        forced: list[int] = np.flatnonzero(self._age_S < self._prefix_S).tolist()
+        return forced
+
+    def _record_endings(self, new: Advance, top_score_SC: FloatArray) -> None:
+        for s, k in np.argwhere(new.ended_SK).tolist():
+            if len(self._endings[s]) < self._beam_size:
+                ending = Ending(
+                    log_probability=float(top_score_SC[s, k]),
+                    num_tokens=int(self._age_S[s]),
+                    row=int(new.ended_row_SK[s, k]),
+                    finish_reason=FinishReason.STOP,
+                )
+                self._endings[s].append(ending)
+        self._num_ended_S = self._num_ended_S + new.ended_SK.sum(axis=1)
+
+    def _hypotheses(self, s: int) -> tuple[Hypothesis, ...]:
+        options, age = self._sentences[s].options, int(self._age_S[s])
+        live = [
+            Ending(
+                log_probability=float(score),
+                num_tokens=age,
+                row=row,
+                finish_reason=FinishReason.LENGTH,
+            )
+            for row, score in enumerate(self._score_SK[s])
+            if score > -np.inf
+        ]
+        endings = [*self._endings[s], *live[: self._beam_size - len(self._endings[s])]]
+        best = rank(endings, length_penalty=options.length_penalty, num_hypotheses=options.num_hypotheses)
+        places = self._history.places(s, age)
+        return tuple(self._hypothesis(s, places, score, ending) for score, ending in best)
+
+    def _hypothesis(self, s: int, places: list[int], score: float, ending: Ending) -> Hypothesis:
+        stopped = ending.finish_reason is FinishReason.STOP
+        tokens, rows = self._history.tokens(places, ending.row, ending.num_tokens - stopped)
+        attention = None
+        if self._sentences[s].return_attention:
+            attended = [*rows, ending.row] if stopped else rows
+            attention = self._history.attention(places, attended, len(self._sentences[s].source))
+        return Hypothesis(
+            tokens=tuple(tokens),
+            score=score,
+            log_probability=ending.log_probability,
+            finish_reason=ending.finish_reason,
+            attention=attention,
+        )

@@ -1,0 +1,99 @@
+"""What the engine asks of a model: encode sentences, regroup a running batch, advance it by one token.
+
+The arrays that a model keeps between steps stay opaque: they never leave the implementation.
+
+Shape suffixes: S sentences of the batch, K beam, C = 2K candidates, T source positions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float32]
+
+EncodedT = TypeVar("EncodedT")
+EncodedT_contra = TypeVar("EncodedT_contra", contravariant=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepInput:
+    """The live rows of a batch before a step."""
+
+    token_SK: IntArray
+    """The newest token of each row."""
+    parent_SK: IntArray
+    """The row of the batch's state that each row continues."""
+    score_SK: FloatArray
+    """Running log-probability; -inf for a row that is not in use."""
+    forced_SK: IntArray
+    """A token whose score is wanted; 0 where none is."""
+    wants_attention: bool
+    """Whether `StepOutput.attention_SKT` is needed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOutput:
+    """The best continuations of every sentence of a batch."""
+
+    top_score_SC: FloatArray
+    """Running log-probabilities of the best candidates, descending."""
+    top_index_SC: IntArray
+    """row * target vocabulary + token, rows counted within the sentence."""
+    forced_score_SK: FloatArray
+    """Running log-probability after the forced token."""
+    attention_SKT: FloatArray | None
+    """Weights over the source positions, where they were wanted."""
+
+
+class Batch(Protocol[EncodedT_contra]):
+    """A running batch: the memory of its sentences and the state of its rows."""
+
+    def regroup(self, origin_S: IntArray, joined: Sequence[EncodedT_contra], source_positions: int) -> None:
+        """Lets sentences leave and join.
+
+        Number the sentences of the batch and after them those of `joined` from 0 on: the new batch has, at
+        place s, the sentence `origin_S[s]`. Whoever stays in the batch keeps its place or comes from a place
+        beyond the new end. Memory is padded or trimmed to `source_positions`, T. The state keeps all its
+        rows; those of `joined` follow, one a sentence.
+        """
+        ...
+
+    def step(self, rows: StepInput) -> StepOutput:
+        """Advances every row by one token. Afterwards the state has S * K rows, in the order of `rows`."""
+        ...
+
+
+class Decoder(Protocol[EncodedT]):
+    """A model that decodes step by step."""
+
+    @property
+    def source_vocabulary(self) -> int:
+        """Number of source token ids."""
+        ...
+
+    @property
+    def target_vocabulary(self) -> int:
+        """Number of target token ids."""
+        ...
+
+    @property
+    def bos(self) -> int:
+        """The target token id that every hypothesis starts from."""
+        ...
+
+    @property
+    def eos(self) -> int:
+        """The target token id that ends a hypothesis."""
+        ...
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> EncodedT:
+        """Encodes sentences together; they are best of nearly the same length."""
+        ...
+
+    def open_batch(self) -> Batch[EncodedT]:
+        """An empty batch."""
+        ...

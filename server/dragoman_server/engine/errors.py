@@ -1,0 +1,51 @@
+"""What can go wrong in the engine.
+
+EngineError
+├── SentenceError               refused by submit: no batch could ever hold or decode it; a ValueError too
+├── QueueFullError              refused by submit: too many sentences are waiting
+├── EngineClosedError           refused by submit, or a sentence's answer: the engine drains or is closed
+├── DeadlineExpiredError        a sentence's answer: its deadline passed
+├── DecoderError                a sentence's answer: the decoder failed on its batch; the cause is chained
+├── PrecisionUnavailableError   the bundle has no graphs of the precision asked for; a ValueError too
+└── DeviceUnavailableError      the device asked for cannot run the graphs
+"""
+
+
+class EngineError(Exception):
+    """Base of everything the engine raises on purpose."""
+
+
+class SentenceError(EngineError, ValueError):
+    """The sentence can never be decoded: too long, too wide a beam, or a token outside the vocabulary."""
+
+
+class QueueFullError(EngineError):
+    """The sentences do not fit in the queue; none of them was accepted."""
+
+    def __init__(self, *, num_sentences: int, num_waiting: int, max_queue: int) -> None:
+        super().__init__(
+            f"{num_sentences} sentences do not fit in the queue: {num_waiting} of {max_queue} are waiting"
+        )
+        self.num_sentences = num_sentences
+        self.num_waiting = num_waiting
+        self.max_queue = max_queue
+
+
+class EngineClosedError(EngineError):
+    """The engine takes no more work, or was closed before the sentence was answered."""
+
+
+class DeadlineExpiredError(EngineError):
+    """The sentence's deadline passed before it was translated."""
+
+
+class DecoderError(EngineError):
+    """The decoder failed on the batch that held the sentence."""
+
+
+class PrecisionUnavailableError(EngineError, ValueError):
+    """The bundle has no graphs of the precision asked for."""
+
+
+class DeviceUnavailableError(EngineError):
+    """The device asked for is missing or cannot run the graphs."""

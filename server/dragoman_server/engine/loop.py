@@ -1,0 +1,247 @@
+"""The engine: a thread that decodes what it is given and answers through futures.
+
+Owns the thread, the lock and the order of events; the scheduler decides, the decoder and the beams do.
+"""
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+from dragoman_server.engine.beam import Beams
+from dragoman_server.engine.decoder import Batch, Decoder
+from dragoman_server.engine.errors import (
+    DeadlineExpiredError,
+    DecoderError,
+    EngineClosedError,
+    EngineError,
+    SentenceError,
+)
+from dragoman_server.engine.lane import Lane, Regrouping
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
+from dragoman_server.engine.request import Sentence, SentenceResult
+from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.engine.ticket import Ticket
+
+
+class _Run:
+    """The running batch of a lane."""
+
+    def __init__(self, decoder: Decoder[Any], beam_size: int) -> None:
+        self.batch: Batch[Any] = decoder.open_batch()
+        self.beams = Beams(
+            beam_size=beam_size, vocabulary=decoder.target_vocabulary, bos=decoder.bos, eos=decoder.eos
+        )
+        self.tickets: tuple[Ticket, ...] = ()
+        self.source_positions = 0
+        self.padded_positions = 0
+
+    def regroup(self, regrouping: Regrouping, encoded: Sequence[Any], joined: Iterable[Ticket]) -> None:
+        self.tickets = regrouping.tickets
+        self.source_positions = sum(len(ticket.sentence.source) for ticket in self.tickets)
+        self.padded_positions = len(self.tickets) * regrouping.source_positions
+        self.batch.regroup(regrouping.origin_S, encoded, regrouping.source_positions)
+        self.beams.regroup(regrouping.origin_S, [ticket.sentence for ticket in joined])
+
+
+class Engine:
+    """Translates the sentences of many callers together. Its methods may be called from any thread."""
+
+    def __init__(
+        self, decoder: Decoder[Any], *, limits: EngineLimits, observer: Observer | None = None
+    ) -> None:
+        self._decoder = decoder
+        self._observer = observer or SilentObserver()
+        self._scheduler = Scheduler(limits)
+        self._runs: dict[Lane, _Run] = {}
+        self._cancelled: list[Ticket] = []
+        self._draining = False
+        self._closed = False
+        # Guards the scheduler and the three fields above; notified whenever one of them changes.
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="dragoman-engine", daemon=True)
+
+    def start(self) -> None:
+        """Starts the engine's thread. Sentences may have been submitted before."""
+        self._thread.start()
+
+    def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
+        """Accepts all the sentences or none; their futures may be cancelled at any time.
+
+        A future ends with a result, DeadlineExpiredError, DecoderError or EngineClosedError. Raises
+        SentenceError for a sentence that can never be decoded, QueueFullError, or EngineClosedError.
+        """
+        for sentence in sentences:
+            self._check(sentence)
+        now = time.monotonic()
+        tickets = [Ticket(sentence=sentence, accepted_at=now) for sentence in sentences]
+        with self._changed:
+            if self._draining or self._closed:
+                raise EngineClosedError("the engine is shutting down and takes no more sentences")
+            self._scheduler.add(tickets)
+            self._changed.notify_all()
+        for ticket in tickets:
+            ticket.future.add_done_callback(partial(self._note_if_cancelled, ticket))
+        return [ticket.future for ticket in tickets]
+
+    def drain(self, timeout_seconds: float) -> bool:
+        """Refuses new work and waits for what was accepted; whether all of it ended in time."""
+        with self._changed:
+            self._draining = True
+            return self._changed.wait_for(lambda: self._num_accepted == 0, timeout_seconds)
+
+    def close(self) -> None:
+        """Ends the thread after the step it is in; what is left fails with EngineClosedError."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._fail_what_is_left()
+
+    @property
+    def _num_accepted(self) -> int:
+        return self._scheduler.num_waiting + self._scheduler.num_running
+
+    def _check(self, sentence: Sentence) -> None:
+        self._scheduler.check(sentence)
+        for name, ids, vocabulary in (
+            ("source", sentence.source, self._decoder.source_vocabulary),
+            ("target_prefix", sentence.target_prefix, self._decoder.target_vocabulary),
+        ):
+            if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
+                wrong = next(id_ for id_ in ids if not 0 <= id_ < vocabulary)
+                raise SentenceError(f"{name} holds token {wrong}; the vocabulary has {vocabulary} tokens")
+
+    def _note_if_cancelled(self, ticket: Ticket, future: Future[SentenceResult]) -> None:
+        if future.cancelled():
+            # Wakes those who wait for several futures; nobody else marks a cancelled one.
+            future.set_running_or_notify_cancel()
+            with self._changed:
+                self._cancelled.append(ticket)
+                self._changed.notify_all()
+
+    def _work(self) -> None:
+        try:
+            while (turn := self._next_turn()) is not None:
+                self._take_turn(*turn)
+        finally:
+            # Also after a failure of our own: nobody waits for an answer that never comes.
+            with self._changed:
+                self._closed = True
+            self._fail_what_is_left()
+
+    def _next_turn(self) -> tuple[Lane, list[list[Ticket]]] | None:
+        """Waits for work. The lane whose turn it is and the groups to join it; None once closed."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._cancelled or self._num_accepted)
+                if self._closed:
+                    return None
+                cancelled = self._scheduler.remove(self._cancelled)
+                self._cancelled.clear()
+                expired = self._scheduler.expire(time.monotonic())
+                self._drop_empty_runs()
+                lane = self._scheduler.next_lane()
+                groups = lane.admit() if lane is not None else []
+                num_waiting, num_running = self._scheduler.num_waiting, self._scheduler.num_running
+                self._changed.notify_all()
+            self._observer.on_queue(num_waiting=num_waiting, num_running=num_running)
+            for _ in cancelled:
+                self._observer.on_finish(Outcome.CANCELLED)
+            for ticket in expired:
+                self._fail(ticket, DeadlineExpiredError("the deadline passed"), Outcome.EXPIRED)
+            if lane is not None:
+                return lane, groups
+
+    def _take_turn(self, lane: Lane, groups: list[list[Ticket]]) -> None:
+        """Encodes the groups, lets them join, and advances the lane by one token."""
+        encoded = [(group, memory) for group in groups if (memory := self._encode(group)) is not None]
+        joined = [ticket for group, _ in encoded for ticket in group]
+        with self._changed:
+            regrouping = lane.settle([group for group, _ in encoded])
+        if not lane.num_running:
+            return
+        run = self._runs.setdefault(lane, _Run(self._decoder, lane.beam_size))
+        try:
+            if regrouping is not None:
+                run.regroup(regrouping, [memory for _, memory in encoded], joined)
+            started = time.monotonic()
+            output = run.batch.step(run.beams.rows())
+            now = time.monotonic()
+        except Exception as error:
+            self._fail_batch(lane.running, error)
+            return
+        self._observer.on_step(
+            num_sentences=len(run.tickets),
+            num_rows=len(run.tickets) * lane.beam_size,
+            source_positions=run.source_positions,
+            padded_positions=run.padded_positions,
+            seconds=now - started,
+        )
+        ended = []
+        for place, hypotheses in run.beams.advance(output):
+            ticket = run.tickets[place]
+            ended.append(ticket)
+            if hypotheses:
+                self._report(ticket.answer(hypotheses, now), Outcome.FINISHED)
+            else:
+                numberless = DecoderError("no hypothesis of the sentence has a finite score")
+                self._fail(ticket, numberless, Outcome.FAILED)
+        self._remove(ended)
+
+    def _encode(self, group: list[Ticket]) -> Any | None:
+        """What the decoder makes of the group; None where it failed, and the group with it."""
+        started = time.monotonic()
+        sources = [ticket.sentence.source for ticket in group]
+        try:
+            encoded = self._decoder.encode(sources)
+        except Exception as error:
+            self._fail_batch(group, error)
+            return None
+        now = time.monotonic()
+        for ticket in group:
+            ticket.encoding_at, ticket.encoded_at = started, now
+        lengths = [len(source) for source in sources]
+        self._observer.on_encode(
+            num_sentences=len(group),
+            source_positions=sum(lengths),
+            padded_positions=len(lengths) * max(lengths),
+            seconds=now - started,
+        )
+        return encoded
+
+    def _fail_batch(self, tickets: Sequence[Ticket], cause: Exception) -> None:
+        for ticket in tickets:
+            error = DecoderError(f"the decoder failed: {type(cause).__name__}: {cause}")
+            error.__cause__ = cause
+            self._fail(ticket, error, Outcome.FAILED)
+        self._remove(tickets)
+
+    def _fail_what_is_left(self) -> None:
+        with self._changed:
+            left = self._scheduler.clear()
+            self._changed.notify_all()
+        for ticket in left:
+            error = EngineClosedError("the engine was closed before the sentence was translated")
+            self._fail(ticket, error, Outcome.CLOSED)
+
+    def _fail(self, ticket: Ticket, error: EngineError, outcome: Outcome) -> None:
+        self._report(ticket.fail(error), outcome)
+
+    def _report(self, was_waited_for: bool, outcome: Outcome) -> None:
+        self._observer.on_finish(outcome if was_waited_for else Outcome.CANCELLED)
+
+    def _remove(self, tickets: Iterable[Ticket]) -> None:
+        """Ends tickets that were answered; only then are they gone for those who drain."""
+        with self._changed:
+            self._scheduler.remove(tickets)
+            self._drop_empty_runs()
+            self._changed.notify_all()
+
+    def _drop_empty_runs(self) -> None:
+        """Frees the batches of lanes that ran empty, and lets these begin anew."""
+        self._runs = {lane: run for lane, run in self._runs.items() if lane.num_running}

@@ -1,0 +1,75 @@
+"""What the engine tells about its work while it works. Knows no metrics library."""
+
+import enum
+from typing import Protocol
+
+
+class Outcome(enum.Enum):
+    """How an accepted sentence ended."""
+
+    FINISHED = "finished"
+    """With a result."""
+    CANCELLED = "cancelled"
+    """Its future was cancelled."""
+    EXPIRED = "expired"
+    """With DeadlineExpiredError."""
+    FAILED = "failed"
+    """With DecoderError."""
+    CLOSED = "closed"
+    """With EngineClosedError."""
+
+
+class Observer(Protocol):
+    """Called in the engine's thread, in between its work: implementations are quick and do not raise."""
+
+    def on_queue(self, *, num_waiting: int, num_running: int) -> None:
+        """How many sentences wait and how many are decoded, before every step."""
+        ...
+
+    def on_encode(
+        self, *, num_sentences: int, source_positions: int, padded_positions: int, seconds: float
+    ) -> None:
+        """A group was encoded; `padded_positions` counts the real `source_positions` and the padding."""
+        ...
+
+    def on_step(
+        self,
+        *,
+        num_sentences: int,
+        num_rows: int,
+        source_positions: int,
+        padded_positions: int,
+        seconds: float,
+    ) -> None:
+        """A batch advanced by one token; `num_rows` is sentences times beam."""
+        ...
+
+    def on_finish(self, outcome: Outcome) -> None:
+        """An accepted sentence ended."""
+        ...
+
+
+class SilentObserver(Observer):
+    """Looks away."""
+
+    def on_queue(self, *, num_waiting: int, num_running: int) -> None:
+        """Does nothing."""
+
+    def on_encode(
+        self, *, num_sentences: int, source_positions: int, padded_positions: int, seconds: float
+    ) -> None:
+        """Does nothing."""
+
+    def on_step(
+        self,
+        *,
+        num_sentences: int,
+        num_rows: int,
+        source_positions: int,
+        padded_positions: int,
+        seconds: float,
+    ) -> None:
+        """Does nothing."""
+
+    def on_finish(self, outcome: Outcome) -> None:
+        """Does nothing."""

@@ -1,0 +1,79 @@
+"""Opens a graph on a device, and makes sure that it is there that it runs.
+
+Knows onnxruntime; knows nothing of what the graphs compute.
+"""
+
+from pathlib import Path
+
+import onnxruntime
+
+from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
+
+CPU_PROVIDER = "CPUExecutionProvider"
+CUDA_PROVIDER = "CUDAExecutionProvider"
+PROVIDERS = {"cpu": CPU_PROVIDER, "cuda": CUDA_PROVIDER}
+
+# fmt: off
+_HOST_OPERATORS = frozenset({
+    "Add", "Cast", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Expand", "Gather", "Identity",
+    "Less", "Mul", "Range", "Reshape", "Shape", "Size", "Slice", "Squeeze", "Sub", "Unsqueeze", "Where",
+})
+# fmt: on
+"""Operators that onnxruntime puts on the CPU to work out shapes, which a GPU would only wait for."""
+
+
+def open_session(path: Path, *, device: str, num_threads: int) -> onnxruntime.InferenceSession:
+    """A session of the graph on "cpu" or "cuda".
+
+    Raises DeviceUnavailableError where onnxruntime cannot use the device or would leave part of the graph's
+    arithmetic to another one, and DecoderError where the graph cannot be loaded at all.
+    """
+    provider = PROVIDERS[device]
+    if provider not in onnxruntime.get_available_providers():
+        raise DeviceUnavailableError(
+            f"{device} cannot be used: the installed onnxruntime is built without {provider}; "
+            "pip install 'dragoman[server]' brings one with it"
+        )
+    if provider == CUDA_PROVIDER:
+        # CUDA's and cuDNN's libraries as installed by pip are not on the loader's path.
+        onnxruntime.preload_dlls()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = num_threads
+    options.inter_op_num_threads = 1
+    # Hardly any shape comes twice: plans kept for each would only pile up.
+    options.enable_mem_pattern = False
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    try:
+        session = onnxruntime.InferenceSession(path, options, providers=[_with_options(provider)])
+    except Exception as error:
+        reason = f"{device} cannot run {path}: {error}"
+        raise (DecoderError if provider == CPU_PROVIDER else DeviceUnavailableError)(reason) from error
+    session.disable_fallback()
+    if session.get_providers()[0] != provider:
+        raise DeviceUnavailableError(
+            f"{device} cannot be used: onnxruntime fell back to {session.get_providers()[0]}; "
+            "its own message above says what is missing"
+        )
+    if strays := find_strays(session, provider):
+        raise DeviceUnavailableError(f"{device} cannot run all of {path}: elsewhere are {', '.join(strays)}")
+    return session
+
+
+def find_strays(session: onnxruntime.InferenceSession, provider: str) -> list[str]:
+    """The nodes that do arithmetic elsewhere than on the provider, as "name (operator)"."""
+    return [
+        f"{node.name} ({node.op_type})"
+        for subgraph in session.get_provider_graph_assignment_info()
+        if subgraph.ep_name != provider
+        for node in subgraph.get_nodes()
+        if node.op_type not in _HOST_OPERATORS
+    ]
+
+
+def _with_options(provider: str) -> tuple[str, dict[str, str]]:
+    if provider == CPU_PROVIDER:
+        return provider, {}
+    # TF32 keeps ten bits of a factor: fp32 would not be what PyTorch computes on the CPU.
+    return provider, {"use_tf32": "0", "arena_extend_strategy": "kSameAsRequested"}

@@ -1,0 +1,45 @@
+"""An accepted sentence on its way through the engine."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
+
+from dragoman_server.engine.errors import EngineError
+from dragoman_server.engine.request import Hypothesis, Sentence, SentenceResult
+
+
+@dataclass(eq=False, kw_only=True)
+class Ticket:
+    """A sentence, when things happened to it, and the future that its caller holds."""
+
+    sentence: Sentence
+    accepted_at: float
+    """In seconds of `time.monotonic`, as all times here."""
+    encoding_at: float = 0.0
+    """When its encoding began."""
+    encoded_at: float = 0.0
+    """When its encoding ended."""
+    future: Future[SentenceResult] = field(default_factory=Future)
+    """Never set to running, so that the caller can cancel it at any time."""
+
+    def answer(self, hypotheses: Sequence[Hypothesis], now: float) -> bool:
+        """Sets the result; False where the caller cancelled before."""
+        result = SentenceResult(
+            hypotheses=tuple(hypotheses),
+            queue_seconds=self.encoding_at - self.accepted_at,
+            encode_seconds=self.encoded_at - self.encoding_at,
+            decode_seconds=now - self.encoded_at,
+        )
+        try:
+            self.future.set_result(result)
+        except InvalidStateError:
+            return False
+        return True
+
+    def fail(self, error: EngineError) -> bool:
+        """Sets the error; False where the caller cancelled before."""
+        try:
+            self.future.set_exception(error)
+        except InvalidStateError:
+            return False
+        return True

@@ -1,0 +1,24 @@
+"""A bundle of small, real graphs."""
+
+import io
+
+import pytest
+import sentencepiece
+from tests.engine.tiny_graphs import tiny_bundle
+
+from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.tokenizer import Tokenizer
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["abc"]), model_writer=model, model_type="char", vocab_size=7, minloglevel=2
+    )
+    return Tokenizer(model.getvalue())
+
+
+@pytest.fixture(scope="session")
+def bundle(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer) -> Bundle:
+    return tiny_bundle(tmp_path_factory.mktemp("tiny"), tokenizer, ("fp32", "fp16"))

@@ -1,0 +1,38 @@
+"""The names that others build on."""
+
+from dragoman_server import engine
+from dragoman_server.engine.errors import EngineError
+
+
+def test_the_public_names_are_these() -> None:
+    assert engine.__all__ == [
+        "Batch",
+        "DeadlineExpiredError",
+        "Decoder",
+        "DecoderError",
+        "DeviceUnavailableError",
+        "Engine",
+        "EngineClosedError",
+        "EngineError",
+        "EngineLimits",
+        "FinishReason",
+        "Hypothesis",
+        "Observer",
+        "OnnxDecoder",
+        "Outcome",
+        "PrecisionUnavailableError",
+        "QueueFullError",
+        "SearchOptions",
+        "Sentence",
+        "SentenceError",
+        "SentenceResult",
+        "SilentObserver",
+        "StepInput",
+        "StepOutput",
+    ]
+
+
+def test_every_error_has_the_one_base() -> None:
+    errors = [value for name, value in vars(engine).items() if name.endswith("Error")]
+    assert len(errors) == 8
+    assert all(issubclass(error, EngineError) for error in errors)

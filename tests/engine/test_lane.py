@@ -1,0 +1,204 @@
+"""Who joins, who leaves and who stands where, by numbers worked out by hand."""
+
+import pytest
+
+from dragoman_server.engine.lane import MAX_PASSES, Lane, Regrouping, group_by_length, padded
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.request import SearchOptions, Sentence
+from dragoman_server.engine.ticket import Ticket
+
+
+def ticket(length: int, beam_size: int = 1) -> Ticket:
+    options = SearchOptions(beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=9)
+    return Ticket(sentence=Sentence(source=(3,) * length, options=options), accepted_at=0.0)
+
+
+def wait(lane: Lane, *lengths: int) -> list[Ticket]:
+    tickets = [ticket(length, lane.beam_size) for length in lengths]
+    lane.waiting.update(dict.fromkeys(tickets))
+    return tickets
+
+
+def step(lane: Lane) -> Regrouping | None:
+    return lane.settle(lane.admit())
+
+
+def lengths(regrouping: Regrouping | None) -> list[int]:
+    assert regrouping is not None
+    return sorted(len(ticket.sentence.source) for ticket in regrouping.tickets)
+
+
+def test_padding_goes_to_the_next_multiple_of_eight() -> None:
+    assert [padded(length) for length in (1, 8, 9, 16, 17)] == [8, 8, 16, 16, 24]
+
+
+def test_sentences_are_encoded_with_those_of_their_length() -> None:
+    groups = group_by_length([ticket(length) for length in (3, 40, 12, 100, 76, 31, 4, 74)])
+    assert [[len(t.sentence.source) for t in group] for group in groups] == [
+        [100, 76],
+        [74],
+        [40, 31],
+        [12, 4],
+        [3],
+    ]
+
+
+def test_everyone_joins_where_there_is_room() -> None:
+    lane = Lane(2, EngineLimits(max_rows=20, max_beam_size=2))
+    tickets = wait(lane, 5, 9, 2)
+    regrouping = step(lane)
+    assert regrouping is not None
+    assert set(regrouping.tickets) == set(tickets)
+    assert regrouping.source_positions == 16
+    assert regrouping.origin_S.tolist() == [0, 1, 2]
+    assert (len(lane.waiting), lane.num_running) == (0, 3)
+
+
+def test_nothing_is_regrouped_while_nobody_comes_or_goes() -> None:
+    lane = Lane(2, EngineLimits(max_beam_size=2))
+    wait(lane, 5, 9, 2)
+    step(lane)
+    assert step(lane) is None
+
+
+def test_rows_are_the_budget() -> None:
+    lane = Lane(5, EngineLimits(max_rows=19, max_beam_size=5))
+    wait(lane, 4, 4, 4, 4)
+    assert len(lengths(step(lane))) == 3
+    assert len(lane.waiting) == 1
+
+
+def test_padded_positions_are_the_budget() -> None:
+    lane = Lane(1, EngineLimits(max_source_positions=64))
+    wait(lane, 30, 4, 4)
+    # Two sentences padded to 32 fill 64 positions; a third does not fit.
+    assert lengths(step(lane)) == [4, 30]
+
+
+def test_newcomers_fill_gaps_and_stayers_keep_their_places() -> None:
+    lane = Lane(1, EngineLimits())
+    a, b, c, d = wait(lane, 8, 8, 8, 8)
+    step(lane)
+    lane.remove({b})
+    [e, f] = wait(lane, 8, 8)
+    regrouping = step(lane)
+    assert regrouping is not None
+    assert regrouping.origin_S.tolist() == [0, 4, 2, 3, 5]
+    assert regrouping.tickets == (a, e, c, d, f)
+
+
+def test_the_last_ones_move_into_gaps_when_a_batch_shrinks() -> None:
+    lane = Lane(1, EngineLimits())
+    a, b, c, d, e = wait(lane, 8, 8, 8, 8, 8)
+    step(lane)
+    lane.remove({a, c})
+    regrouping = step(lane)
+    assert regrouping is not None
+    assert regrouping.origin_S.tolist() == [3, 1, 4]
+    assert regrouping.tickets == (d, b, e)
+
+
+def test_a_batch_is_trimmed_only_if_a_quarter_is_saved() -> None:
+    lane = Lane(1, EngineLimits())
+    long, middle, short = wait(lane, 40, 32, 20)
+    step(lane)
+    lane.remove({long})
+    regrouping = step(lane)
+    assert regrouping is not None
+    assert regrouping.source_positions == 40
+    lane.remove({middle})
+    regrouping = step(lane)
+    assert regrouping is not None
+    assert (regrouping.tickets, regrouping.source_positions) == ((short,), 24)
+
+
+def test_a_lane_that_ran_empty_begins_anew() -> None:
+    lane = Lane(1, EngineLimits())
+    lane.remove(set(wait_and_run(lane, 40, 40)))
+    [short] = wait(lane, 4)
+    regrouping = step(lane)
+    assert regrouping is not None
+    assert regrouping.origin_S.tolist() == [0]
+    assert (regrouping.tickets, regrouping.source_positions) == ((short,), 8)
+
+
+def wait_and_run(lane: Lane, *sizes: int) -> list[Ticket]:
+    tickets = wait(lane, *sizes)
+    step(lane)
+    return tickets
+
+
+def test_a_group_that_could_not_be_encoded_takes_no_place() -> None:
+    lane = Lane(1, EngineLimits())
+    wait(lane, 40, 4)
+    [_, short] = lane.admit()
+    assert lane.num_running == 2
+    regrouping = lane.settle([short])
+    assert regrouping is not None
+    assert (regrouping.tickets, regrouping.source_positions) == (tuple(short), 8)
+    assert lane.num_running == 1
+
+
+def test_a_crowded_lane_waits_for_a_quarter_of_its_places() -> None:
+    lane = Lane(1, EngineLimits(max_rows=8, max_beam_size=1))
+    running = wait_and_run(lane, *[8] * 8)
+    wait(lane, 8, 8, 8)
+    lane.remove({running[0]})
+    assert lane.admit() == []
+    lane.settle([])
+    lane.remove({running[1]})
+    assert len(lengths(step(lane))) == 8
+
+
+def test_in_a_crowd_those_that_add_no_padding_join_first() -> None:
+    lane = Lane(1, EngineLimits(max_rows=4, max_beam_size=1))
+    running = wait_and_run(lane, 16, 16, 16, 16)
+    wait(lane, 60, 3, 15, 9)
+    lane.remove({running[0], running[1]})
+    assert lengths(step(lane)) == [9, 15, 16, 16]
+
+
+def test_who_waits_longest_is_passed_over_a_bounded_number_of_times() -> None:
+    lane = Lane(1, EngineLimits(max_rows=4, max_beam_size=1))
+    running = wait_and_run(lane, 16, 16, 16, 16)
+    [long] = wait(lane, 60)
+    passes = 0
+    while long in lane.waiting:
+        wait(lane, *[16] * 4)
+        lane.remove({running[0]})
+        regrouping = step(lane)
+        assert regrouping is not None
+        running = list(regrouping.tickets)
+        passes += 1
+        assert passes <= MAX_PASSES + 1
+    assert passes == MAX_PASSES + 1
+
+
+def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
+    lane = Lane(1, EngineLimits(max_rows=4, max_source_positions=64, max_beam_size=1))
+    running = wait_and_run(lane, 16, 16, 16, 16)
+    [long] = wait(lane, 64)
+    wait(lane, *[16] * 20)
+
+    def run_without(leaving: set[Ticket]) -> list[Ticket]:
+        lane.remove(leaving)
+        regrouping = step(lane)
+        assert regrouping is not None
+        return list(regrouping.tickets)
+
+    for _ in range(MAX_PASSES):
+        running = run_without({running[0]})
+        assert len(running) == 4
+    for left in (3, 2, 1):
+        running = run_without({running[0]})
+        assert len(running) == left
+    assert run_without({running[0]}) == [long]
+
+
+@pytest.mark.parametrize(("continuous", "expected"), [(True, 2), (False, 1)])
+def test_request_level_batching_ends_a_batch_before_the_next_begins(continuous: bool, expected: int) -> None:
+    lane = Lane(1, EngineLimits(continuous=continuous))
+    wait_and_run(lane, 8)
+    wait(lane, 8)
+    step(lane)
+    assert lane.num_running == expected

@@ -1,0 +1,358 @@
+"""The engine as its callers see it, over a decoder whose results are known."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, Future, wait
+
+import pytest
+from tests.engine.table_decoder import EOS, FloatArray, TableDecoder, Tokens, random_model
+
+from dragoman_server.engine.errors import (
+    DeadlineExpiredError,
+    DecoderError,
+    EngineClosedError,
+    QueueFullError,
+    SentenceError,
+)
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.loop import Engine
+from dragoman_server.engine.observer import Outcome, SilentObserver
+from dragoman_server.engine.request import SearchOptions, Sentence, SentenceResult
+
+VOCABULARY = 6
+
+
+def sentence(
+    *source: int,
+    steps: int = 4,
+    beam_size: int = 1,
+    deadline: float | None = None,
+    target_prefix: Tokens = (),
+) -> Sentence:
+    options = SearchOptions(
+        beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=steps
+    )
+    return Sentence(source=source, options=options, deadline=deadline, target_prefix=target_prefix)
+
+
+def endless(source: Tokens, prefix: Tokens) -> FloatArray:
+    """Never ends by itself, so that a sentence takes exactly `max_output_tokens` steps."""
+    scores = random_model(VOCABULARY)(source, prefix)
+    scores[EOS] = -1e30
+    return scores
+
+
+class Recorder(SilentObserver):
+    """Keeps what the engine tells."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[Outcome] = Counter()
+        self.steps: list[tuple[int, int, int, int]] = []
+        self.encodes: list[tuple[int, int, int]] = []
+        self.queue: list[tuple[int, int]] = []
+
+    def on_queue(self, *, num_waiting: int, num_running: int) -> None:
+        self.queue.append((num_waiting, num_running))
+
+    def on_encode(
+        self, *, num_sentences: int, source_positions: int, padded_positions: int, seconds: float
+    ) -> None:
+        assert seconds >= 0
+        self.encodes.append((num_sentences, source_positions, padded_positions))
+
+    def on_step(
+        self,
+        *,
+        num_sentences: int,
+        num_rows: int,
+        source_positions: int,
+        padded_positions: int,
+        seconds: float,
+    ) -> None:
+        assert seconds >= 0
+        self.steps.append((num_sentences, num_rows, source_positions, padded_positions))
+
+    def on_finish(self, outcome: Outcome) -> None:
+        self.outcomes[outcome] += 1
+
+
+class House:
+    """An engine over a table decoder; `at_step` says what to do before the n-th step, counted from 1."""
+
+    def __init__(self, limits: EngineLimits | None = None, model: object = endless) -> None:
+        self.steps: list[list[Tokens]] = []
+        self.at_step: dict[int, object] = {}
+        self.decoder = TableDecoder(model, VOCABULARY, self._observe)  # type: ignore[arg-type]
+        self.recorder = Recorder()
+        self.engine = Engine(self.decoder, limits=limits or EngineLimits(), observer=self.recorder)
+
+    def _observe(self, sources: list[Tokens]) -> None:
+        self.steps.append(list(sources))
+        if action := self.at_step.get(len(self.steps)):
+            action()  # type: ignore[operator]
+
+    def run(self, *sentences: Sentence) -> list[Future[SentenceResult]]:
+        """Submits, starts and waits until everything ended."""
+        futures = self.engine.submit(sentences)
+        self.engine.start()
+        wait(futures, timeout=30)
+        return futures
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    house = House()
+    yield house
+    house.engine.close()
+
+
+def one_place_limits() -> EngineLimits:
+    return EngineLimits(max_rows=1, max_beam_size=1, max_queue=4)
+
+
+def test_every_sentence_gets_its_own_answer(house: House) -> None:
+    wanted = [sentence(i, steps=1 + i % 5, beam_size=1 + i % 3) for i in range(40)]
+    together = [future.result() for future in house.run(*wanted)]
+    assert house.recorder.outcomes == {Outcome.FINISHED: 40}
+    for one, result in zip(wanted, together, strict=True):
+        alone = House()
+        [future] = alone.run(one)
+        assert [h.tokens for h in future.result().hypotheses] == [h.tokens for h in result.hypotheses]
+        assert min(result.queue_seconds, result.encode_seconds, result.decode_seconds) >= 0
+        alone.engine.close()
+
+
+def test_finished_sentence_frees_its_rows_at_that_step_and_is_answered_at_once(house: House) -> None:
+    answered: list[bool] = []
+    futures: list[Future[SentenceResult]] = []
+    house.at_step[3] = lambda: answered.extend(future.done() for future in futures)
+    futures += house.engine.submit([sentence(7, steps=2), sentence(8, steps=3)])
+    house.engine.start()
+    wait(futures, timeout=30)
+    assert house.steps == [[(7,), (8,)], [(7,), (8,)], [(8,)]]
+    assert answered == [True, False]
+
+
+def test_a_newcomer_joins_the_running_batch_at_the_next_step(house: House) -> None:
+    late: list[Future[SentenceResult]] = []
+    house.at_step[2] = lambda: late.extend(house.engine.submit([sentence(9, steps=2)]))
+    house.run(sentence(7, steps=4))
+    assert house.steps == [[(7,)], [(7,)], [(7,), (9,)], [(7,), (9,)]]
+    assert late[0].result(timeout=30).hypotheses
+
+
+def test_a_cancelled_sentence_frees_its_rows_at_the_next_step(house: House) -> None:
+    futures: list[Future[SentenceResult]] = []
+    house.at_step[2] = lambda: futures[0].cancel()
+    futures += house.engine.submit([sentence(7), sentence(8)])
+    house.engine.start()
+    wait(futures, timeout=30)
+    assert house.steps == [[(7,), (8,)], [(7,), (8,)], [(8,)], [(8,)]]
+    with pytest.raises(CancelledError):
+        futures[0].result()
+    assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.CANCELLED: 1}
+
+
+def test_a_sentence_cancelled_in_its_last_step_counts_once(house: House) -> None:
+    futures: list[Future[SentenceResult]] = []
+    house.at_step[2] = lambda: futures[0].cancel()
+    futures += house.engine.submit([sentence(7, steps=2), sentence(8, steps=3)])
+    house.engine.start()
+    wait(futures, timeout=30)
+    assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.CANCELLED: 1}
+
+
+def test_a_sentence_cancelled_while_it_waits_costs_no_step() -> None:
+    house = House(one_place_limits())
+    futures = house.engine.submit([sentence(7, steps=2), sentence(8), sentence(9, steps=2)])
+    futures[1].cancel()
+    house.engine.start()
+    wait(futures, timeout=30)
+    assert house.steps == [[(7,)], [(7,)], [(9,)], [(9,)]]
+    house.engine.close()
+
+
+def test_an_expired_sentence_frees_its_rows_at_the_next_step(house: House) -> None:
+    deadline = time.monotonic() + 0.2
+    house.at_step[2] = lambda: time.sleep(max(0.0, deadline - time.monotonic()) + 0.01)
+    futures = house.run(sentence(7, steps=4, deadline=deadline), sentence(8, steps=3))
+    assert house.steps == [[(7,), (8,)], [(7,), (8,)], [(8,)]]
+    with pytest.raises(DeadlineExpiredError):
+        futures[0].result()
+    assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.EXPIRED: 1}
+
+
+def test_work_whose_deadline_passed_costs_no_step(house: House) -> None:
+    [late, good] = house.run(sentence(7, deadline=time.monotonic() - 1), sentence(8, steps=1))
+    assert isinstance(late.exception(), DeadlineExpiredError)
+    assert good.result().hypotheses
+    assert house.steps == [[(8,)]]
+
+
+def test_the_queue_takes_all_or_nothing() -> None:
+    house = House(one_place_limits())
+    futures = house.engine.submit([sentence(7), sentence(8), sentence(9)])
+    with pytest.raises(QueueFullError, match="2 sentences do not fit"):
+        house.engine.submit([sentence(10), sentence(11)])
+    futures += house.engine.submit([sentence(12)])
+    house.engine.start()
+    wait(futures, timeout=30)
+    assert {source for step in house.steps for source in step} == {(7,), (8,), (9,), (12,)}
+    house.engine.close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (sentence(5, 1000), r"source holds token 1000; the vocabulary has 1000 tokens"),
+        (sentence(-1), r"source holds token -1"),
+        (sentence(5, target_prefix=(2, 6)), r"target_prefix holds token 6; the vocabulary has 6 tokens"),
+        (sentence(5, beam_size=17), r"beam_size is 17"),
+        (sentence(*[5] * 16385), r"16385 tokens"),
+    ],
+)
+def test_a_sentence_that_can_never_be_decoded_is_refused_and_its_fellows_with_it(
+    house: House, wrong: Sentence, message: str
+) -> None:
+    with pytest.raises(SentenceError, match=message):
+        house.engine.submit([sentence(5), wrong])
+    assert house.engine.drain(0)
+
+
+def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:
+    def explode() -> None:
+        raise RuntimeError("out of smoke")
+
+    # Lanes take turns: the first step is beam 1's, the second beam 2's.
+    house.at_step[2] = explode
+    futures = house.run(sentence(7, steps=2), sentence(8, beam_size=2), sentence(9, steps=2))
+    error = futures[1].exception()
+    assert isinstance(error, DecoderError)
+    assert str(error) == "the decoder failed: RuntimeError: out of smoke"
+    assert isinstance(error.__cause__, RuntimeError)
+    assert futures[0].result().hypotheses
+    assert futures[2].result().hypotheses
+    [after] = house.engine.submit([sentence(8, beam_size=2)])
+    assert after.result(timeout=30).hypotheses
+    assert house.recorder.outcomes == {Outcome.FINISHED: 3, Outcome.FAILED: 1}
+
+
+def test_a_group_that_cannot_be_encoded_fails_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = house.decoder.encode
+
+    def fragile(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+        if len(sources[0]) > 30:
+            raise MemoryError("too long for me")
+        return encode(sources)
+
+    monkeypatch.setattr(house.decoder, "encode", fragile)
+    long, short = house.run(sentence(*[5] * 40), sentence(6))
+    assert isinstance(long.exception(), DecoderError)
+    assert short.result().hypotheses
+    assert house.steps[0] == [(6,)]
+
+
+def test_scores_that_are_no_numbers_fail_their_sentence_and_not_its_neighbours() -> None:
+    def spoilt(source: Tokens, prefix: Tokens) -> FloatArray:
+        return endless(source, prefix) * (float("nan") if source == (8,) else 1.0)
+
+    house = House(model=spoilt)
+    good, bad = house.run(sentence(7), sentence(8))
+    assert good.result().hypotheses
+    assert isinstance(bad.exception(), DecoderError)
+    assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.FAILED: 1}
+    house.engine.close()
+
+
+def test_draining_finishes_what_was_accepted_and_refuses_more() -> None:
+    house = House(one_place_limits())
+    gate = threading.Event()
+    house.at_step[1] = gate.wait
+    futures = house.engine.submit([sentence(7), sentence(8)])
+    house.engine.start()
+    assert not house.engine.drain(0.01)
+    with pytest.raises(EngineClosedError):
+        house.engine.submit([sentence(9)])
+    gate.set()
+    assert house.engine.drain(30)
+    assert all(future.done() for future in futures)
+    house.engine.close()
+
+
+def test_closing_fails_what_is_left() -> None:
+    house = House(one_place_limits())
+    entered, gate = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        entered.set()
+        gate.wait()
+
+    house.at_step[1] = hold
+    futures = house.engine.submit([sentence(7), sentence(8), sentence(9)])
+    futures[2].cancel()
+    house.engine.start()
+    entered.wait()
+    closer = threading.Thread(target=house.engine.close)
+    closer.start()
+    gate.set()
+    closer.join(timeout=30)
+    assert [isinstance(future.exception(), EngineClosedError) for future in futures[:2]] == [True, True]
+    with pytest.raises(EngineClosedError):
+        house.engine.submit([sentence(9)])
+    assert house.recorder.outcomes == {Outcome.CLOSED: 2, Outcome.CANCELLED: 1}
+    house.engine.close()
+
+
+def test_an_engine_that_was_never_started_can_be_closed() -> None:
+    house = House()
+    [future] = house.engine.submit([sentence(7)])
+    house.engine.close()
+    assert isinstance(future.exception(), EngineClosedError)
+
+
+def test_the_observer_is_told_rows_positions_and_padding(house: House) -> None:
+    house.run(sentence(*[5] * 7, steps=2, beam_size=3), sentence(*[5] * 3, steps=1, beam_size=3))
+    assert house.recorder.encodes == [(2, 10, 14)]
+    assert house.recorder.steps == [(2, 6, 10, 16), (1, 3, 7, 8)]
+    assert house.recorder.queue[0] == (0, 2)
+
+
+def test_an_idle_engine_keeps_no_batch(house: House) -> None:
+    house.run(sentence(7), sentence(8, beam_size=2))
+    assert house.engine.drain(30)
+    assert house.engine._runs == {}
+
+
+def test_a_lane_that_ran_empty_takes_up_new_work() -> None:
+    house = House(one_place_limits())
+    futures = house.run(sentence(7, steps=2), sentence(8, steps=1), sentence(9, steps=3))
+    assert house.steps == [[(7,)]] * 2 + [[(8,)]] + [[(9,)]] * 3
+    alone = House()
+    [future] = alone.run(sentence(9, steps=3))
+    assert futures[2].result().hypotheses[0].tokens == future.result().hypotheses[0].tokens
+    house.engine.close()
+    alone.engine.close()
+
+
+def test_callers_of_many_threads_are_all_answered(house: House) -> None:
+    house.engine.start()
+    results: list[SentenceResult] = []
+
+    def call(number: int) -> None:
+        for i in range(20):
+            wanted = sentence(number, i, steps=1 + (number + i) % 4, beam_size=1 + i % 2)
+            futures = house.engine.submit([wanted, wanted])
+            if i % 5 == 0:
+                futures[1].cancel()
+            results.append(futures[0].result(timeout=30))
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 160
+    assert house.engine.drain(30)
+    assert sum(house.recorder.outcomes.values()) == 320

@@ -1,0 +1,37 @@
+"""Where graphs run, told by real sessions."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_bundle.bundle import Bundle
+from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
+from dragoman_server.engine.onnx_session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
+
+
+def test_a_session_takes_its_threads_and_does_not_spin(bundle: Bundle) -> None:
+    session = open_session(bundle.graph_path("fp32", "decoder_step"), device="cpu", num_threads=2)
+    options = session.get_session_options()
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (2, 1)
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+    assert session.get_providers() == [CPU_PROVIDER]
+
+
+def test_arithmetic_elsewhere_than_wanted_is_found_and_shapes_are_not(bundle: Bundle) -> None:
+    session = open_session(bundle.graph_path("fp32", "decoder_step"), device="cpu", num_threads=1)
+    assert find_strays(session, CPU_PROVIDER) == []
+    operators = {stray.rpartition("(")[2].rstrip(")") for stray in find_strays(session, CUDA_PROVIDER)}
+    assert {"MatMul", "Softmax", "TopK", "Tanh"} <= operators
+    assert "Shape" not in operators
+
+
+def test_a_file_that_is_no_graph_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "encoder.onnx").write_bytes(b"not a graph")
+    with pytest.raises(DecoderError, match=r"cpu cannot run .*encoder\.onnx"):
+        open_session(tmp_path / "encoder.onnx", device="cpu", num_threads=1)
+
+
+def test_a_provider_that_is_not_installed_is_refused(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CPU_PROVIDER])
+    with pytest.raises(DeviceUnavailableError, match="built without CUDAExecutionProvider"):
+        open_session(bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1)

@@ -1,0 +1,203 @@
+"""The scheduler by hand, and under whatever hypothesis thinks of."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman_server.engine.errors import QueueFullError, SentenceError
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.request import SearchOptions, Sentence
+from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.engine.ticket import Ticket
+
+
+def ticket(length: int = 5, beam_size: int = 1, deadline: float | None = None) -> Ticket:
+    options = SearchOptions(beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=9)
+    sentence = Sentence(source=(3,) * length, options=options, deadline=deadline)
+    return Ticket(sentence=sentence, accepted_at=0.0)
+
+
+def take_turn(scheduler: Scheduler) -> tuple[int, tuple[Ticket, ...]]:
+    """Beam size and newcomers of the next turn."""
+    lane = scheduler.next_lane()
+    assert lane is not None
+    groups = lane.admit()
+    lane.settle(groups)
+    return lane.beam_size, tuple(t for group in groups for t in group)
+
+
+def test_the_queue_takes_all_or_nothing() -> None:
+    scheduler = Scheduler(EngineLimits(max_queue=3))
+    scheduler.add([ticket(), ticket()])
+    with pytest.raises(QueueFullError, match="2 sentences do not fit in the queue: 2 of 3 are waiting"):
+        scheduler.add([ticket(), ticket()])
+    assert scheduler.num_waiting == 2
+    scheduler.add([ticket()])
+    assert scheduler.num_waiting == 3
+
+
+def test_only_those_who_wait_count_against_the_queue() -> None:
+    scheduler = Scheduler(EngineLimits(max_queue=2))
+    scheduler.add([ticket(), ticket()])
+    take_turn(scheduler)
+    scheduler.add([ticket(), ticket()])
+    assert (scheduler.num_waiting, scheduler.num_running) == (2, 2)
+
+
+def test_lanes_take_turns() -> None:
+    scheduler = Scheduler(EngineLimits())
+    scheduler.add([ticket(beam_size=5), ticket(beam_size=1), ticket(beam_size=5), ticket(beam_size=3)])
+    assert [take_turn(scheduler)[0] for _ in range(7)] == [5, 1, 3, 5, 1, 3, 5]
+
+
+def test_a_lane_with_nothing_to_do_gets_no_turn() -> None:
+    scheduler = Scheduler(EngineLimits())
+    one, five = ticket(beam_size=1), ticket(beam_size=5)
+    scheduler.add([one, five])
+    take_turn(scheduler)
+    assert scheduler.remove([one]) == {one}
+    assert [take_turn(scheduler)[0] for _ in range(2)] == [5, 5]
+    scheduler.remove([five])
+    assert scheduler.next_lane() is None
+
+
+def test_a_removed_sentence_is_gone_whether_it_waits_or_runs_and_only_once() -> None:
+    scheduler = Scheduler(EngineLimits())
+    running, waiting = ticket(), ticket()
+    scheduler.add([running])
+    take_turn(scheduler)
+    scheduler.add([waiting])
+    assert scheduler.remove([running, waiting]) == {running, waiting}
+    assert scheduler.remove([running, waiting]) == set()
+    assert (scheduler.num_waiting, scheduler.num_running) == (0, 0)
+
+
+def test_deadlines_expire_when_they_pass_and_not_before() -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=1, max_beam_size=1))
+    soon, later, never = ticket(deadline=10.0), ticket(deadline=20.0), ticket()
+    scheduler.add([later, soon, never])
+    assert take_turn(scheduler)[1] == (later,)
+    assert scheduler.expire(9.9) == set()
+    assert scheduler.expire(10.0) == {soon}
+    assert scheduler.expire(30.0) == {later}
+    assert (scheduler.num_waiting, scheduler.num_running) == (1, 0)
+
+
+def test_the_deadlines_of_those_who_ended_are_forgotten() -> None:
+    scheduler = Scheduler(EngineLimits())
+    for _ in range(3000):
+        done = ticket(deadline=1e9)
+        scheduler.add([done])
+        scheduler.remove([done])
+        scheduler.expire(0.0)
+    assert len(scheduler._deadlines) <= 1024 + 1
+
+
+def test_a_sentence_that_no_batch_can_hold_is_refused() -> None:
+    scheduler = Scheduler(EngineLimits(max_source_positions=16, max_beam_size=4))
+    scheduler.check(ticket(16, 4).sentence)
+    with pytest.raises(SentenceError, match=r"17 tokens, padded to 24, .* max_source_positions is 16"):
+        scheduler.check(ticket(17).sentence)
+    with pytest.raises(SentenceError, match="beam_size is 5, and the engine's max_beam_size 4"):
+        scheduler.check(ticket(beam_size=5).sentence)
+
+
+def test_clearing_returns_everyone() -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=1, max_beam_size=1))
+    tickets = [ticket(), ticket(), ticket(deadline=1.0)]
+    scheduler.add(tickets)
+    lane = scheduler.next_lane()
+    assert lane is not None
+    lane.admit()
+    assert set(scheduler.clear()) == set(tickets)
+    assert (scheduler.num_waiting, scheduler.num_running) == (0, 0)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A sentence of a random workload; times are counted in turns."""
+
+    at: int
+    length: int
+    beam_size: int
+    num_steps: int
+    deadline: int | None
+    cancelled_at: int | None
+
+
+arrivals = st.builds(
+    Arrival,
+    at=st.integers(0, 40),
+    length=st.integers(1, 64),
+    beam_size=st.sampled_from([1, 2, 5]),
+    num_steps=st.integers(1, 12),
+    deadline=st.none() | st.integers(1, 60),
+    cancelled_at=st.none() | st.integers(1, 60),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    workload=st.lists(arrivals, max_size=60),
+    max_rows=st.integers(5, 24),
+    max_source_positions=st.integers(64, 256),
+    continuous=st.booleans(),
+)
+def test_every_sentence_ends_once_within_the_budget(
+    workload: list[Arrival], max_rows: int, max_source_positions: int, continuous: bool
+) -> None:
+    limits = EngineLimits(
+        max_rows=max_rows,
+        max_source_positions=max_source_positions,
+        max_beam_size=5,
+        continuous=continuous,
+    )
+    scheduler = Scheduler(limits)
+    plans = {
+        ticket(a.length, a.beam_size, None if a.deadline is None else float(a.deadline)): a for a in workload
+    }
+    remaining = {t: a.num_steps for t, a in plans.items()}
+    endings: dict[Ticket, str] = {}
+
+    def end(tickets: set[Ticket], how: str) -> None:
+        for t in tickets:
+            assert t not in endings
+            endings[t] = how
+
+    total_steps = sum(a.num_steps for a in workload)
+    for now in range(41 + 60 + 20 * (total_steps + len(workload) + 1)):
+        scheduler.add([t for t, a in plans.items() if a.at == now])
+        end(scheduler.remove([t for t, a in plans.items() if a.cancelled_at == now]), "cancelled")
+        end(scheduler.expire(float(now)), "expired")
+        lane = scheduler.next_lane()
+        if lane is None:
+            if now > 60:
+                break
+            continue
+        before = set(lane.running)
+        groups = lane.admit()
+        regrouping = lane.settle(groups)
+        running = lane.running
+        assert len(running) * lane.beam_size <= max_rows
+        longest = max(len(t.sentence.source) for t in running)
+        assert len(running) * longest <= max_source_positions
+        if regrouping is not None:
+            assert list(regrouping.tickets) == running
+            assert len(running) * regrouping.source_positions <= max_source_positions
+            assert longest <= regrouping.source_positions
+        # A turn is never wasted, and nobody joins a batch that must end first.
+        assert running
+        assert continuous or not before or before == set(running)
+        for t in running:
+            assert t not in endings
+            assert not (plans[t].deadline is not None and plans[t].deadline <= now)
+            remaining[t] -= 1
+        done = {t for t in running if remaining[t] == 0}
+        assert scheduler.remove(done) == done
+        end(done, "finished")
+    # Nobody starves: within turns in proportion to the work everyone has ended.
+    assert endings.keys() == plans.keys()
+    for t, how in endings.items():
+        assert (how == "finished") == (remaining[t] == 0)
