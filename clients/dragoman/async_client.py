@@ -1,0 +1,260 @@
+"""The client for asyncio: the same calls as the blocking client's, awaited."""
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from dragoman import errors, messages
+from dragoman.channel import CHANNEL_OPTIONS, check_address
+from dragoman.deadline import Deadline
+from dragoman.feed import Feed
+from dragoman.ledger import Ledger
+from dragoman.model import Model
+from dragoman.settings import LengthPolicy, Segmentation, Settings
+from dragoman.translation import Key, StreamResult, Translation
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1 import translation_pb2_grpc as pb_grpc
+
+if TYPE_CHECKING:
+    _TranslateCall = grpc.aio.UnaryUnaryCall[pb.TranslateRequest, pb.TranslateResponse]
+
+
+class AsyncClient:
+    """A connection to a Dragoman server, for one event loop. Use it in an `async with` block, or close it.
+
+    Every call raises a DragomanError where it fails. One that finds no server is tried again for a second or
+    two first.
+    """
+
+    def __init__(
+        self,
+        address: str = "localhost:50051",
+        *,
+        timeout_seconds: float | None = 600.0,
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
+        """Takes the server's HOST:PORT; connects at the first call, in the loop that makes it.
+
+        `timeout_seconds` holds for each call that sets none of its own; None waits without limit.
+        `credentials` turn on TLS.
+        """
+        self._address = check_address(address)
+        self._timeout_seconds = timeout_seconds
+        self._credentials = credentials
+
+    @cached_property
+    def _channel(self) -> grpc.aio.Channel:
+        # Not before the first call: a channel belongs to the loop that runs when it is made.
+        if self._credentials is None:
+            return grpc.aio.insecure_channel(self._address, options=CHANNEL_OPTIONS)
+        return grpc.aio.secure_channel(self._address, self._credentials, options=CHANNEL_OPTIONS)
+
+    @cached_property
+    def _stream_channel(self) -> grpc.Channel:
+        if self._credentials is None:
+            return grpc.insecure_channel(self._address, options=CHANNEL_OPTIONS)
+        return grpc.secure_channel(self._address, self._credentials, options=CHANNEL_OPTIONS)
+
+    @property
+    def _stub(self) -> "pb_grpc.TranslationServiceAsyncStub":
+        return pb_grpc.TranslationServiceStub(self._channel)
+
+    async def close(self) -> None:
+        """Ends the connection and every call on it."""
+        if "_channel" in vars(self):
+            await self._channel.close()
+        if "_stream_channel" in vars(self):
+            self._stream_channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def translate(
+        self,
+        texts: Iterable[str],
+        *,
+        source: str,
+        target: str,
+        model: str | None = None,
+        beam_size: int | None = None,
+        num_hypotheses: int | None = None,
+        length_penalty: float | None = None,
+        max_output_tokens: int | None = None,
+        target_prefix: str | None = None,
+        length_policy: LengthPolicy | None = None,
+        segmentation: Segmentation | None = None,
+        alignments: bool = False,
+        timeout_seconds: float | None = None,
+    ) -> list[Translation]:
+        """Translates texts, and returns one translation for each, in their order: all of them, or an error.
+
+        A long list travels in several requests, a few at a time; `timeout_seconds` holds for all of it.
+        What is None is left to the model or the server. `dragoman.Settings` explains each option.
+        """
+        settings = Settings(
+            source=source,
+            target=target,
+            model=model,
+            beam_size=beam_size,
+            num_hypotheses=num_hypotheses,
+            length_penalty=length_penalty,
+            max_output_tokens=max_output_tokens,
+            target_prefix=target_prefix,
+            length_policy=length_policy,
+            segmentation=segmentation,
+            alignments=alignments,
+        )
+        requests = messages.translate_requests(messages.check_texts(texts), settings)
+        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        calls: deque[_TranslateCall] = deque()
+        translations: list[Translation] = []
+        try:
+            for request in requests:
+                if len(calls) == messages.MAX_REQUESTS_IN_FLIGHT:
+                    translations += messages.translations(await calls.popleft())
+                calls.append(self._stub.Translate(request, timeout=deadline.remaining_seconds()))
+            while calls:
+                translations += messages.translations(await calls.popleft())
+        except grpc.aio.AioRpcError as error:
+            raise errors.from_call(error) from error
+        finally:
+            for call in calls:
+                call.cancel()
+        return translations
+
+    def translate_stream(
+        self,
+        texts: Iterable[tuple[Key, str]] | AsyncIterable[tuple[Key, str]],
+        *,
+        source: str,
+        target: str,
+        model: str | None = None,
+        beam_size: int | None = None,
+        num_hypotheses: int | None = None,
+        length_penalty: float | None = None,
+        max_output_tokens: int | None = None,
+        target_prefix: str | None = None,
+        length_policy: LengthPolicy | None = None,
+        segmentation: Segmentation | None = None,
+        alignments: bool = False,
+        in_order: bool = False,
+        window: int = 256,
+        timeout_seconds: float | None = None,
+    ) -> AsyncGenerator[StreamResult[Key], None]:
+        """Translates a stream of (id, text) pairs; `enumerate(texts)` makes pairs of bare texts.
+
+        Results come as they complete, or with `in_order` in the order of the texts. One bad text ends in a
+        result with an error, not in the end of the stream. At most `window` texts are under way: sent, and
+        their result not yet taken. `timeout_seconds` holds for the whole stream; None sets no limit.
+        What reading `texts` raises is raised here, after the results of earlier texts.
+        A plain iterable is read in another thread. Leave the stream early through `contextlib.aclosing`.
+        """
+        settings = Settings(
+            source=source,
+            target=target,
+            model=model,
+            beam_size=beam_size,
+            num_hypotheses=num_hypotheses,
+            length_penalty=length_penalty,
+            max_output_tokens=max_output_tokens,
+            target_prefix=target_prefix,
+            length_policy=length_policy,
+            segmentation=segmentation,
+            alignments=alignments,
+        )
+        ledger = Ledger[Key](in_order=in_order)
+        if isinstance(texts, AsyncIterable):
+            texts = _blocking(texts, asyncio.get_running_loop())
+        feed = Feed(messages.stream_config(settings), texts, ledger, window=window)
+        return self._stream(feed, ledger, timeout_seconds)
+
+    async def _stream(
+        self, feed: Feed[Key], ledger: Ledger[Key], timeout_seconds: float | None
+    ) -> AsyncGenerator[StreamResult[Key], None]:
+        # Over gRPC's blocking API, read by a thread: its asyncio API may replace the status that ended the
+        # stream by an INTERNAL of its own, when a message was on its way at that moment (grpc/grpc#36066).
+        loop = asyncio.get_running_loop()
+        arrived: asyncio.Queue[pb.TranslateStreamResponse | grpc.RpcError | None] = asyncio.Queue()
+        call = pb_grpc.TranslationServiceStub(self._stream_channel).TranslateStream(
+            feed, timeout=timeout_seconds
+        )
+
+        def read() -> None:
+            with contextlib.suppress(RuntimeError):  # The loop was closed: nobody waits any more.
+                try:
+                    for response in call:
+                        loop.call_soon_threadsafe(arrived.put_nowait, response)
+                    loop.call_soon_threadsafe(arrived.put_nowait, None)
+                except grpc.RpcError as error:
+                    loop.call_soon_threadsafe(arrived.put_nowait, error)
+
+        threading.Thread(target=read, name="dragoman-stream", daemon=True).start()
+        try:
+            while (response := await arrived.get()) is not None:
+                if isinstance(response, grpc.RpcError):
+                    raise errors.from_call(response) from response
+                for result in ledger.receive(response):
+                    feed.release()
+                    yield result
+            ledger.close()
+        finally:
+            call.cancel()
+            feed.close()
+
+    async def models(self, *, source: str = "", target: str = "") -> list[Model]:
+        """The models being served, by name and version; only those of the languages that are given."""
+        request = pb.ListModelsRequest(source_language=source, target_language=target)
+        try:
+            response = await self._stub.ListModels(request, timeout=self._timeout_seconds)
+        except grpc.aio.AioRpcError as error:
+            raise errors.from_call(error) from error
+        return [messages.model(model) for model in response.models]
+
+    async def model(self, name: str) -> Model:
+        """One model, by "name" or "name/version". Raises ModelNotFoundError, which names those there are."""
+        try:
+            response = await self._stub.GetModel(pb.GetModelRequest(name=name), timeout=self._timeout_seconds)
+        except grpc.aio.AioRpcError as error:
+            raise errors.from_call(error) from error
+        return messages.model(response.model)
+
+    async def health(self, service: str = "") -> bool:
+        """Whether the server, or one of its services by name, is serving. Not tried again: it tells of now.
+
+        Raises UnavailableError where no server answers, ModelNotFoundError for a service it does not know.
+        """
+        request = health_pb2.HealthCheckRequest(service=service)
+        try:
+            response = await health_pb2_grpc.HealthStub(self._channel).Check(
+                request, timeout=self._timeout_seconds
+            )
+        except grpc.aio.AioRpcError as error:
+            raise errors.from_call(error) from error
+        return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
+
+
+def _blocking(
+    texts: AsyncIterable[tuple[Key, str]], loop: asyncio.AbstractEventLoop
+) -> Iterator[tuple[Key, str]]:
+    """Reads from another thread what is made in the loop."""
+    iterator = aiter(texts)
+
+    async def pull() -> tuple[Key, str] | None:
+        return await anext(iterator, None)
+
+    while (pair := asyncio.run_coroutine_threadsafe(pull(), loop).result()) is not None:
+        yield pair

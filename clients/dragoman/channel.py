@@ -1,0 +1,46 @@
+"""How both clients connect: retries, keepalive and message sizes, as gRPC channel arguments."""
+
+import json
+
+from dragoman.errors import InvalidRequestError
+
+SERVICE_CONFIG = {
+    "methodConfig": [
+        {
+            "name": [{"service": "dragoman.v1.TranslationService"}],
+            "retryPolicy": {
+                "maxAttempts": 5,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "2s",
+                "backoffMultiplier": 2,
+                # Only what is safe and has a point: the server took nothing, and may be back in a moment.
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ]
+}
+"""gRPC's own retries. A stream is retried until its first result has come; health never: it tells of now."""
+
+CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
+    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+    # A call whose request does not fit this buffer is never retried; the default is 256 KiB.
+    ("grpc.per_rpc_retry_buffer_size", 8 << 20),
+    # Many hypotheses with alignments outgrow the default of 4 MiB.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    # Servers by default take pings more often than every 5 minutes for abuse. What was sent and is not
+    # acknowledged within the timeout ends the connection sooner.
+    ("grpc.keepalive_time_ms", 310_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    # By default a server that comes back is tried only after a second, then ever later, up to two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
+)
+
+
+def check_address(address: str) -> str:
+    """The address. Raises InvalidRequestError for a URL, which gRPC would take for a host's name."""
+    if address.startswith(("http://", "https://")):
+        raise InvalidRequestError(f"{address!r} is a URL; write HOST:PORT, such as localhost:50051")
+    return address

@@ -1,0 +1,107 @@
+"""Draws the word alignments of a hypothesis in a terminal.
+
+Source words stand across, as a staircase, target words down; the darker a cell, the more of the target word's
+attention falls on the source word. Without room for all columns, one line a target word takes its place.
+
+              Guten
+              │  Morgen
+              │  │  .
+    Good      ██ ░░
+    morning   ░░ ██
+    .               ██
+"""
+
+import re
+from collections.abc import Iterable
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from dragoman.translation import Alignment, Hypothesis
+
+Span = tuple[int, int]
+
+_LEVELS = (0.75, 0.5, 0.25, 0.0)
+_CELLS = ("██", "▓▓", "▒▒", "░░")
+_ASCII_CELLS = ("##", "++", "--", "..")
+_STYLES = ("bold green", "green", "yellow", "dim")
+_COLUMN = 3
+
+_WORD = re.compile(r"\w(?:\S*\w)?|[^\w\s]+")
+"""A word, or the punctuation at its end, as the server tells them apart."""
+
+
+def alignment_picture(source: str, hypothesis: Hypothesis, *, width: int, ascii_only: bool) -> Text:
+    """The picture, no wider than `width` cells where the words themselves allow."""
+    links = hypothesis.alignments
+    across = word_spans(source, {(link.source_start, link.source_end) for link in links})
+    down = word_spans(hypothesis.text, {(link.target_start, link.target_end) for link in links})
+    margin = max((cell_len(hypothesis.text[start:end]) for start, end in down), default=0) + 2
+    needed = max(
+        (
+            margin + column * _COLUMN + max(cell_len(source[start:end]), 2)
+            for column, (start, end) in enumerate(across)
+        ),
+        default=0,
+    )
+    if needed > width:
+        return _list(source, hypothesis)
+    picture = Text(no_wrap=True)
+    stem = "|" if ascii_only else "│"
+    for column, (start, end) in enumerate(across):
+        picture.append(" " * margin + f"{stem:<{_COLUMN}}" * column, style="dim")
+        picture.append(source[start:end] + "\n", style="cyan")
+    weights = {_link_spans(link): link.weight for link in links}
+    cells = _ASCII_CELLS if ascii_only else _CELLS
+    for target in down:
+        word = hypothesis.text[target[0] : target[1]]
+        picture.append(word, style="bold")
+        picture.append(" " * (margin - cell_len(word)))
+        for origin in across:
+            level = _level(weights.get((origin, target)))
+            if level is None:
+                picture.append(" " * _COLUMN)
+            else:
+                picture.append(f"{cells[level]:<{_COLUMN}}", style=_STYLES[level])
+        picture.rstrip()
+        picture.append("\n")
+    picture.append(_legend(cells), style="dim")
+    return picture
+
+
+def word_spans(text: str, linked: Iterable[Span]) -> list[Span]:
+    """The linked words of a text and, between them, what stands there without a link."""
+    spans: list[Span] = []
+    end = 0
+    for span in [*sorted(linked), (len(text), len(text))]:
+        spans += [(end + word.start(), end + word.end()) for word in _WORD.finditer(text[end : span[0]])]
+        if span[0] < span[1]:
+            spans.append(span)
+        end = span[1]
+    return spans
+
+
+def _list(source: str, hypothesis: Hypothesis) -> Text:
+    lines = Text()
+    for link in sorted(hypothesis.alignments, key=lambda link: (link.target_start, -link.weight)):
+        lines.append(source[link.source_start : link.source_end], style="cyan")
+        lines.append(" -> ")
+        lines.append(hypothesis.text[link.target_start : link.target_end], style="bold")
+        lines.append(f" ({link.weight:.2f})\n", style="dim")
+    lines.rstrip()
+    return lines
+
+
+def _link_spans(link: Alignment) -> tuple[Span, Span]:
+    return (link.source_start, link.source_end), (link.target_start, link.target_end)
+
+
+def _level(weight: float | None) -> int | None:
+    if weight is None:
+        return None
+    return next((level for level, least in enumerate(_LEVELS) if weight >= least), None)
+
+
+def _legend(cells: tuple[str, ...]) -> str:
+    shades = [f"{cell} {least:.0%}+" for cell, least in zip(cells[:-1], _LEVELS, strict=False)]
+    return "  ".join([*shades, f"{cells[-1]} less", "of a word's attention"])

@@ -1,0 +1,163 @@
+"""`dragoman evaluate`: how good a system translates a test set, by sacreBLEU (Post 2018)."""
+
+import json
+import time
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from dragoman.cli.failure import missing_extra
+from dragoman.cli.system import OpenSystem, System
+
+BLOCK_LINES = 512
+"""Lines given to the system at once: the step of the progress bar."""
+
+
+@click.command()
+@click.option("--server", metavar="HOST:PORT", help="Measure a server; needs --from and --to.")
+@click.option("--bundle", metavar="FOLDER", help="Measure a bundle, without a server.")
+@click.option("--checkpoint", metavar="FILE", help="Measure a checkpoint of training, in PyTorch.")
+@click.option("--from", "source_language", metavar="LANG", help="Language of the source.")
+@click.option("--to", "target_language", metavar="LANG", help="Language of the reference.")
+@click.option(
+    "--source",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The test set: a sentence a line.",
+)
+@click.option(
+    "--reference",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Its translation, line by line.",
+)
+@click.option(
+    "--beam", "beam_size", type=click.IntRange(min=1), default=5, show_default=True, help="1 is greedy."
+)
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@click.option(
+    "--precision", type=click.Choice(["auto", "fp32", "int8", "fp16"]), default="auto", show_default=True
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+def evaluate(
+    *,
+    server: str | None,
+    bundle: str | None,
+    checkpoint: str | None,
+    source_language: str | None,
+    target_language: str | None,
+    source: Path,
+    reference: Path,
+    beam_size: int,
+    device: str,
+    precision: str,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure translation quality on a test set: BLEU and chrF.
+
+    \b
+      dragoman evaluate --bundle models/de-en/1 --source val.de --reference val.en
+      dragoman evaluate --server localhost:50051 --from de --to en --source val.de --reference val.en --json
+    """
+    given = {"server": server, "bundle": bundle, "checkpoint": checkpoint}
+    locations = {kind: location for kind, location in given.items() if location is not None}
+    if len(locations) != 1:
+        raise click.UsageError("give one of --server, --bundle and --checkpoint")
+    (kind, location), *_ = locations.items()
+    sources, references = _read_lines(source), _read_lines(reference)
+    if len(sources) != len(references):
+        raise click.ClickException(
+            f"{source} has {len(sources)} lines and {reference} {len(references)}: they must be as many"
+        )
+    if not sources:
+        raise click.ClickException(f"{source} is empty")
+    with _opener(kind)(
+        location,
+        source_language=source_language,
+        target_language=target_language,
+        beam_size=beam_size,
+        device=device,
+        precision=precision,
+    ) as system:
+        started_at = time.perf_counter()
+        translations = [line for block in _blocks(system, sources) for line in block]
+        seconds = time.perf_counter() - started_at
+        description = system.description
+    if output is not None:
+        output.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
+    results = {
+        "system": description,
+        "beam": beam_size,
+        **_scores(translations, references),
+        "sentences": len(sources),
+        "seconds": round(seconds, 3),
+    }
+    if as_json:
+        click.echo(json.dumps(results, ensure_ascii=False))
+    else:
+        _print(results)
+
+
+def _read_lines(path: Path) -> list[str]:
+    """Lines end at a line feed and nowhere else: other separators may stand within a sentence."""
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{path} is not UTF-8: {error}") from None
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
+
+
+def _opener(kind: str) -> OpenSystem:
+    (entry_point,) = entry_points(group="dragoman.systems", name=kind)
+    try:
+        opener: OpenSystem = entry_point.load()
+    except ModuleNotFoundError as error:
+        raise missing_extra(f"--{kind}", entry_point, error) from error
+    return opener
+
+
+def _blocks(system: System, lines: list[str]) -> Iterator[list[str]]:
+    console = Console(stderr=True)
+    progress = Progress(
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+    with progress:
+        task = progress.add_task("", total=len(lines))
+        for start in range(0, len(lines), BLOCK_LINES):
+            block = lines[start : start + BLOCK_LINES]
+            # A line break within a translation would shift all that follow.
+            yield [line.replace("\n", " ") for line in system.translate(block)]
+            progress.advance(task, len(block))
+
+
+def _scores(translations: list[str], references: list[str]) -> dict[str, float | str]:
+    """Scores by name, each with sacreBLEU's signature of how it was counted."""
+    scores: dict[str, float | str] = {}
+    metrics = {"bleu": BLEU(), "bleu_lc": BLEU(lowercase=True), "chrf": CHRF()}
+    for name, metric in metrics.items():
+        scores[name] = round(metric.corpus_score(translations, [references]).score, 4)
+        scores["signature" if name == "bleu" else f"{name}_signature"] = str(metric.get_signature())
+    return scores
+
+
+def _print(results: dict[str, float | str]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in results.items():
+        table.add_row(name.replace("_", " "), f"{value:.2f}" if isinstance(value, float) else str(value))
+    Console(highlight=False).print(table)

@@ -1,0 +1,40 @@
+"""What a person reads when a command fails: one line that says what went wrong and the way out."""
+
+from importlib.metadata import EntryPoint
+
+import click
+
+from dragoman.errors import DeadlineExceededError, DragomanError, OverloadedError, UnavailableError
+
+
+class Failure(click.ClickException):
+    """Any error, as one line. Exit code 1."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(_message(error))
+
+
+def missing_extra(what: str, entry_point: EntryPoint, error: ModuleNotFoundError) -> click.ClickException:
+    """What to install for something whose module is missing. Raises `error` again where it is one of ours."""
+    if not entry_point.extras or (error.name or "").startswith("dragoman"):
+        raise error
+    return click.ClickException(
+        f"{what} needs {error.name}, which is not installed: pip install 'dragoman[{entry_point.extras[0]}]'"
+    )
+
+
+def _message(error: Exception) -> str:
+    match error:
+        case UnavailableError():
+            return f"{error}\nIs a server running there? `dragoman serve --models models` starts one."
+        case DeadlineExceededError():
+            return f"{error}\nA longer --timeout gives the server more time."
+        case OverloadedError():
+            wait = error.retry_after_seconds
+            return f"{error}\nTry again {'later' if wait is None else f'in {wait:g} seconds'}."
+        case OSError(filename=str() as name, strerror=str() as reason):
+            return f"{name}: {reason}"
+        case DragomanError() | ValueError() | OSError():
+            return str(error)
+        case _:
+            return f"{type(error).__name__}: {error}\nA bug: `dragoman --debug ...` shows where."

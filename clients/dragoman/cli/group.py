@@ -1,0 +1,101 @@
+"""The group of all subcommands: finds them, loads them late, and says in one line what went wrong.
+
+Must know no subcommand: they register as entry points of the group `dragoman.commands`, and the extra in an
+entry point's brackets is what they need beyond the bare install.
+"""
+
+import ast
+import importlib.util
+import sys
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+import click
+
+from dragoman.cli.failure import Failure, missing_extra
+
+
+class CommandGroup(click.Group):
+    """Subcommands that register as entry points."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names, sorted."""
+        return sorted(entry_points(group="dragoman.commands").names)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Loads a subcommand. Raises ClickException where its extra is not installed."""
+        entry_point = _entry_point(cmd_name)
+        if entry_point is None:
+            return None
+        try:
+            command = entry_point.load()
+        except ModuleNotFoundError as error:
+            raise missing_extra(f"`dragoman {cmd_name}`", entry_point, error) from error
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the subcommands without loading them."""
+        found = sorted(entry_points(group="dragoman.commands"), key=lambda entry_point: entry_point.name)
+        rows = [(entry_point.name, _summary(entry_point)) for entry_point in found]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Runs the subcommand. What it raises becomes one line and an exit code."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(130)
+        except Exception as error:
+            if ctx.params["debug"]:
+                raise
+            entry_point = _entry_point(ctx.invoked_subcommand or "")
+            if isinstance(error, ModuleNotFoundError) and entry_point is not None:
+                raise missing_extra(f"`dragoman {entry_point.name}`", entry_point, error) from error
+            raise Failure(error) from error
+
+
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, envvar="DRAGOMAN_DEBUG", help="Show the traceback of an error.")
+@click.version_option(package_name="dragoman", prog_name="dragoman")
+def main(debug: bool) -> None:
+    """Self-hosted translation: train, export, serve, translate.
+
+    \b
+    A server, and a translation by it:
+      dragoman serve --models models
+      dragoman translate --from de --to en "Guten Morgen." "Wie geht es dir?"
+      dragoman translate --from de --to en --n-best 3 --alignments "Guten Morgen."
+    \b
+    A file, line by line; the same command goes on where it was stopped:
+      dragoman translate-file --from de --to en corpus.de.gz corpus.en.gz
+    \b
+    A model of your own:
+      dragoman train training/recipes/tatoeba-de-en.toml
+      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2
+      dragoman evaluate --bundle models/de-en/2 --source test.de --reference test.en
+
+    `dragoman COMMAND --help` says more about each.
+    """
+    # A terminal that cannot show a character gets its number, not an error.
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _entry_point(name: str) -> EntryPoint | None:
+    return next(iter(entry_points(group="dragoman.commands", name=name)), None)
+
+
+def _summary(entry_point: EntryPoint) -> str:
+    """First line of the command's docstring, read from the source: importing it may need its extra."""
+    spec = importlib.util.find_spec(entry_point.module)
+    if spec is None or spec.origin is None:
+        return ""
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == entry_point.attr:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""

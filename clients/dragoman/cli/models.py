@@ -1,0 +1,59 @@
+"""`dragoman models`: what a server can translate."""
+
+import json
+from dataclasses import asdict
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from dragoman.cli.options import server_option, timeout_option
+from dragoman.client import Client
+from dragoman.model import Model
+
+
+@click.command()
+@server_option
+@click.option("--from", "source", default="", metavar="LANG", help="Only models from this language.")
+@click.option("--to", "target", default="", metavar="LANG", help="Only models to this language.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON object for each model, with all there is."
+)
+@timeout_option
+def models(*, server: str, source: str, target: str, as_json: bool, timeout_seconds: float) -> None:
+    """List the models that a server serves."""
+    with Client(server, timeout_seconds=timeout_seconds) as client:
+        listed = client.models(source=source, target=target)
+    if as_json:
+        for model in listed:
+            click.echo(json.dumps(asdict(model), ensure_ascii=False))
+    elif listed:
+        Console().print(_table(listed))
+    else:
+        click.echo("The server has no such model.", err=True)
+
+
+def _table(models: list[Model]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("MODEL", "FROM", "TO", "FAMILY"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("PARAMETERS", justify="right", no_wrap=True)
+    for heading in ("PRECISION", "RUNS ON"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("QUALITY", overflow="fold")
+    for model in models:
+        table.add_row(
+            str(model.reference),
+            model.source_language,
+            model.target_language,
+            model.architecture,
+            f"{model.parameters / 1e6:.1f} M",
+            model.precision,
+            ", ".join(
+                sorted({provider.removesuffix("ExecutionProvider") for provider in model.providers.values()})
+            ),
+            ", ".join(
+                f"{quality.metric} {quality.score:.1f} on {quality.test_set}" for quality in model.quality
+            ),
+        )
+    return table

@@ -1,0 +1,83 @@
+"""The options that the subcommands of a client share."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from dragoman.settings import LengthPolicy, Segmentation, Settings
+
+Command = Callable[..., None]
+
+server_option = click.option(
+    "--server",
+    metavar="HOST:PORT",
+    default="localhost:50051",
+    envvar="DRAGOMAN_SERVER",
+    show_default=True,
+    show_envvar=True,
+    help="Where the server listens.",
+)
+
+timeout_option = click.option(
+    "--timeout",
+    "timeout_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Most time a call may take.",
+)
+
+
+def settings_options(command: Command) -> Command:
+    """Adds the options that say how to translate, and passes them on as `settings`."""
+
+    @click.option(
+        "--from", "source", required=True, metavar="LANG", help='Language of the text, such as "de".'
+    )
+    @click.option(
+        "--to", "target", required=True, metavar="LANG", help='Language to translate to, such as "en".'
+    )
+    @click.option("--model", metavar="NAME[/VERSION]", help="Model to use. Default: the server chooses.")
+    @click.option("--beam", "beam_size", type=int, help="Hypotheses kept while searching; 1 is greedy.")
+    @click.option("--length-penalty", type=float, help="Exponent of the length penalty; 0 turns it off.")
+    @click.option("--max-output-tokens", type=int, help="Most tokens a sentence's translation may have.")
+    @click.option(
+        "--long-sentences",
+        "length_policy",
+        type=click.Choice(["split", "reject", "truncate"]),
+        help="What happens to a sentence that is too long for the model. Default: split.",
+    )
+    @click.option(
+        "--segmentation",
+        type=click.Choice(["sentence", "line"]),
+        help="What the model translates at once. Default: sentence, found by the rules of the language.",
+    )
+    @wraps(command)
+    def with_settings(
+        *,
+        source: str,
+        target: str,
+        model: str | None,
+        beam_size: int | None,
+        length_penalty: float | None,
+        max_output_tokens: int | None,
+        length_policy: LengthPolicy | None,
+        segmentation: Segmentation | None,
+        **others: Any,
+    ) -> None:
+        settings = Settings(
+            source=source,
+            target=target,
+            model=model,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_output_tokens=max_output_tokens,
+            length_policy=length_policy,
+            segmentation=segmentation,
+        )
+        command(settings=settings, **others)
+
+    return with_settings

@@ -1,0 +1,79 @@
+"""What `dragoman evaluate` measures: anything that translates lines. The one here asks a server.
+
+Others register as entry points of the group `dragoman.systems`, each a function like `open_server`.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from dragoman.client import Client
+from dragoman.settings import Settings
+
+
+class System(Protocol):
+    """Translates lines, each as one unit; what is too long for it, it splits."""
+
+    @property
+    def description(self) -> str:
+        """What it is, for the report."""
+
+    def translate(self, lines: list[str]) -> list[str]:
+        """One translation for each line, in order."""
+
+
+class OpenSystem(Protocol):
+    """Opens a system, and closes it after the `with` block. Raises ValueError for what it cannot be."""
+
+    def __call__(
+        self,
+        location: str,
+        *,
+        source_language: str | None,
+        target_language: str | None,
+        beam_size: int,
+        device: str,
+        precision: str,
+    ) -> AbstractContextManager[System]: ...
+
+
+class ServerSystem:
+    """A server's model."""
+
+    def __init__(self, client: Client, settings: Settings, description: str) -> None:
+        self._client = client
+        self._settings = settings
+        self.description = description
+
+    def translate(self, lines: list[str]) -> list[str]:
+        """Raises DragomanError."""
+        settings = self._settings
+        translations = self._client.translate(
+            lines,
+            source=settings.source,
+            target=settings.target,
+            beam_size=settings.beam_size,
+            length_policy="split",
+            segmentation="line",
+        )
+        return [translation.text for translation in translations]
+
+
+@contextmanager
+def open_server(
+    location: str,
+    *,
+    source_language: str | None,
+    target_language: str | None,
+    beam_size: int,
+    device: str,
+    precision: str,
+) -> Iterator[ServerSystem]:
+    """The server at HOST:PORT. Raises ValueError without languages, or for what is not up to a client."""
+    if source_language is None or target_language is None:
+        raise ValueError("a server needs to be told the languages: --from de --to en")
+    if (device, precision) != ("auto", "auto"):
+        raise ValueError("--device and --precision are chosen where the server is started")
+    settings = Settings(source=source_language, target=target_language, beam_size=beam_size)
+    with Client(location, timeout_seconds=None) as client:
+        yield ServerSystem(client, settings, f"server {location}")

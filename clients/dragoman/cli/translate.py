@@ -1,0 +1,122 @@
+"""`dragoman translate`: texts from the command line or from standard input."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+
+import click
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from dragoman.cli.alignment_picture import alignment_picture
+from dragoman.cli.options import server_option, settings_options, timeout_option
+from dragoman.client import Client
+from dragoman.settings import Settings
+from dragoman.translation import Translation
+
+_INDENT = 5
+"""Columns before a picture: those of the rank above it."""
+
+
+@click.command()
+@server_option
+@settings_options
+@click.option(
+    "--n-best", "num_hypotheses", type=int, metavar="N", help="Show the N best translations of each."
+)
+@click.option("--prefix", "target_prefix", metavar="TEXT", help="What the translation must begin with.")
+@click.option("--alignments", is_flag=True, help="Draw which words come from which.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each text, with all there is.")
+@timeout_option
+@click.argument("texts", nargs=-1, metavar="[TEXT]...")
+def translate(
+    *,
+    server: str,
+    settings: Settings,
+    num_hypotheses: int | None,
+    target_prefix: str | None,
+    alignments: bool,
+    as_json: bool,
+    timeout_seconds: float,
+    texts: tuple[str, ...],
+) -> None:
+    """Translate texts, or the lines of standard input.
+
+    \b
+      dragoman translate --from de --to en "Guten Morgen. Wie geht es dir?"
+      dragoman translate --from de --to en --n-best 3 --alignments "Guten Morgen."
+      dragoman translate --from de --to en < letter.de > letter.en
+
+    Exit code 3: some lines of standard input failed, and left an empty line.
+    """
+    settings = replace(
+        settings, num_hypotheses=num_hypotheses, target_prefix=target_prefix, alignments=alignments
+    )
+    printer = _Printer(settings, as_json=as_json)
+    with Client(server, timeout_seconds=timeout_seconds) as client:
+        if texts:
+            translations = client.translate(texts, **asdict(settings))
+            for number, (text, translation) in enumerate(zip(texts, translations, strict=True), start=1):
+                printer.show(number, text, translation)
+        elif not _translate_lines(client, settings, printer):
+            raise click.exceptions.Exit(3)
+
+
+def _translate_lines(client: Client, settings: Settings, printer: "_Printer") -> bool:
+    """Translates standard input as it comes. Returns whether every line has a translation."""
+    if sys.stdin.isatty():
+        click.echo("Type a text a line; Ctrl-D ends.", err=True)
+    complete = True
+    for result in client.translate_stream(_input_lines(), **asdict(settings), in_order=True):
+        number, text = result.id
+        if result.translation is not None:
+            printer.show(number, text, result.translation)
+        else:
+            complete = False
+            click.echo(f"line {number}: {result.error}", err=True)
+            click.echo()
+    return complete
+
+
+def _input_lines() -> Iterator[tuple[tuple[int, str], str]]:
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        text = line.decode(errors="replace").rstrip("\r\n")
+        yield (number, text), text
+
+
+class _Printer:
+    """Shows translations the way the options ask."""
+
+    def __init__(self, settings: Settings, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._alignments = settings.alignments
+        self._in_full = settings.alignments or settings.num_hypotheses is not None
+        self._console = Console(highlight=False, soft_wrap=True)
+
+    def show(self, number: int, text: str, translation: Translation) -> None:
+        """Prints one text's translation; what was cut off it goes to standard error."""
+        if translation.truncated:
+            click.echo(f"text {number}: a sentence was too long for the model, its end was dropped", err=True)
+        if self._as_json:
+            click.echo(json.dumps({"source": text, **asdict(translation)}, ensure_ascii=False))
+        elif self._in_full:
+            self._show_in_full(text, translation)
+        else:
+            click.echo(translation.text)
+
+    def _show_in_full(self, text: str, translation: Translation) -> None:
+        console = self._console
+        console.print(Text(text, style="cyan"))
+        for rank, hypothesis in enumerate(translation.hypotheses, start=1):
+            score = (f"{rank:>3}  ", ""), (f"{hypothesis.score:8.4f}  ", "dim")
+            console.print(Text.assemble(*score, (hypothesis.text, "bold" if rank == 1 else "")))
+            if self._alignments:
+                picture = alignment_picture(
+                    text,
+                    hypothesis,
+                    width=console.width - _INDENT,
+                    ascii_only=console.options.ascii_only,
+                )
+                console.print(Padding(picture, (0, 0, 1, _INDENT), expand=False))

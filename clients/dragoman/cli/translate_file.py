@@ -1,0 +1,138 @@
+"""`dragoman translate-file`: a whole file, line by line, resumable."""
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from dragoman.cli.options import server_option, settings_options
+from dragoman.client import Client
+from dragoman.errors import DragomanError
+from dragoman.jobs import FileJob
+from dragoman.settings import Settings
+
+
+@click.command(name="translate-file")
+@server_option
+@settings_options
+@click.option("--overwrite", is_flag=True, help="Replace OUTPUT where it exists.")
+@click.option("--restart", is_flag=True, help="Begin anew, in place of going on with an earlier run.")
+@click.option(
+    "--window",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    metavar="LINES",
+    help="Lines under way at once.",
+)
+@click.option(
+    "--patience",
+    "patience_seconds",
+    type=click.FloatRange(min=0),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for a server that is away.",
+)
+@click.argument("input_path", metavar="INPUT", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("output_path", metavar="OUTPUT", type=click.Path(dir_okay=False, path_type=Path))
+def translate_file(
+    *,
+    server: str,
+    settings: Settings,
+    overwrite: bool,
+    restart: bool,
+    window: int,
+    patience_seconds: float,
+    input_path: Path,
+    output_path: Path,
+) -> None:
+    """Translate INPUT line by line into OUTPUT.
+
+    The names say what the files hold: `.jsonl` is JSON lines, whose "text" is translated and which come back
+    with a "translation"; all else is text, one a line. `.gz` after either is read and written compressed.
+
+    OUTPUT appears when it is complete. A run that was stopped, however suddenly, goes on when the same
+    command is called again. A line that fails is left empty, and recorded in OUTPUT.errors.jsonl.
+
+    \b
+      dragoman translate-file --from de --to en corpus.de corpus.en
+      dragoman translate-file --from de --to en reviews.jsonl.gz reviews.en.jsonl.gz
+
+    Exit code 3: OUTPUT is complete, and some lines failed.
+    """
+    job = FileJob(input_path, output_path, settings, window=window, patience_seconds=patience_seconds)
+    with Client(server) as client, _ProgressBar(input_path) as bar:
+        try:
+            summary = job.run(client, bar, overwrite=overwrite, restart=restart)
+        except KeyboardInterrupt:
+            bar.say(f"Interrupted after {bar.lines} lines. The same command goes on from there.")
+            raise click.exceptions.Exit(130) from None
+        except (DragomanError, OSError):
+            if bar.lines:
+                bar.say(f"Stopped after {bar.lines} lines. The same command goes on from there.")
+            raise
+    if summary.failed:
+        click.echo(f"{summary.lines} lines, of which {summary.failed} failed: see {summary.errors}", err=True)
+        raise click.exceptions.Exit(3)
+    click.echo(f"{summary.lines} lines", err=True)
+
+
+class _ProgressBar:
+    """Shows on a terminal how far a job is; elsewhere it is silent but for what a person must know."""
+
+    def __init__(self, source: Path) -> None:
+        self.lines = 0
+        self._failed = 0
+        self._first = 0
+        self._started_at = time.monotonic()
+        self._size = source.stat().st_size
+        self._task: TaskID | None = None
+        console = Console(stderr=True, highlight=False)
+        self._progress = Progress(
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            refresh_per_second=4,
+        )
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def say(self, message: str) -> None:
+        """Prints a line above the bar."""
+        self._progress.console.print(message, markup=False)
+
+    def on_start(self, *, resumed: int, failed: int) -> None:
+        self.lines = self._first = resumed
+        self._failed = failed
+        if resumed:
+            self.say(f"Going on after {resumed} lines.")
+
+    def on_line(self, *, failed: bool, position: int) -> None:
+        self.lines += 1
+        self._failed += failed
+        if self._task is None:
+            # From where the job goes on, so that the time left rests on this run's speed alone.
+            self._task = self._progress.add_task("", total=self._size, completed=position)
+        rate = (self.lines - self._first) / (time.monotonic() - self._started_at)
+        description = f"{self.lines} lines  {rate:.0f}/s" + (
+            f"  {self._failed} failed" if self._failed else ""
+        )
+        self._progress.update(self._task, completed=position, description=description)
+
+    def on_wait(self, error: DragomanError, seconds: float) -> None:
+        self.say(f"{error}\nTrying again in {seconds:g} s; Ctrl-C stops, and nothing is lost.")

@@ -1,0 +1,206 @@
+"""The client for ordinary code: every call blocks until its answer is there."""
+
+from collections import deque
+from collections.abc import Generator, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from dragoman import errors, messages
+from dragoman.channel import CHANNEL_OPTIONS, check_address
+from dragoman.deadline import Deadline
+from dragoman.feed import Feed
+from dragoman.ledger import Ledger
+from dragoman.model import Model
+from dragoman.settings import LengthPolicy, Segmentation, Settings
+from dragoman.translation import Key, StreamResult, Translation
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1 import translation_pb2_grpc as pb_grpc
+
+if TYPE_CHECKING:
+    # A name that only the type stubs of grpc have.
+    _TranslateCall = grpc._CallFuture[pb.TranslateResponse]
+
+
+class Client:
+    """A connection to a Dragoman server. Threads may share it. Use it in a `with` block, or close it.
+
+    Every call raises a DragomanError where it fails. One that finds no server is tried again for a second or
+    two first.
+    """
+
+    def __init__(
+        self,
+        address: str = "localhost:50051",
+        *,
+        timeout_seconds: float | None = 600.0,
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> None:
+        """Takes the server's HOST:PORT; connects at the first call, not here.
+
+        `timeout_seconds` holds for each call that sets none of its own; None waits without limit.
+        `credentials` turn on TLS.
+        """
+        self._timeout_seconds = timeout_seconds
+        if credentials is None:
+            self._channel = grpc.insecure_channel(check_address(address), options=CHANNEL_OPTIONS)
+        else:
+            self._channel = grpc.secure_channel(check_address(address), credentials, options=CHANNEL_OPTIONS)
+        self._stub = pb_grpc.TranslationServiceStub(self._channel)
+        self._health = health_pb2_grpc.HealthStub(self._channel)
+
+    def close(self) -> None:
+        """Ends the connection and every call on it."""
+        self._channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def translate(
+        self,
+        texts: Iterable[str],
+        *,
+        source: str,
+        target: str,
+        model: str | None = None,
+        beam_size: int | None = None,
+        num_hypotheses: int | None = None,
+        length_penalty: float | None = None,
+        max_output_tokens: int | None = None,
+        target_prefix: str | None = None,
+        length_policy: LengthPolicy | None = None,
+        segmentation: Segmentation | None = None,
+        alignments: bool = False,
+        timeout_seconds: float | None = None,
+    ) -> list[Translation]:
+        """Translates texts, and returns one translation for each, in their order: all of them, or an error.
+
+        A long list travels in several requests, a few at a time; `timeout_seconds` holds for all of it.
+        What is None is left to the model or the server. `dragoman.Settings` explains each option.
+        """
+        settings = Settings(
+            source=source,
+            target=target,
+            model=model,
+            beam_size=beam_size,
+            num_hypotheses=num_hypotheses,
+            length_penalty=length_penalty,
+            max_output_tokens=max_output_tokens,
+            target_prefix=target_prefix,
+            length_policy=length_policy,
+            segmentation=segmentation,
+            alignments=alignments,
+        )
+        requests = messages.translate_requests(messages.check_texts(texts), settings)
+        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        calls: deque[_TranslateCall] = deque()
+        translations: list[Translation] = []
+        try:
+            for request in requests:
+                if len(calls) == messages.MAX_REQUESTS_IN_FLIGHT:
+                    translations += messages.translations(calls.popleft().result())
+                calls.append(self._stub.Translate.future(request, timeout=deadline.remaining_seconds()))
+            while calls:
+                translations += messages.translations(calls.popleft().result())
+        except grpc.RpcError as error:
+            raise errors.from_call(error) from error
+        finally:
+            for call in calls:
+                call.cancel()
+        return translations
+
+    def translate_stream(
+        self,
+        texts: Iterable[tuple[Key, str]],
+        *,
+        source: str,
+        target: str,
+        model: str | None = None,
+        beam_size: int | None = None,
+        num_hypotheses: int | None = None,
+        length_penalty: float | None = None,
+        max_output_tokens: int | None = None,
+        target_prefix: str | None = None,
+        length_policy: LengthPolicy | None = None,
+        segmentation: Segmentation | None = None,
+        alignments: bool = False,
+        in_order: bool = False,
+        window: int = 256,
+        timeout_seconds: float | None = None,
+    ) -> Generator[StreamResult[Key], None, None]:
+        """Translates a stream of (id, text) pairs; `enumerate(texts)` makes pairs of bare texts.
+
+        Results come as they complete, or with `in_order` in the order of the texts. One bad text ends in a
+        result with an error, not in the end of the stream. At most `window` texts are under way: sent, and
+        their result not yet taken. `timeout_seconds` holds for the whole stream; None sets no limit.
+        What reading `texts` raises is raised here, after the results of earlier texts.
+        Leave the stream early through `contextlib.closing`.
+        """
+        settings = Settings(
+            source=source,
+            target=target,
+            model=model,
+            beam_size=beam_size,
+            num_hypotheses=num_hypotheses,
+            length_penalty=length_penalty,
+            max_output_tokens=max_output_tokens,
+            target_prefix=target_prefix,
+            length_policy=length_policy,
+            segmentation=segmentation,
+            alignments=alignments,
+        )
+        ledger = Ledger[Key](in_order=in_order)
+        feed = Feed(messages.stream_config(settings), texts, ledger, window=window)
+        return self._stream(feed, ledger, timeout_seconds)
+
+    def _stream(
+        self, feed: Feed[Key], ledger: Ledger[Key], timeout_seconds: float | None
+    ) -> Generator[StreamResult[Key], None, None]:
+        call = self._stub.TranslateStream(feed, timeout=timeout_seconds)
+        try:
+            for response in call:
+                for result in ledger.receive(response):
+                    feed.release()
+                    yield result
+            ledger.close()
+        except grpc.RpcError as error:
+            raise errors.from_call(error) from error
+        finally:
+            call.cancel()
+            feed.close()
+
+    def models(self, *, source: str = "", target: str = "") -> list[Model]:
+        """The models being served, by name and version; only those of the languages that are given."""
+        request = pb.ListModelsRequest(source_language=source, target_language=target)
+        try:
+            response = self._stub.ListModels(request, timeout=self._timeout_seconds)
+        except grpc.RpcError as error:
+            raise errors.from_call(error) from error
+        return [messages.model(model) for model in response.models]
+
+    def model(self, name: str) -> Model:
+        """One model, by "name" or "name/version". Raises ModelNotFoundError, which names those there are."""
+        try:
+            response = self._stub.GetModel(pb.GetModelRequest(name=name), timeout=self._timeout_seconds)
+        except grpc.RpcError as error:
+            raise errors.from_call(error) from error
+        return messages.model(response.model)
+
+    def health(self, service: str = "") -> bool:
+        """Whether the server, or one of its services by name, is serving. Not tried again: it tells of now.
+
+        Raises UnavailableError where no server answers, ModelNotFoundError for a service it does not know.
+        """
+        request = health_pb2.HealthCheckRequest(service=service)
+        try:
+            response = self._health.Check(request, timeout=self._timeout_seconds)
+        except grpc.RpcError as error:
+            raise errors.from_call(error) from error
+        return bool(response.status == health_pb2.HealthCheckResponse.SERVING)

@@ -1,0 +1,152 @@
+"""Every error that the client raises.
+
+    DragomanError                   anything that went wrong between this client and its server
+    ├── InvalidRequestError         the request is at fault, and says which field     (also a ValueError)
+    ├── ModelNotFoundError          no such model or language pair, and which there are  (also a LookupError)
+    ├── AuthenticationError         the server wants other credentials
+    ├── OverloadedError             the server's queue is full, and when to come back
+    ├── UnavailableError            no server answers, or it is starting or stopping  (also a ConnectionError)
+    ├── DeadlineExceededError       the time given for the call ran out               (also a TimeoutError)
+    ├── CallCancelledError          the call was cancelled before it was answered
+    ├── UnsupportedError            the server is too old to know the call
+    └── ServerError                 the server failed: a bug, not the caller's fault
+
+Owns the way from a gRPC status and its rich details to one of these. Must not know the messages of calls.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+import grpc
+from google.protobuf.any_pb2 import Any
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+
+class DragomanError(Exception):
+    """Anything that went wrong between this client and its server."""
+
+    def __init__(self, message: str, *, status: str = "UNKNOWN") -> None:
+        super().__init__(message)
+        self.status = status
+        """Name of the gRPC status code, such as "INVALID_ARGUMENT"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldViolation:
+    """What is wrong with one field of a request."""
+
+    field: str
+    """The field, such as "options.beam_size"."""
+    description: str
+    """What it holds, what it may hold."""
+
+
+class InvalidRequestError(DragomanError, ValueError):
+    """The request is at fault."""
+
+    def __init__(
+        self, message: str, *, violations: tuple[FieldViolation, ...] = (), status: str = "INVALID_ARGUMENT"
+    ) -> None:
+        super().__init__(message, status=status)
+        self.violations = violations
+        """Each field at fault, where the server told."""
+
+
+class ModelNotFoundError(DragomanError, LookupError):
+    """The server has no such model or language pair; the message names those it has."""
+
+
+class AuthenticationError(DragomanError):
+    """The server wants other credentials, or grants these no access."""
+
+
+class OverloadedError(DragomanError):
+    """The server's queue is full."""
+
+    def __init__(
+        self, message: str, *, retry_after_seconds: float | None = None, status: str = "RESOURCE_EXHAUSTED"
+    ) -> None:
+        super().__init__(message, status=status)
+        self.retry_after_seconds = retry_after_seconds
+        """How long the server asks to wait, where it told."""
+
+
+class UnavailableError(DragomanError, ConnectionError):
+    """No server answers at the address, or it is starting or stopping."""
+
+    def __init__(self, message: str, *, status: str = "UNAVAILABLE") -> None:
+        super().__init__(message, status=status)
+
+
+class DeadlineExceededError(DragomanError, TimeoutError):
+    """The time given for the call ran out."""
+
+
+class CallCancelledError(DragomanError):
+    """The call was cancelled before it was answered."""
+
+
+class UnsupportedError(DragomanError):
+    """The server does not know the call: it is older than this client, or something else altogether."""
+
+
+class ServerError(DragomanError):
+    """The server failed; its log says more."""
+
+
+_BY_CODE: dict[grpc.StatusCode, type[DragomanError]] = {
+    grpc.StatusCode.NOT_FOUND: ModelNotFoundError,
+    grpc.StatusCode.UNAUTHENTICATED: AuthenticationError,
+    grpc.StatusCode.PERMISSION_DENIED: AuthenticationError,
+    grpc.StatusCode.UNAVAILABLE: UnavailableError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
+    grpc.StatusCode.CANCELLED: CallCancelledError,
+    grpc.StatusCode.UNIMPLEMENTED: UnsupportedError,
+}
+"""Types that need nothing but the message. Codes that stand nowhere become ServerError."""
+
+_CODE_BY_NUMBER = {code.value[0]: code for code in grpc.StatusCode}
+
+
+def from_call(error: grpc.RpcError) -> DragomanError:
+    """The typed error of a call that failed."""
+    call = cast(grpc.Call, error)
+    rich = rpc_status.from_call(call)
+    return _typed(call.code(), call.details() or "", rich.details if rich is not None else ())
+
+
+def from_status(status: status_pb2.Status) -> DragomanError:
+    """The typed error of one item of a stream."""
+    code = _CODE_BY_NUMBER.get(status.code, grpc.StatusCode.UNKNOWN)
+    return _typed(code, status.message, status.details)
+
+
+def _typed(code: grpc.StatusCode, message: str, details: Iterable[Any]) -> DragomanError:
+    message = message or f"the server answered {code.name} and nothing more"
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in message:
+        # gRPC itself says this of a message over the transport's limit. Coming back later does not help.
+        return InvalidRequestError(f"a text is too long for the server: {message}", status=code.name)
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return OverloadedError(message, retry_after_seconds=_retry_after_seconds(details))
+    if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE):
+        return InvalidRequestError(message, violations=_violations(details), status=code.name)
+    return _BY_CODE.get(code, ServerError)(message, status=code.name)
+
+
+def _violations(details: Iterable[Any]) -> tuple[FieldViolation, ...]:
+    return tuple(
+        FieldViolation(field=violation.field, description=violation.description)
+        for detail in details
+        if detail.Is(error_details_pb2.BadRequest.DESCRIPTOR)
+        for violation in error_details_pb2.BadRequest.FromString(detail.value).field_violations
+    )
+
+
+def _retry_after_seconds(details: Iterable[Any]) -> float | None:
+    for detail in details:
+        if detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
+            delay = error_details_pb2.RetryInfo.FromString(detail.value).retry_delay
+            return float(delay.ToTimedelta().total_seconds())
+    return None

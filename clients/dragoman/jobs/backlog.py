@@ -1,0 +1,41 @@
+"""The lines that were read and are not done, so that a stream that broke can be taken up by another."""
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+
+from dragoman.jobs.lines import Line
+
+
+class Backlog:
+    """Hands lines to one stream at a time; a thread of the stream before may still be about to ask."""
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self._lines = lines
+        self._unfinished: deque[Line] = deque()
+        self._streams = 0
+        self._lock = threading.Lock()
+
+    def stream(self) -> Iterator[Line]:
+        """All lines that are not done, from the first. Ends what earlier calls returned."""
+        with self._lock:
+            self._streams += 1
+            stream = self._streams
+            unfinished = list(self._unfinished)
+        yield from unfinished
+        while (line := self._read(stream)) is not None:
+            yield line
+
+    def _read(self, stream: int) -> Line | None:
+        with self._lock:
+            if stream != self._streams:
+                return None
+            line = next(self._lines, None)
+            if line is not None:
+                self._unfinished.append(line)
+            return line
+
+    def done(self, line: Line) -> None:
+        """Strikes out the first line of the backlog, which `line` must be."""
+        first = self._unfinished.popleft()
+        assert first is line, f"line {line.number} was done before line {first.number}"

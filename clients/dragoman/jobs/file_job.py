@@ -1,0 +1,202 @@
+"""Translates a file line by line, so that no end of the process, however sudden, loses or doubles a line.
+
+What is on disk while a job runs, beside OUTPUT:
+
+    OUTPUT.partial              the lines so far, not compressed
+    OUTPUT.errors.jsonl.partial the record of failed lines so far
+    OUTPUT.progress.json        the last checkpoint: lines done, and how long both files were then
+
+A checkpoint is written after both files are safe on disk. A job that goes on cuts both back to the last
+checkpoint, skips the lines that it counts, and translates from there.
+"""
+
+import json
+import time
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from dragoman.client import Client
+from dragoman.errors import DragomanError, OverloadedError, UnavailableError
+from dragoman.jobs.backlog import Backlog
+from dragoman.jobs.errors import JobError
+from dragoman.jobs.format import format_of
+from dragoman.jobs.journal import Checkpoint, Journal, fingerprint
+from dragoman.jobs.lines import Line, read_lines
+from dragoman.jobs.output import Output, sibling
+from dragoman.settings import Settings
+from dragoman.translation import StreamResult
+
+FIRST_WAIT_SECONDS = 0.5
+LONGEST_WAIT_SECONDS = 30.0
+
+
+class Observer(Protocol):
+    """Is told how a job fares."""
+
+    def on_start(self, *, resumed: int, failed: int) -> None:
+        """The job begins, or goes on after so many lines, of which so many failed."""
+
+    def on_line(self, *, failed: bool, position: int) -> None:
+        """A line is done; `position` bytes of the input file have been read up to its end."""
+
+    def on_wait(self, error: DragomanError, seconds: float) -> None:
+        """The server cannot take work now; the job tries again after some seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What a job that is complete did."""
+
+    lines: int
+    """Lines of the input, and of the output."""
+    failed: int
+    """Lines that have no translation."""
+    errors: Path | None
+    """The record of these, where there are any."""
+
+
+class FileJob:
+    """The translation of one file into another."""
+
+    def __init__(
+        self,
+        source: Path,
+        output: Path,
+        settings: Settings,
+        *,
+        window: int = 256,
+        patience_seconds: float = 300.0,
+        checkpoint_seconds: float = 0.5,
+    ) -> None:
+        """A name that ends in `.jsonl` means JSON lines, any other text; with `.gz` after it, compressed.
+
+        `window` is the number of lines under way. After `patience_seconds` without one result the job gives
+        up on a server that is away. At most the work of `checkpoint_seconds` is done twice.
+        Raises JobError where both files cannot be meant.
+        """
+        if source.resolve() == output.resolve():
+            raise JobError(f"{output} is the input itself")
+        if type(format_of(source)) is not type(format_of(output)):
+            raise JobError(f"{source} and {output} differ in format: `.jsonl` is JSON lines, all else text")
+        self._source = source
+        self._output = output
+        self._settings = settings
+        self._format = format_of(source)
+        self._window = window
+        self._patience_seconds = patience_seconds
+        self._checkpoint_seconds = checkpoint_seconds
+
+    def run(
+        self, client: Client, observer: Observer, *, overwrite: bool = False, restart: bool = False
+    ) -> Summary:
+        """Begins the job, or goes on with it, until the output stands under its name.
+
+        `overwrite` replaces an output that is there; `restart` drops what an earlier run has done.
+        Raises JobError, OSError for files, and DragomanError where the server refuses the whole job or stays
+        away. After any of them, and after KeyboardInterrupt, calling again goes on.
+        """
+        job = {
+            "input": fingerprint(self._source),
+            "output": self._output.name,
+            "settings": asdict(self._settings),
+        }
+        journal = Journal(sibling(self._output, ".progress.json"), job)
+        with Output(self._output) as output:
+            if restart:
+                journal.remove()
+            checkpoint = journal.load()
+            if checkpoint is None or not checkpoint.complete:
+                if self._output.exists() and not overwrite:
+                    if checkpoint is None:
+                        output.discard()
+                    raise JobError(f"{self._output} exists; replace it with --overwrite")
+                checkpoint = self._translate(client, observer, output, journal, checkpoint or Checkpoint())
+            output.publish(checkpoint)
+        journal.remove()
+        errors = sibling(self._output, ".errors.jsonl") if checkpoint.failed else None
+        return Summary(lines=checkpoint.lines, failed=checkpoint.failed, errors=errors)
+
+    def _translate(
+        self, client: Client, observer: Observer, output: Output, journal: Journal, checkpoint: Checkpoint
+    ) -> Checkpoint:
+        output.cut(checkpoint)
+        journal.save(checkpoint)
+        observer.on_start(resumed=checkpoint.lines, failed=checkpoint.failed)
+        saved_at = time.monotonic()
+        results = self._results(client, observer, checkpoint.lines)
+        try:
+            for result in results:
+                line = result.id
+                written, error = self._render(result)
+                output.write(written, error)
+                # One assignment: whatever interrupts this loop finds a checkpoint of whole lines.
+                checkpoint = replace(
+                    checkpoint,
+                    lines=line.number,
+                    failed=checkpoint.failed + bool(error),
+                    output_bytes=checkpoint.output_bytes + len(written),
+                    errors_bytes=checkpoint.errors_bytes + len(error),
+                )
+                observer.on_line(failed=bool(error), position=line.position)
+                if time.monotonic() - saved_at >= self._checkpoint_seconds:
+                    output.sync()
+                    journal.save(checkpoint)
+                    saved_at = time.monotonic()
+            checkpoint = replace(checkpoint, complete=True)
+        finally:
+            results.close()
+            output.sync()
+            journal.save(checkpoint)
+        return checkpoint
+
+    def _results(
+        self, client: Client, observer: Observer, done: int
+    ) -> Generator[StreamResult[Line], None, None]:
+        """The results of all lines after the first `done`, in order, over as many streams as it takes."""
+        lines = read_lines(self._source, self._format)
+        for _ in range(done):
+            next(lines)
+        backlog = Backlog(lines)
+        wait_seconds = FIRST_WAIT_SECONDS
+        heard_at = time.monotonic()
+        while True:
+            stream = client.translate_stream(
+                ((line, line.text) for line in backlog.stream()),
+                **asdict(self._settings),
+                in_order=True,
+                window=self._window,
+            )
+            try:
+                with closing(stream):
+                    for result in stream:
+                        if isinstance(result.error, UnavailableError | OverloadedError):
+                            raise result.error
+                        wait_seconds, heard_at = FIRST_WAIT_SECONDS, time.monotonic()
+                        backlog.done(result.id)
+                        yield result
+                return
+            except (UnavailableError, OverloadedError) as error:
+                if time.monotonic() - heard_at >= self._patience_seconds:
+                    raise
+                if isinstance(error, OverloadedError) and error.retry_after_seconds is not None:
+                    wait_seconds = max(wait_seconds, error.retry_after_seconds)
+                observer.on_wait(error, wait_seconds)
+                time.sleep(wait_seconds)
+                wait_seconds = min(2 * wait_seconds, LONGEST_WAIT_SECONDS)
+
+    def _render(self, result: StreamResult[Line]) -> tuple[bytes, bytes]:
+        """The output's line with its ending, and the record of what failed, empty where nothing did."""
+        line = result.id
+        if result.translation is not None and line.error is None:
+            return self._format.write(line.content, result.translation.text) + line.ending, b""
+        record = {
+            "line": line.number,
+            "status": result.error.status if result.error is not None else "INVALID_ARGUMENT",
+            "message": line.error or str(result.error),
+            "text": line.text or line.content.decode(errors="backslashreplace"),
+        }
+        error = json.dumps(record, ensure_ascii=False).encode() + b"\n"
+        return self._format.write(line.content, None) + line.ending, error

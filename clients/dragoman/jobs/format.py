@@ -1,0 +1,77 @@
+"""What a line of a file holds: a bare text, or a JSON object with one."""
+
+import json
+from pathlib import PurePath
+from typing import Any, Protocol
+
+from dragoman.jobs.errors import LineError
+
+
+class Format(Protocol):
+    """Reads the text of a line, and writes the line that stands for it in the output."""
+
+    def read(self, content: bytes) -> str:
+        """The text of a line. Raises LineError where it holds none."""
+
+    def write(self, content: bytes, translation: str | None) -> bytes:
+        """The output's line for an input line and its translation, None where it failed. No line ending."""
+
+
+class TextLines:
+    """Every line is a text. A failed one leaves an empty line."""
+
+    def read(self, content: bytes) -> str:
+        """Raises LineError for bytes that are not UTF-8."""
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise LineError(f"not UTF-8: byte {error.start} is 0x{content[error.start]:02x}") from None
+
+    def write(self, content: bytes, translation: str | None) -> bytes:
+        """A line break within a translation would be a line too many."""
+        return (translation or "").replace("\n", " ").encode()
+
+
+class JsonLines:
+    """Every line is an object with a "text". It comes back with a "translation", null where it failed."""
+
+    def read(self, content: bytes) -> str:
+        """Raises LineError for what is no such object. A blank line is an empty text."""
+        if not content.strip():
+            return ""
+        text = _parse(content).get("text")
+        if not isinstance(text, str):
+            raise LineError('the object has no string "text"')
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise LineError(f'"text" has a lone surrogate at code point {error.start}') from None
+        return text
+
+    def write(self, content: bytes, translation: str | None) -> bytes:
+        """A blank line stays blank."""
+        if not content.strip():
+            return content
+        try:
+            document = _parse(content)
+        except LineError:
+            document = {}
+        line = json.dumps(document | {"translation": translation}, ensure_ascii=False)
+        # The only characters that UTF-8 cannot carry are lone surrogates, which become JSON's own \udXXX.
+        return line.encode(errors="backslashreplace")
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise LineError(f"not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise LineError(f"not a JSON object but a {type(document).__name__}")
+    return document
+
+
+def format_of(path: PurePath) -> Format:
+    """By the file's name, leaving out `.gz`: JSON lines for `.jsonl`, else text."""
+    name = path.name.removesuffix(".gz")
+    return JsonLines() if name.endswith(".jsonl") else TextLines()

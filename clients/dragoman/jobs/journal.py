@@ -1,0 +1,81 @@
+"""How far a job has come, on disk: written so that a kill at any moment leaves the old state or the new."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dragoman.jobs.errors import JobError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A state of the job in which what it has written is safe on disk."""
+
+    lines: int = 0
+    """Lines of the input that are done, failed ones among them."""
+    failed: int = 0
+    """Lines that failed."""
+    output_bytes: int = 0
+    """Length of the output for these lines."""
+    errors_bytes: int = 0
+    """Length of the record of failed lines."""
+    complete: bool = False
+    """Whether these are all lines, and the output has but to take its name."""
+
+
+class Journal:
+    """The last checkpoint of a job, in one small file."""
+
+    def __init__(self, path: Path, job: Mapping[str, Any]) -> None:
+        """`job` is what must be the same for work to go on: the input and the settings, as JSON values."""
+        self._path = path
+        self._job = dict(job)
+
+    def load(self) -> Checkpoint | None:
+        """The last checkpoint, None where the job has not begun. Raises JobError for that of another job."""
+        try:
+            entry = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return None
+        changed = [key for key in self._job if entry["job"].get(key) != self._job[key]]
+        if changed:
+            raise JobError(
+                f"{self._path} belongs to a job with another {' and '.join(changed)}; "
+                "call it as before to go on, or with --restart to begin anew"
+            )
+        return Checkpoint(**entry["checkpoint"])
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Replaces the last checkpoint. What it speaks of must be safe on disk already."""
+        fresh = self._path.with_name(self._path.name + ".new")
+        with fresh.open("w") as file:
+            json.dump({"job": self._job, "checkpoint": asdict(checkpoint)}, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._path)
+        sync_folder(self._path.parent)
+
+    def remove(self) -> None:
+        """Forgets the job."""
+        self._path.unlink(missing_ok=True)
+        self._path.with_name(self._path.name + ".new").unlink(missing_ok=True)
+
+
+def fingerprint(path: Path) -> str:
+    """What tells an input from any other: the sha256 of all of it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes names that were given or taken in a folder last, where the system can."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,59 @@
+"""The lines of an input file, as bytes: whatever the line holds, it can be read and counted."""
+
+import codecs
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman.jobs.errors import JobError, LineError
+from dragoman.jobs.format import Format
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line."""
+
+    number: int
+    """Counted from 1."""
+    content: bytes
+    """All but the line ending."""
+    ending: bytes
+    """"\\n", "\\r\\n", or nothing at the end of the file."""
+    position: int
+    """Bytes of the file, as it lies on disk, that were read to come past the line."""
+    text: str
+    """The text to translate. Empty where there is none: it then travels as an empty text, and so keeps its
+    place in the order and in the window."""
+    error: str | None
+    """Why there is no text."""
+
+
+def read_lines(path: Path, format_: Format) -> Iterator[Line]:
+    """Reads a file line by line, decompressing `.gz`. Raises OSError, or JobError for broken compression."""
+    with path.open("rb") as file:
+        stream = gzip.GzipFile(fileobj=file) if path.name.endswith(".gz") else file
+        number = 0
+        try:
+            for number, raw in enumerate(stream, start=1):
+                raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+                content = raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
+                text, error = _text(content, format_)
+                yield Line(
+                    number=number,
+                    content=content,
+                    ending=raw[len(content) :],
+                    position=file.tell(),
+                    text=text,
+                    error=error,
+                )
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise JobError(f"{path} is damaged after line {number}: {error}") from error
+
+
+def _text(content: bytes, format_: Format) -> tuple[str, str | None]:
+    try:
+        return format_.read(content), None
+    except LineError as error:
+        return "", str(error)

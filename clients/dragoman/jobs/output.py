@@ -1,0 +1,110 @@
+"""The files that a job writes. Nothing stands under its final name before all of it does."""
+
+import gzip
+import os
+import shutil
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dragoman.jobs.errors import JobError
+from dragoman.jobs.journal import Checkpoint, sync_folder
+
+
+def sibling(output: Path, suffix: str) -> Path:
+    """The path beside the output that has its name and a suffix."""
+    return output.with_name(output.name + suffix)
+
+
+class Output:
+    """OUTPUT.partial and OUTPUT.errors.jsonl.partial, which become OUTPUT and OUTPUT.errors.jsonl.
+
+    The partial output is not compressed, whatever the output will be: it can be cut back to any byte.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Opens or makes the partial files. Raises JobError where another process writes them."""
+        self._path = path
+        self._errors_path = sibling(path, ".errors.jsonl")
+        self._partial_path = sibling(path, ".partial")
+        self._partial_errors_path = sibling(self._errors_path, ".partial")
+        self._partial = self._partial_path.open("ab")
+        self._errors = self._partial_errors_path.open("ab")
+        if sys.platform != "win32":
+            import fcntl
+
+            try:
+                fcntl.flock(self._partial, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.close()
+                raise JobError(f"another process is writing {self._partial_path}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the partial files."""
+        self._partial.close()
+        self._errors.close()
+
+    def cut(self, checkpoint: Checkpoint) -> None:
+        """Drops what was written after a checkpoint. Raises JobError where less than that is there."""
+        for file, size in (
+            (self._partial, checkpoint.output_bytes),
+            (self._errors, checkpoint.errors_bytes),
+        ):
+            if os.fstat(file.fileno()).st_size < size:
+                raise JobError(f"{file.name} has lost its end; begin anew with --restart")
+            file.truncate(size)
+
+    def write(self, line: bytes, error: bytes) -> None:
+        """Appends a line, and the record of its error where it has one."""
+        self._partial.write(line)
+        self._errors.write(error)
+
+    def sync(self) -> None:
+        """Makes sure that what was written outlives the machine."""
+        for file in (self._partial, self._errors):
+            file.flush()
+            os.fsync(file.fileno())
+
+    def publish(self, checkpoint: Checkpoint) -> None:
+        """Gives the files of a complete job their final names. May be called again after it was cut short."""
+        published = os.fstat(self._partial.fileno()).st_size < checkpoint.output_bytes
+        self.close()
+        if published:
+            self.discard()
+            return
+        if checkpoint.failed == 0:
+            self._partial_errors_path.unlink(missing_ok=True)
+            self._errors_path.unlink(missing_ok=True)
+        elif self._partial_errors_path.stat().st_size == checkpoint.errors_bytes:
+            self._partial_errors_path.replace(self._errors_path)
+        if self._path.name.endswith(".gz"):
+            self._compress()
+        else:
+            self._partial_path.replace(self._path)
+        self.discard()
+        sync_folder(self._path.parent)
+
+    def _compress(self) -> None:
+        compressed = sibling(self._path, ".compressed")
+        with self._partial_path.open("rb") as source, compressed.open("wb") as file:
+            # Neither name nor time: the same lines give the same bytes.
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as target:
+                shutil.copyfileobj(source, target)
+            file.flush()
+            os.fsync(file.fileno())
+        compressed.replace(self._path)
+
+    def discard(self) -> None:
+        """Removes the partial files."""
+        self.close()
+        for path in (self._partial_path, self._partial_errors_path, sibling(self._path, ".compressed")):
+            path.unlink(missing_ok=True)

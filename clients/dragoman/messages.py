@@ -1,0 +1,206 @@
+"""Between the client's plain values and the messages of the wire contract, for both clients alike."""
+
+from collections.abc import Iterable, Iterator
+
+from google.protobuf.duration_pb2 import Duration
+
+from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.model import DecodingDefaults, Model, ModelReference, Quality
+from dragoman.settings import Settings
+from dragoman.translation import Alignment, FinishReason, Hypothesis, Timings, Translation
+from dragoman.v1 import translation_pb2 as pb
+
+MAX_REQUEST_TEXTS = 256
+"""Most texts sent in one request."""
+MAX_REQUEST_BYTES = 1 << 20
+"""Most bytes of text in one request: well under the 4 MiB that gRPC servers take by default."""
+MAX_REQUESTS_IN_FLIGHT = 2
+"""Requests of one call that are under way at once: the next waits on the server while one is translated."""
+
+_LENGTH_POLICIES = {
+    "split": pb.LENGTH_POLICY_SPLIT,
+    "reject": pb.LENGTH_POLICY_REJECT,
+    "truncate": pb.LENGTH_POLICY_TRUNCATE,
+}
+_LENGTH_POLICY_NAMES = {value: name for name, value in _LENGTH_POLICIES.items()}
+_SEGMENTATIONS = {"sentence": pb.SEGMENTATION_SENTENCE, "line": pb.SEGMENTATION_LINE}
+_FINISH_REASONS = {
+    pb.FINISH_REASON_STOP: FinishReason.STOP,
+    pb.FINISH_REASON_LENGTH: FinishReason.LENGTH,
+}
+
+
+def check_text(text: object, field: str) -> str:
+    """The text, if it can travel.
+
+    Raises TypeError for what is no string, InvalidRequestError for one with a lone surrogate.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{field} is {type(text).__name__}, not str")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        description = f"has a lone surrogate at code point {error.start}, which UTF-8 cannot carry"
+        violation = FieldViolation(field=field, description=description)
+        raise InvalidRequestError(f"{field} {description}", violations=(violation,)) from None
+    return text
+
+
+def check_texts(texts: Iterable[str]) -> list[str]:
+    """The texts as a list, each checked. Raises TypeError for one string in place of many."""
+    if isinstance(texts, str | bytes):
+        raise TypeError(f"texts must be a list of strings, not one string: write [{texts[:20]!r}]")
+    return [check_text(text, f"texts[{position}]") for position, text in enumerate(texts)]
+
+
+def translate_requests(texts: list[str], settings: Settings) -> Iterator[pb.TranslateRequest]:
+    """Cuts texts into requests within MAX_REQUEST_TEXTS and MAX_REQUEST_BYTES, or of one longer text."""
+    start = size = 0
+    for position, text in enumerate(texts):
+        text_size = len(text.encode())
+        if position > start and (
+            position - start == MAX_REQUEST_TEXTS or size + text_size > MAX_REQUEST_BYTES
+        ):
+            yield _translate_request(texts[start:position], settings)
+            start, size = position, 0
+        size += text_size
+    if start < len(texts):
+        yield _translate_request(texts[start:], settings)
+
+
+def _translate_request(texts: list[str], settings: Settings) -> pb.TranslateRequest:
+    return pb.TranslateRequest(
+        texts=texts,
+        source_language=settings.source,
+        target_language=settings.target,
+        model=settings.model or "",
+        options=_options(settings),
+        return_alignments=settings.alignments,
+        segmentation=_segmentation(settings),
+    )
+
+
+def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
+    """The first message of a stream."""
+    return pb.TranslateStreamRequest(
+        config=pb.TranslateStreamConfig(
+            source_language=settings.source,
+            target_language=settings.target,
+            model=settings.model or "",
+            options=_options(settings),
+            return_alignments=settings.alignments,
+            segmentation=_segmentation(settings),
+        )
+    )
+
+
+def stream_item(id_: str, text: str) -> pb.TranslateStreamRequest:
+    """A text of a stream."""
+    return pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=id_, text=text))
+
+
+def _options(settings: Settings) -> pb.DecodingOptions:
+    policy = settings.length_policy
+    return pb.DecodingOptions(
+        beam_size=settings.beam_size,
+        num_hypotheses=settings.num_hypotheses,
+        length_penalty=settings.length_penalty,
+        max_output_tokens=settings.max_output_tokens,
+        target_prefix=settings.target_prefix,
+        length_policy=_LENGTH_POLICIES[policy] if policy is not None else None,
+    )
+
+
+def _segmentation(settings: Settings) -> pb.Segmentation | None:
+    return _SEGMENTATIONS[settings.segmentation] if settings.segmentation is not None else None
+
+
+def translations(response: pb.TranslateResponse) -> list[Translation]:
+    """The translations of a response, in its order."""
+    model = model_reference(response.model)
+    return [translation(message, model) for message in response.translations]
+
+
+def translation(message: pb.Translation, model: ModelReference) -> Translation:
+    """One translation."""
+    return Translation(
+        text=message.text,
+        hypotheses=tuple(_hypothesis(hypothesis) for hypothesis in message.hypotheses),
+        model=model,
+        truncated=message.truncated,
+        split=message.split,
+        sentences=message.sentences,
+        source_tokens=message.source_tokens,
+        target_tokens=message.target_tokens,
+        timings=Timings(
+            queue_seconds=_seconds(message.timings.queue),
+            encode_seconds=_seconds(message.timings.encode),
+            decode_seconds=_seconds(message.timings.decode),
+        ),
+    )
+
+
+def _hypothesis(message: pb.Hypothesis) -> Hypothesis:
+    return Hypothesis(
+        text=message.text,
+        score=message.score,
+        log_probability=message.log_probability,
+        finish_reason=_FINISH_REASONS.get(message.finish_reason, FinishReason.UNKNOWN),
+        alignments=tuple(
+            Alignment(
+                source_start=link.source_start,
+                source_end=link.source_end,
+                target_start=link.target_start,
+                target_end=link.target_end,
+                weight=link.weight,
+            )
+            for link in message.alignments
+        ),
+    )
+
+
+def _seconds(duration: Duration) -> float:
+    return duration.seconds + duration.nanos * 1e-9
+
+
+def model_reference(message: pb.ModelReference) -> ModelReference:
+    """A model's name and version."""
+    return ModelReference(name=message.name, version=message.version)
+
+
+def model(message: pb.Model) -> Model:
+    """One model's description."""
+    return Model(
+        reference=ModelReference(name=message.name, version=message.version),
+        source_language=message.source_language,
+        target_language=message.target_language,
+        architecture=message.architecture,
+        parameters=message.parameters,
+        precision=message.precision,
+        providers=dict(message.providers),
+        defaults=_defaults(message.defaults),
+        max_source_tokens=message.max_source_tokens,
+        quality=tuple(
+            Quality(
+                test_set=quality.test_set,
+                metric=quality.metric,
+                score=quality.score,
+                signature=quality.signature,
+                precision=quality.precision,
+                beam_size=quality.beam_size,
+            )
+            for quality in message.quality
+        ),
+        licence=message.licence,
+        credit=message.credit,
+    )
+
+
+def _defaults(message: pb.DecodingOptions) -> DecodingDefaults:
+    return DecodingDefaults(
+        beam_size=message.beam_size if message.HasField("beam_size") else None,
+        num_hypotheses=message.num_hypotheses if message.HasField("num_hypotheses") else None,
+        length_penalty=message.length_penalty if message.HasField("length_penalty") else None,
+        max_output_tokens=message.max_output_tokens if message.HasField("max_output_tokens") else None,
+        length_policy=_LENGTH_POLICY_NAMES.get(message.length_policy),
+    )

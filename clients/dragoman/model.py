@@ -1,0 +1,81 @@
+"""What a server tells of its models. Plain values: nothing here knows gRPC."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelReference:
+    """Names one version of a model; as a string, "name/version"."""
+
+    name: str
+    """Name, such as "de-en"."""
+    version: str
+    """Version, such as "1"."""
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.version}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """A quality measured on a named test set when the model's bundle was made."""
+
+    test_set: str
+    """The test set."""
+    metric: str
+    """Name of the metric, such as "BLEU"."""
+    score: float
+    """Its value."""
+    signature: str
+    """sacreBLEU's signature, which says how it was counted."""
+    precision: str
+    """Precision that was measured, such as "int8"."""
+    beam_size: int
+    """Beam size that was measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingDefaults:
+    """What a request that sets nothing gets. None where the server told nothing."""
+
+    beam_size: int | None
+    """Hypotheses kept a sentence while searching."""
+    num_hypotheses: int | None
+    """Hypotheses returned a text."""
+    length_penalty: float | None
+    """Exponent of the length penalty (Wu et al. 2016, eq. 14)."""
+    max_output_tokens: int | None
+    """Most tokens a sentence's translation may have."""
+    length_policy: str | None
+    """What happens to a sentence that is too long: "split", "reject" or "truncate"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A model that is being served."""
+
+    reference: ModelReference
+    """Its name and version."""
+    source_language: str
+    """Language it translates from."""
+    target_language: str
+    """Language it translates to."""
+    architecture: str
+    """Family, such as "luong"."""
+    parameters: int
+    """Number of trained parameters."""
+    precision: str
+    """Precision of the graphs in use: "fp32", "fp16" or "int8"."""
+    providers: Mapping[str, str]
+    """Where each graph runs, by graph name: an onnxruntime execution provider."""
+    defaults: DecodingDefaults
+    """What a request that sets nothing gets."""
+    max_source_tokens: int
+    """Most source tokens a sentence may have before the length policy applies."""
+    quality: tuple[Quality, ...]
+    """Quality measured when the bundle was made."""
+    licence: str
+    """Licence of the model."""
+    credit: str
+    """Credit owed to the makers of its training data."""

@@ -1,0 +1,53 @@
+"""How a caller wants texts translated, checked as far as a client can tell."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dragoman.errors import FieldViolation, InvalidRequestError
+
+LengthPolicy = Literal["split", "reject", "truncate"]
+Segmentation = Literal["sentence", "line"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What holds for all texts of a call. None leaves a choice to the model's bundle or to the server."""
+
+    source: str
+    """Language of the texts, as a BCP 47 code such as "de"."""
+    target: str
+    """Language to translate to."""
+    model: str | None = None
+    """Name of a model, or "name/version"; None lets the server choose one for the languages."""
+    beam_size: int | None = None
+    """Hypotheses kept a sentence while searching; 1 is greedy."""
+    num_hypotheses: int | None = None
+    """Hypotheses returned a text, at most `beam_size`."""
+    length_penalty: float | None = None
+    """Exponent of the length penalty (Wu et al. 2016, eq. 14); 0 turns it off."""
+    max_output_tokens: int | None = None
+    """Most tokens a sentence's translation may have."""
+    target_prefix: str | None = None
+    """Text that the translation must begin with."""
+    length_policy: LengthPolicy | None = None
+    """What happens to a sentence that is too long for the model."""
+    segmentation: Segmentation | None = None
+    """How a text is cut into the units that the model translates."""
+    alignments: bool = False
+    """Whether each hypothesis comes with its word alignments."""
+
+    def __post_init__(self) -> None:
+        """Raises InvalidRequestError for what the wire cannot carry; the server judges the rest."""
+        for name in ("beam_size", "num_hypotheses", "max_output_tokens"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value < 2**32:
+                raise _invalid(name, f"is {value}; it must be at least 1")
+        for name, choices in (("length_policy", LengthPolicy), ("segmentation", Segmentation)):
+            value = getattr(self, name)
+            if value is not None and value not in get_args(choices):
+                raise _invalid(name, f"is {value!r}; it must be one of {', '.join(get_args(choices))}")
+
+
+def _invalid(field: str, description: str) -> InvalidRequestError:
+    violation = FieldViolation(field=field, description=description)
+    return InvalidRequestError(f"{field} {description}", violations=(violation,))

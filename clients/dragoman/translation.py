@@ -1,0 +1,105 @@
+"""What a translation is made of. Plain values: nothing here knows gRPC."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from dragoman.errors import DragomanError
+from dragoman.model import ModelReference
+
+Key = TypeVar("Key")
+
+
+class FinishReason(StrEnum):
+    """Why a hypothesis ended."""
+
+    STOP = "stop"
+    """The model ended the sentence."""
+    LENGTH = "length"
+    """The limit of output tokens was reached."""
+    UNKNOWN = "unknown"
+    """The server did not tell."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment:
+    """A link between a word of the source and a word of the hypothesis, as half-open code point ranges.
+
+    `text[source_start:source_end]` is the source word, and
+    `hypothesis.text[target_start:target_end]` the target word.
+    """
+
+    source_start: int
+    """First code point of the source word."""
+    source_end: int
+    """One past its last."""
+    target_start: int
+    """First code point of the target word."""
+    target_end: int
+    """One past its last."""
+    weight: float
+    """Share of the target word's attention that falls on the source word, from 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hypothesis:
+    """One of the translations that the search found."""
+
+    text: str
+    """The translation, with the source's white space between sentences."""
+    score: float
+    """Length-normalised log-probability, the value hypotheses are ranked by."""
+    log_probability: float
+    """Natural log of the probability that the model gives to it."""
+    finish_reason: FinishReason
+    """Why it ended."""
+    alignments: tuple[Alignment, ...]
+    """Links between words, where the call asked for them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timings:
+    """Where a text's time went on the server; of its sentences, the one that took longest counts."""
+
+    queue_seconds: float
+    """Waiting for a place in a batch."""
+    encode_seconds: float
+    """Encoding."""
+    decode_seconds: float
+    """Beam search."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translation:
+    """The translation of one text."""
+
+    text: str
+    """The best hypothesis' text."""
+    hypotheses: tuple[Hypothesis, ...]
+    """The hypotheses, best first. Empty for a text with nothing to translate."""
+    model: ModelReference
+    """The model that translated."""
+    truncated: bool
+    """Whether the end of some sentence was dropped because it was too long."""
+    split: bool
+    """Whether some sentence was cut into parts because it was too long."""
+    sentences: int
+    """Number of units the text was cut into."""
+    source_tokens: int
+    """Source tokens of all sentences, each with its end-of-sentence token."""
+    target_tokens: int
+    """Target tokens of the best hypothesis, each sentence with its end-of-sentence token."""
+    timings: Timings
+    """Where the time went."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamResult(Generic[Key]):
+    """How one text of a stream ended: with a translation or with an error, never both."""
+
+    id: Key
+    """The caller's id of the text; its position in the stream, from 0, where the caller gave none."""
+    translation: Translation | None
+    """The translation."""
+    error: DragomanError | None
+    """Why there is none."""

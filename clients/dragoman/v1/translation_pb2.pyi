@@ -1,0 +1,272 @@
+import datetime
+
+from google.protobuf import duration_pb2 as _duration_pb2
+from google.rpc import status_pb2 as _status_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class LengthPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LENGTH_POLICY_UNSPECIFIED: _ClassVar[LengthPolicy]
+    LENGTH_POLICY_SPLIT: _ClassVar[LengthPolicy]
+    LENGTH_POLICY_REJECT: _ClassVar[LengthPolicy]
+    LENGTH_POLICY_TRUNCATE: _ClassVar[LengthPolicy]
+
+class Segmentation(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SEGMENTATION_UNSPECIFIED: _ClassVar[Segmentation]
+    SEGMENTATION_SENTENCE: _ClassVar[Segmentation]
+    SEGMENTATION_LINE: _ClassVar[Segmentation]
+
+class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
+    FINISH_REASON_STOP: _ClassVar[FinishReason]
+    FINISH_REASON_LENGTH: _ClassVar[FinishReason]
+LENGTH_POLICY_UNSPECIFIED: LengthPolicy
+LENGTH_POLICY_SPLIT: LengthPolicy
+LENGTH_POLICY_REJECT: LengthPolicy
+LENGTH_POLICY_TRUNCATE: LengthPolicy
+SEGMENTATION_UNSPECIFIED: Segmentation
+SEGMENTATION_SENTENCE: Segmentation
+SEGMENTATION_LINE: Segmentation
+FINISH_REASON_UNSPECIFIED: FinishReason
+FINISH_REASON_STOP: FinishReason
+FINISH_REASON_LENGTH: FinishReason
+
+class DecodingOptions(_message.Message):
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "target_prefix", "length_policy")
+    BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
+    NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
+    MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_PREFIX_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_POLICY_FIELD_NUMBER: _ClassVar[int]
+    beam_size: int
+    num_hypotheses: int
+    length_penalty: float
+    max_output_tokens: int
+    target_prefix: str
+    length_policy: LengthPolicy
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., target_prefix: _Optional[str] = ..., length_policy: _Optional[_Union[LengthPolicy, str]] = ...) -> None: ...
+
+class TranslateRequest(_message.Message):
+    __slots__ = ("texts", "source_language", "target_language", "model", "options", "return_alignments", "segmentation")
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    RETURN_ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTATION_FIELD_NUMBER: _ClassVar[int]
+    texts: _containers.RepeatedScalarFieldContainer[str]
+    source_language: str
+    target_language: str
+    model: str
+    options: DecodingOptions
+    return_alignments: bool
+    segmentation: Segmentation
+    def __init__(self, texts: _Optional[_Iterable[str]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ...) -> None: ...
+
+class TranslateResponse(_message.Message):
+    __slots__ = ("translations", "model")
+    TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    translations: _containers.RepeatedCompositeFieldContainer[Translation]
+    model: ModelReference
+    def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ...) -> None: ...
+
+class Translation(_message.Message):
+    __slots__ = ("text", "hypotheses", "truncated", "split", "sentences", "source_tokens", "target_tokens", "timings")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    SENTENCES_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    hypotheses: _containers.RepeatedCompositeFieldContainer[Hypothesis]
+    truncated: bool
+    split: bool
+    sentences: int
+    source_tokens: int
+    target_tokens: int
+    timings: Timings
+    def __init__(self, text: _Optional[str] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., truncated: _Optional[bool] = ..., split: _Optional[bool] = ..., sentences: _Optional[int] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ...) -> None: ...
+
+class Hypothesis(_message.Message):
+    __slots__ = ("text", "score", "log_probability", "finish_reason", "alignments")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    LOG_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
+    ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    score: float
+    log_probability: float
+    finish_reason: FinishReason
+    alignments: _containers.RepeatedCompositeFieldContainer[Alignment]
+    def __init__(self, text: _Optional[str] = ..., score: _Optional[float] = ..., log_probability: _Optional[float] = ..., finish_reason: _Optional[_Union[FinishReason, str]] = ..., alignments: _Optional[_Iterable[_Union[Alignment, _Mapping]]] = ...) -> None: ...
+
+class Alignment(_message.Message):
+    __slots__ = ("source_start", "source_end", "target_start", "target_end", "weight")
+    SOURCE_START_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_END_FIELD_NUMBER: _ClassVar[int]
+    TARGET_START_FIELD_NUMBER: _ClassVar[int]
+    TARGET_END_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    source_start: int
+    source_end: int
+    target_start: int
+    target_end: int
+    weight: float
+    def __init__(self, source_start: _Optional[int] = ..., source_end: _Optional[int] = ..., target_start: _Optional[int] = ..., target_end: _Optional[int] = ..., weight: _Optional[float] = ...) -> None: ...
+
+class Timings(_message.Message):
+    __slots__ = ("queue", "encode", "decode")
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    ENCODE_FIELD_NUMBER: _ClassVar[int]
+    DECODE_FIELD_NUMBER: _ClassVar[int]
+    queue: _duration_pb2.Duration
+    encode: _duration_pb2.Duration
+    decode: _duration_pb2.Duration
+    def __init__(self, queue: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., encode: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., decode: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+
+class TranslateStreamRequest(_message.Message):
+    __slots__ = ("config", "item")
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    ITEM_FIELD_NUMBER: _ClassVar[int]
+    config: TranslateStreamConfig
+    item: TranslateStreamItem
+    def __init__(self, config: _Optional[_Union[TranslateStreamConfig, _Mapping]] = ..., item: _Optional[_Union[TranslateStreamItem, _Mapping]] = ...) -> None: ...
+
+class TranslateStreamConfig(_message.Message):
+    __slots__ = ("source_language", "target_language", "model", "options", "return_alignments", "segmentation")
+    SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    RETURN_ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTATION_FIELD_NUMBER: _ClassVar[int]
+    source_language: str
+    target_language: str
+    model: str
+    options: DecodingOptions
+    return_alignments: bool
+    segmentation: Segmentation
+    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ...) -> None: ...
+
+class TranslateStreamItem(_message.Message):
+    __slots__ = ("id", "text")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    text: str
+    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
+class TranslateStreamResponse(_message.Message):
+    __slots__ = ("id", "translation", "error", "model")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TRANSLATION_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    translation: Translation
+    error: _status_pb2.Status
+    model: ModelReference
+    def __init__(self, id: _Optional[str] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ...) -> None: ...
+
+class ModelReference(_message.Message):
+    __slots__ = ("name", "version")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: str
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
+
+class ListModelsRequest(_message.Message):
+    __slots__ = ("source_language", "target_language")
+    SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    source_language: str
+    target_language: str
+    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ...) -> None: ...
+
+class ListModelsResponse(_message.Message):
+    __slots__ = ("models",)
+    MODELS_FIELD_NUMBER: _ClassVar[int]
+    models: _containers.RepeatedCompositeFieldContainer[Model]
+    def __init__(self, models: _Optional[_Iterable[_Union[Model, _Mapping]]] = ...) -> None: ...
+
+class GetModelRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class GetModelResponse(_message.Message):
+    __slots__ = ("model",)
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    model: Model
+    def __init__(self, model: _Optional[_Union[Model, _Mapping]] = ...) -> None: ...
+
+class Model(_message.Message):
+    __slots__ = ("name", "version", "source_language", "target_language", "architecture", "parameters", "precision", "providers", "defaults", "max_source_tokens", "quality", "licence", "credit")
+    class ProvidersEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    PROVIDERS_FIELD_NUMBER: _ClassVar[int]
+    DEFAULTS_FIELD_NUMBER: _ClassVar[int]
+    MAX_SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    QUALITY_FIELD_NUMBER: _ClassVar[int]
+    LICENCE_FIELD_NUMBER: _ClassVar[int]
+    CREDIT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: str
+    source_language: str
+    target_language: str
+    architecture: str
+    parameters: int
+    precision: str
+    providers: _containers.ScalarMap[str, str]
+    defaults: DecodingOptions
+    max_source_tokens: int
+    quality: _containers.RepeatedCompositeFieldContainer[Quality]
+    licence: str
+    credit: str
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., architecture: _Optional[str] = ..., parameters: _Optional[int] = ..., precision: _Optional[str] = ..., providers: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Union[DecodingOptions, _Mapping]] = ..., max_source_tokens: _Optional[int] = ..., quality: _Optional[_Iterable[_Union[Quality, _Mapping]]] = ..., licence: _Optional[str] = ..., credit: _Optional[str] = ...) -> None: ...
+
+class Quality(_message.Message):
+    __slots__ = ("test_set", "metric", "score", "signature", "precision", "beam_size")
+    TEST_SET_FIELD_NUMBER: _ClassVar[int]
+    METRIC_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
+    test_set: str
+    metric: str
+    score: float
+    signature: str
+    precision: str
+    beam_size: int
+    def __init__(self, test_set: _Optional[str] = ..., metric: _Optional[str] = ..., score: _Optional[float] = ..., signature: _Optional[str] = ..., precision: _Optional[str] = ..., beam_size: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,193 @@
+"""A real gRPC server on loopback whose faults a test can script."""
+
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+import pytest
+from google.protobuf import any_pb2, duration_pb2
+from google.rpc import code_pb2, error_details_pb2, status_pb2
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1 import translation_pb2_grpc as pb_grpc
+
+MODEL = pb.ModelReference(name="de-en", version="1")
+
+
+class ScriptedServicer(pb_grpc.TranslationServiceServicer):
+    """Translates to upper case. A text `!CODE rest` fails with that status, where it comes in a stream."""
+
+    def __init__(self) -> None:
+        self.requests: list[pb.TranslateRequest] = []
+        self.configs: list[pb.TranslateStreamConfig] = []
+        self.failures: deque[status_pb2.Status] = deque()
+        """Each ends one call, of any kind, before it does anything."""
+        self.disconnects: deque[int] = deque()
+        """Each ends one stream with UNAVAILABLE after so many results."""
+        self.delay_seconds = 0.0
+        """Sleeps before each answer."""
+        self.reorders = False
+        """Whether a stream holds back every other result until the next one was sent."""
+        self.in_flight = 0
+        self.max_in_flight = 0
+        self.items = 0
+        self._lock = threading.Lock()
+
+    def Translate(self, request, context):
+        self.requests.append(request)
+        self._fail(context)
+        with self._lock:
+            self.in_flight += 1
+            self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        time.sleep(self.delay_seconds)
+        with self._lock:
+            self.in_flight -= 1
+        wanted = request.options.num_hypotheses or 1
+        translations = [translate(text, wanted, request.return_alignments) for text in request.texts]
+        return pb.TranslateResponse(translations=translations, model=MODEL)
+
+    def TranslateStream(self, request_iterator, context):
+        self._fail(context)
+        self.configs.append(next(request_iterator).config)
+        left = self.disconnects.popleft() if self.disconnects else None
+        held = []
+        for request in request_iterator:
+            self.items += 1
+            time.sleep(self.delay_seconds)
+            held.append(answer(request.item))
+            if self.reorders and len(held) < 2:
+                continue
+            for response in reversed(held):
+                if left == 0:
+                    context.abort(grpc.StatusCode.UNAVAILABLE, "the server is going away")
+                left = left - 1 if left is not None else None
+                yield response
+            held = []
+        yield from held
+
+    def ListModels(self, request, context):
+        self._fail(context)
+        return pb.ListModelsResponse(models=[model()])
+
+    def GetModel(self, request, context):
+        self._fail(context)
+        return pb.GetModelResponse(model=model())
+
+    def _fail(self, context) -> None:
+        if self.failures:
+            context.abort_with_status(rpc_status.to_status(self.failures.popleft()))
+
+
+def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb.Translation:
+    if not text.strip():
+        return pb.Translation(text=text)
+    alignments = []
+    if return_alignments:
+        start = 0
+        for word in text.split():
+            start = text.index(word, start)
+            span = {"source_start": start, "source_end": start + len(word)}
+            span |= {"target_start": start, "target_end": start + len(word)}
+            alignments.append(pb.Alignment(**span, weight=0.93))
+            start += len(word)
+    hypotheses = [
+        pb.Hypothesis(
+            text=text.upper() + "!" * rank,
+            score=-0.5 - rank,
+            log_probability=-1.5 - rank,
+            finish_reason=pb.FINISH_REASON_STOP,
+            alignments=alignments,
+        )
+        for rank in range(wanted)
+    ]
+    timings = pb.Timings(decode=duration_pb2.Duration(nanos=250_000_000))
+    return pb.Translation(
+        text=text.upper(),
+        hypotheses=hypotheses,
+        sentences=1,
+        source_tokens=3,
+        target_tokens=4,
+        timings=timings,
+    )
+
+
+def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+    if item.text.startswith("!"):
+        code = item.text[1:].split()[0]
+        status = status_pb2.Status(code=code_pb2.Code.Value(code), message=f"scripted {code}")
+        return pb.TranslateStreamResponse(id=item.id, error=status)
+    return pb.TranslateStreamResponse(id=item.id, translation=translate(item.text), model=MODEL)
+
+
+def model() -> pb.Model:
+    return pb.Model(
+        name="de-en",
+        version="1",
+        source_language="de",
+        target_language="en",
+        architecture="luong",
+        parameters=10_300_000,
+        precision="int8",
+        providers={"encoder": "CPUExecutionProvider", "decoder_step": "CPUExecutionProvider"},
+        defaults=pb.DecodingOptions(beam_size=5, length_penalty=1.0, length_policy=pb.LENGTH_POLICY_SPLIT),
+        max_source_tokens=128,
+        quality=[
+            pb.Quality(test_set="val", metric="BLEU", score=45.5, signature="nrefs:1", precision="int8")
+        ],
+        licence="Apache-2.0",
+        credit="Tatoeba",
+    )
+
+
+def status(code: str, message: str = "scripted", *details) -> status_pb2.Status:
+    packed = []
+    for detail in details:
+        packed.append(any_pb2.Any())
+        packed[-1].Pack(detail)
+    return status_pb2.Status(code=code_pb2.Code.Value(code), message=message, details=packed)
+
+
+def bad_request(field: str, description: str) -> error_details_pb2.BadRequest:
+    violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=description)
+    return error_details_pb2.BadRequest(field_violations=[violation])
+
+
+class ScriptedServer:
+    """The servicer behind a real server that can be stopped and started again on its port."""
+
+    status = staticmethod(status)
+    bad_request = staticmethod(bad_request)
+
+    def __init__(self) -> None:
+        self.servicer = ScriptedServicer()
+        self.health = health.HealthServicer()
+        self.health.set("", health_pb2.HealthCheckResponse.SERVING)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.start()
+
+    def start(self) -> None:
+        self._pool = ThreadPoolExecutor(8)
+        self._server = grpc.server(self._pool, options=[("grpc.so_reuseport", 0)])
+        pb_grpc.add_TranslationServiceServicer_to_server(self.servicer, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
+        assert self._server.add_insecure_port(self.address)
+        self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop(grace=0).wait()
+        self._pool.shutdown()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    scripted = ScriptedServer()
+    yield scripted
+    scripted.stop()

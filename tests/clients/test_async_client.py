@@ -1,0 +1,141 @@
+"""The asyncio client against a real server: what it does on its own; the rest it shares with the other."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+import dragoman
+from dragoman import AsyncClient, messages
+
+DE_EN = {"source": "de", "target": "en"}
+
+
+@pytest.fixture
+async def client(server):
+    async with AsyncClient(server.address, timeout_seconds=20) as connected:
+        yield connected
+
+
+async def test_translations_come_one_to_one_with_texts(client, server):
+    server.servicer.delay_seconds = 0.01
+    texts = [f"text {number}" for number in range(2_000)]
+    translations = await client.translate(texts, **DE_EN)
+    assert [translation.text for translation in translations] == [text.upper() for text in texts]
+    assert server.servicer.max_in_flight == messages.MAX_REQUESTS_IN_FLIGHT
+
+
+async def test_calls_run_side_by_side(client, server):
+    server.servicer.delay_seconds = 0.1
+    await asyncio.gather(*(client.translate(["ja"], **DE_EN) for _ in range(4)))
+    assert server.servicer.max_in_flight == 4
+
+
+def test_client_may_be_made_before_its_loop_runs(server):
+    client = AsyncClient(server.address)
+
+    async def call():
+        async with client:
+            return await client.translate(["ja"], **DE_EN)
+
+    assert asyncio.run(call())[0].text == "JA"
+
+
+async def test_client_that_never_called_closes():
+    await AsyncClient().close()
+
+
+async def test_call_is_tried_again_while_the_server_is_unavailable(client, server):
+    server.servicer.failures.extend([server.status("UNAVAILABLE")] * 2)
+    assert (await client.translate(["ja"], **DE_EN))[0].text == "JA"
+    assert len(server.servicer.requests) == 3
+
+
+async def test_errors_are_typed_and_carry_their_details(client, server):
+    violation = server.bad_request("options.beam_size", "is 1000; at most 64")
+    server.servicer.failures.append(server.status("INVALID_ARGUMENT", "bad request", violation))
+    with pytest.raises(dragoman.InvalidRequestError) as invalid:
+        await client.translate(["ja"], **DE_EN)
+    assert invalid.value.violations[0].field == "options.beam_size"
+
+
+async def test_deadline_ends_the_call(client, server):
+    server.servicer.delay_seconds = 0.5
+    with pytest.raises(dragoman.DeadlineExceededError):
+        await client.translate(["ja"] * 1000, **DE_EN, timeout_seconds=0.1)
+
+
+async def test_cancelled_task_cancels_its_call(client, server):
+    server.servicer.delay_seconds = 0.3
+    task = asyncio.create_task(client.translate(["ja"], **DE_EN))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+async def test_stream_takes_any_kind_of_iterable(client, server, in_order):
+    server.servicer.reorders = True
+
+    async def texts():
+        for number in range(101):
+            yield number, f"text {number}"
+
+    awaited = [result.id async for result in client.translate_stream(texts(), **DE_EN, in_order=in_order)]
+    pairs = enumerate(f"text {number}" for number in range(101))
+    plain = [result.id async for result in client.translate_stream(pairs, **DE_EN, in_order=in_order)]
+    assert sorted(awaited) == sorted(plain) == list(range(101))
+    assert (awaited == list(range(101))) is in_order
+
+
+async def test_stream_reads_no_further_ahead_than_its_window(client):
+    read = []
+
+    def texts():
+        for number in range(1000):
+            read.append(number)
+            yield number, "ja"
+
+    taken = 0
+    async with contextlib.aclosing(client.translate_stream(texts(), **DE_EN, window=10)) as stream:
+        async for _ in stream:
+            taken += 1
+            assert len(read) <= taken + 11
+            if taken == 50:
+                break
+
+
+async def test_what_reading_the_texts_raises_comes_after_the_results_before_it(client):
+    def texts():
+        yield 0, "ja"
+        yield 1, "nein"
+        raise OSError("disk is gone")
+
+    stream = client.translate_stream(texts(), **DE_EN)
+    assert [(await anext(stream)).id, (await anext(stream)).id] == [0, 1]
+    with pytest.raises(OSError, match="disk is gone"):
+        await anext(stream)
+
+
+async def test_text_that_cannot_travel_ends_its_stream(client):
+    stream = client.translate_stream([(0, "ja"), (1, "\ud800")], **DE_EN)
+    assert (await anext(stream)).id == 0
+    with pytest.raises(dragoman.InvalidRequestError, match="lone surrogate"):
+        await anext(stream)
+
+
+async def test_stream_that_breaks_is_unavailable(client, server):
+    server.servicer.disconnects.append(3)
+    stream = client.translate_stream(enumerate(["ja"] * 100), **DE_EN, in_order=True)
+    assert [(await anext(stream)).id for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(dragoman.UnavailableError, match="going away"):
+        await anext(stream)
+
+
+async def test_models_and_health(client, server):
+    (listed,) = await client.models()
+    assert listed == await client.model("de-en")
+    assert await client.health()
+    server.health.set("", 2)
+    assert not await client.health()

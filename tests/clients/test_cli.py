@@ -1,0 +1,320 @@
+"""The commands as a person runs them, against a real server."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import pytest
+from click.testing import CliRunner
+
+from dragoman.cli import main
+from dragoman.cli.failure import missing_extra
+
+
+@pytest.fixture
+def run(server):
+    def call(*arguments, stdin=None, **options):
+        return CliRunner().invoke(
+            main, arguments, input=stdin, env={"DRAGOMAN_SERVER": server.address}, **options
+        )
+
+    return call
+
+
+DE_EN = ("--from", "de", "--to", "en")
+
+
+def test_help_teaches_and_loads_no_command(monkeypatch):
+    code = "import sys; from dragoman.cli import main; main(['--help'], standalone_mode=False); "
+    code += "print([name for name in ('torch', 'onnxruntime', 'sacrebleu', 'numpy') if name in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.splitlines()[-1] == "[]"
+    assert 'dragoman translate --from de --to en "Guten Morgen."' in told
+    for command in ("translate-file", "models", "evaluate", "serve", "train", "export"):
+        assert command in told
+    assert "Translate texts, or the lines of standard input." in told
+
+
+def test_every_command_has_its_help(run):
+    for command in ("translate", "translate-file", "models", "evaluate"):
+        told = run(command, "--help")
+        assert told.exit_code == 0
+        assert "Usage: main " in told.stdout
+
+
+def test_version(run):
+    assert run("--version").stdout.startswith("dragoman, version ")
+
+
+def test_python_m_is_the_command():
+    told = subprocess.run(
+        [sys.executable, "-m", "dragoman", "--version"], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.startswith("dragoman, version ")
+
+
+def test_unknown_command_is_a_usage_error(run):
+    assert run("translat").exit_code == 2
+
+
+def test_texts_are_translated_a_line_each(run):
+    told = run("translate", *DE_EN, "guten morgen", "ja")
+    assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\nJA\n")
+
+
+def test_lines_of_standard_input_are_translated(run, server):
+    told = run("translate", *DE_EN, stdin="guten morgen\r\n\nja")
+    assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\n\nJA\n")
+    assert server.servicer.configs
+
+
+def test_failed_line_of_standard_input_is_empty_and_told(run):
+    told = run("translate", *DE_EN, stdin="a\n!INTERNAL x\nb\n")
+    assert (told.exit_code, told.stdout) == (3, "A\n\nB\n")
+    assert "line 2: scripted INTERNAL" in told.stderr
+
+
+def test_bytes_that_are_no_utf8_are_no_crash(run):
+    assert run("translate", *DE_EN, stdin=b"\xff ja\n").stdout == "\ufffd JA\n"
+
+
+def test_ctrl_c_ends_quietly(server):
+    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    )
+    process.stdin.write(b"ja\n")
+    assert process.stdout.readline() == b"JA\n"
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    assert (process.returncode, told) == (130, b"Interrupted.\n")
+
+
+def test_closed_pipe_ends_quietly(server):
+    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    process.stdin.write(b"ja\n" * 1000)
+    process.stdin.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 1
+
+
+def test_options_reach_the_server(run, server):
+    told = run("translate", *DE_EN, "--beam", "4", "--n-best", "2", "--prefix", "Yes", "--model", "de-en/1",
+               "--length-penalty", "0.5", "--max-output-tokens", "7", "--long-sentences", "reject",
+               "--segmentation", "line", "ja")  # fmt: skip
+    assert told.exit_code == 0
+    (request,) = server.servicer.requests
+    options = request.options
+    assert (options.beam_size, options.num_hypotheses, options.target_prefix) == (4, 2, "Yes")
+    assert (options.length_penalty, options.max_output_tokens, options.length_policy) == (0.5, 7, 2)
+    assert (request.segmentation, request.model) == (2, "de-en/1")
+
+
+def test_n_best_shows_scores(run):
+    told = run("translate", *DE_EN, "--n-best", "2", "ja")
+    assert told.stdout.splitlines() == ["ja", "  1   -0.5000  JA", "  2   -1.5000  JA!"]
+
+
+def test_alignments_are_drawn(run):
+    told = run("translate", *DE_EN, "--alignments", "guten morgen").stdout
+    assert [line.rstrip() for line in told.splitlines()][2:6] == [
+        "             guten",
+        "             │  morgen",
+        "     GUTEN   ██",
+        "     MORGEN     ██",
+    ]
+
+
+def test_json_carries_everything(run):
+    told = run("translate", *DE_EN, "--json", "--alignments", "grüß dich", "ja").stdout
+    first, second = map(json.loads, told.splitlines())
+    assert (first["source"], first["text"]) == ("grüß dich", "GRÜSS DICH")
+    assert first["hypotheses"][0]["alignments"][0]["source_end"] == 4
+    assert second["model"] == {"name": "de-en", "version": "1"}
+
+
+def test_terminal_without_unicode_gets_no_error(server):
+    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+    told = subprocess.run(
+        [*command, "--alignments", "日本 ja"],
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert b"##" in told.stdout
+    assert told.stdout.isascii()
+
+
+def test_models_are_listed(run):
+    told = run("models").stdout
+    for word in ("de-en/1", "luong", "10.3 M", "int8", "CPU", "BLEU 45.5 on val"):
+        assert word in told
+    assert json.loads(run("models", "--json").stdout)["licence"] == "Apache-2.0"
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("NOT_FOUND", "scripted"),
+        ("UNAVAILABLE", "Is a server running there?"),
+        ("RESOURCE_EXHAUSTED", "Try again later."),
+        ("DEADLINE_EXCEEDED", "--timeout"),
+        ("INTERNAL", "scripted"),
+    ],
+)
+def test_error_is_a_line_and_the_way_out(run, server, code, told):
+    server.servicer.failures.extend([server.status(code)] * 5)
+    result = run("translate", *DE_EN, "ja")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: scripted")
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_invalid_option_value_is_told(run):
+    result = run("translate", *DE_EN, "--beam", "0", "ja")
+    assert result.exit_code == 1
+    assert "beam_size is 0; it must be at least 1" in result.stderr
+
+
+def test_debug_shows_the_traceback(run, server):
+    server.servicer.failures.append(server.status("INTERNAL"))
+    assert "ServerError" in repr(run("--debug", "translate", *DE_EN, "ja").exception)
+
+
+def test_missing_extra_says_what_to_install():
+    entry_point = EntryPoint(
+        name="serve", value="dragoman_server.cli:serve [server]", group="dragoman.commands"
+    )
+    error = missing_extra("`dragoman serve`", entry_point, ModuleNotFoundError(name="onnxruntime"))
+    assert error.message == (
+        "`dragoman serve` needs onnxruntime, which is not installed: pip install 'dragoman[server]'"
+    )
+    with pytest.raises(ModuleNotFoundError):
+        missing_extra("`dragoman serve`", entry_point, ModuleNotFoundError(name="dragoman_server.cli"))
+
+
+def test_command_whose_extra_is_missing_says_so(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
+    monkeypatch.delitem(sys.modules, "dragoman.cli.evaluate", raising=False)
+    result = run("evaluate", "--help")
+    assert result.exit_code == 1
+    assert "pip install 'dragoman[evaluate]'" in result.stderr
+
+
+def test_file_is_translated_and_failures_have_their_exit_code(run, tmp_path):
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\n!INTERNAL x\n")
+    result = run("translate-file", *DE_EN, str(source), str(output))
+    assert result.exit_code == 3
+    assert "2 lines, of which 1 failed: see" in result.stderr
+    assert output.read_text() == "A\n\n"
+    again = run("translate-file", *DE_EN, str(source), str(output))
+    assert again.exit_code == 1
+    assert "--overwrite" in again.stderr
+    source.write_text("a\n")
+    assert run("translate-file", *DE_EN, "--overwrite", str(source), str(output)).exit_code == 0
+
+
+def test_file_into_a_folder_that_is_not_there_is_told(run, tmp_path):
+    source = tmp_path / "in.txt"
+    source.write_text("a\n")
+    result = run("translate-file", *DE_EN, str(source), str(tmp_path / "no" / "out.txt"))
+    assert result.exit_code == 1
+    assert "No such file or directory" in result.stderr
+
+
+def test_progress_bar_shows_on_a_terminal_and_nowhere_else(server, tmp_path):
+    source = tmp_path / "in.txt"
+    source.write_text("a\n" * 50)
+    command = [
+        sys.executable,
+        "-m",
+        "dragoman",
+        "translate-file",
+        "--server",
+        server.address,
+        *DE_EN,
+        str(source),
+    ]
+    piped = subprocess.run([*command, str(tmp_path / "piped")], capture_output=True, check=True)
+    assert piped.stderr == b"50 lines\n"
+    ours, theirs = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen([*command, str(tmp_path / "shown")], stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    except OSError:  # Linux says so when the other side is closed.
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    assert b"100%" in shown
+    assert b"50 lines" in shown
+
+
+def evaluate(
+    run, tmp_path, *arguments, sources="das ist gut so\nja wohl\n", references="DAS IST GUT SO\nja wohl\n"
+):
+    (tmp_path / "source").write_text(sources)
+    (tmp_path / "reference").write_text(references)
+    files = ("--source", str(tmp_path / "source"), "--reference", str(tmp_path / "reference"))
+    return run("evaluate", *files, *arguments)
+
+
+def test_evaluation_scores_by_sacrebleu(run, server, tmp_path):
+    kept = tmp_path / "kept"
+    result = evaluate(
+        run, tmp_path, "--server", server.address, *DE_EN, "--beam", "1", "--json", "--output", str(kept)
+    )
+    assert result.exit_code == 0, result.stderr
+    scores = json.loads(result.stdout)
+    assert scores["bleu_lc"] == 100.0
+    assert 0 < scores["bleu"] < 100
+    assert 0 < scores["chrf"] < 100
+    assert "case:mixed" in scores["signature"]
+    assert "tok:13a" in scores["signature"]
+    assert "case:lc" in scores["bleu_lc_signature"]
+    assert scores["sentences"] == 2
+    assert scores["seconds"] > 0
+    assert kept.read_text() == "DAS IST GUT SO\nJA WOHL\n"
+    (request,) = server.servicer.requests
+    assert request.options.beam_size == 1
+    assert (request.options.length_policy, request.segmentation) == (1, 2)
+
+
+def test_evaluation_prints_a_table(run, server, tmp_path):
+    told = evaluate(run, tmp_path, "--server", server.address, *DE_EN).stdout
+    assert "bleu lc" in told
+    assert "100.00" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "give one of --server, --bundle and --checkpoint"),
+        (("--server", "x", "--bundle", "y"), "give one of"),
+        (("--server", "x"), "--from de --to en"),
+        (("--server", "x", *DE_EN, "--device", "cuda"), "where the server is started"),
+        (("--bundle", "/nowhere"), "/nowhere"),
+    ],
+)
+def test_evaluation_of_nothing_sensible_is_refused(run, tmp_path, arguments, told):
+    result = evaluate(run, tmp_path, *arguments)
+    assert result.exit_code in (1, 2)
+    assert told in result.stderr
+
+
+def test_evaluation_of_files_of_unequal_length_names_both(run, server, tmp_path):
+    result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, sources="a\nb\nc")
+    assert result.exit_code == 1
+    assert "has 3 lines and" in result.stderr

@@ -1,0 +1,363 @@
+"""The blocking client against a real server."""
+
+import threading
+import time
+
+import grpc
+import pytest
+from google.protobuf import duration_pb2
+from google.rpc import error_details_pb2
+
+import dragoman
+from dragoman import Client, FinishReason, messages
+
+DE_EN = {"source": "de", "target": "en"}
+
+
+@pytest.fixture
+def client(server):
+    with Client(server.address, timeout_seconds=20) as connected:
+        yield connected
+
+
+def test_translations_come_one_to_one_with_texts(client):
+    translations = client.translate(["guten morgen", "", "  \n", "ja"], **DE_EN)
+    assert [translation.text for translation in translations] == ["GUTEN MORGEN", "", "  \n", "JA"]
+    assert [len(translation.hypotheses) for translation in translations] == [1, 0, 0, 1]
+
+
+def test_result_carries_all_that_the_server_tells(client):
+    (translation,) = client.translate(["guten  morgen"], **DE_EN, num_hypotheses=2, alignments=True)
+    assert str(translation.model) == "de-en/1"
+    assert (translation.truncated, translation.split, translation.sentences) == (False, False, 1)
+    assert (translation.source_tokens, translation.target_tokens) == (3, 4)
+    assert translation.timings.decode_seconds == 0.25
+    best, second = translation.hypotheses
+    assert (best.text, best.score, best.log_probability) == ("GUTEN  MORGEN", -0.5, -1.5)
+    assert best.finish_reason is FinishReason.STOP
+    assert second.text == "GUTEN  MORGEN!"
+    link = best.alignments[1]
+    assert "guten  morgen"[link.source_start : link.source_end] == "morgen"
+    assert best.text[link.target_start : link.target_end] == "MORGEN"
+    assert link.weight == pytest.approx(0.93)
+
+
+def test_every_option_reaches_the_server_and_only_those_given(client, server):
+    client.translate(["ja"], **DE_EN)
+    client.translate(
+        ["ja"],
+        **DE_EN,
+        model="de-en/1",
+        beam_size=4,
+        num_hypotheses=2,
+        length_penalty=0.0,
+        max_output_tokens=9,
+        target_prefix="Yes",
+        length_policy="truncate",
+        segmentation="line",
+        alignments=True,
+    )
+    bare, full = server.servicer.requests
+    assert not bare.options.ListFields()
+    assert not bare.HasField("segmentation")
+    assert (full.source_language, full.target_language, full.model) == ("de", "en", "de-en/1")
+    assert full.options.HasField("length_penalty")
+    assert full.options.length_penalty == 0.0
+    assert (full.options.beam_size, full.options.num_hypotheses, full.options.max_output_tokens) == (4, 2, 9)
+    assert full.options.target_prefix == "Yes"
+    assert full.options.length_policy == messages.pb.LENGTH_POLICY_TRUNCATE
+    assert full.segmentation == messages.pb.SEGMENTATION_LINE
+    assert full.return_alignments
+
+
+def test_no_texts_make_no_call(client, server):
+    assert client.translate([], **DE_EN) == []
+    assert server.servicer.requests == []
+
+
+def test_long_list_is_cut_into_requests_and_keeps_its_order(client, server):
+    server.servicer.delay_seconds = 0.01
+    texts = [f"text {number}" for number in range(10_000)]
+    translations = client.translate(texts, **DE_EN)
+    assert [translation.text for translation in translations] == [text.upper() for text in texts]
+    assert max(len(request.texts) for request in server.servicer.requests) == messages.MAX_REQUEST_TEXTS
+    assert server.servicer.max_in_flight == messages.MAX_REQUESTS_IN_FLIGHT
+
+
+def test_requests_are_cut_by_bytes_too(client, server):
+    texts = ["ä" * 300_000] * 3 + ["b"]
+    assert len(client.translate(texts, **DE_EN)) == 4
+    sizes = [sum(len(text.encode()) for text in request.texts) for request in server.servicer.requests]
+    assert len(sizes) == 3
+    assert max(sizes) <= messages.MAX_REQUEST_BYTES
+
+
+def test_text_over_the_transports_limit_is_the_callers_fault(client):
+    with pytest.raises(dragoman.InvalidRequestError, match="too long"):
+        client.translate(["a" * (5 << 20)], **DE_EN)
+
+
+@pytest.mark.parametrize("one", ["Guten Morgen.", b"Guten Morgen."])
+def test_one_string_in_place_of_a_list_is_told_how_to_write_it(client, one):
+    with pytest.raises(TypeError, match=r"write \[b?'Guten Morgen.'\]"):
+        client.translate(one, **DE_EN)
+
+
+def test_text_that_is_no_string_is_named(client):
+    with pytest.raises(TypeError, match=r"texts\[1\] is int, not str"):
+        client.translate(["ja", 3], **DE_EN)
+
+
+def test_lone_surrogate_is_named(client, server):
+    with pytest.raises(dragoman.InvalidRequestError, match=r"texts\[1\].*code point 2") as caught:
+        client.translate(["ja", "ab\ud800"], **DE_EN)
+    assert caught.value.violations[0].field == "texts[1]"
+    assert server.servicer.requests == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("beam_size", 0),
+        ("num_hypotheses", -1),
+        ("max_output_tokens", 2**32),
+        ("length_policy", "cut"),
+        ("segmentation", "word"),
+    ],
+)
+def test_option_that_cannot_be_meant_is_refused_with_its_name(client, option, value):
+    with pytest.raises(dragoman.InvalidRequestError, match=option) as caught:
+        client.translate(["ja"], **DE_EN, **{option: value})
+    assert caught.value.violations[0].field == option
+
+
+def test_url_in_place_of_an_address_is_refused():
+    with pytest.raises(dragoman.InvalidRequestError, match="write HOST:PORT"):
+        Client("http://localhost:50051")
+
+
+def test_call_is_tried_again_while_the_server_is_unavailable(client, server):
+    server.servicer.failures.extend([server.status("UNAVAILABLE")] * 2)
+    assert client.translate(["ja"], **DE_EN)[0].text == "JA"
+    assert len(server.servicer.requests) == 3
+
+
+def test_large_request_is_tried_again_too(client, server):
+    server.servicer.failures.append(server.status("UNAVAILABLE"))
+    text = "a" * (messages.MAX_REQUEST_BYTES - 1)
+    assert client.translate([text], **DE_EN)[0].text == text.upper()
+
+
+@pytest.mark.parametrize(
+    "code", ["RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "UNKNOWN"]
+)
+def test_nothing_but_unavailable_is_tried_again(client, server, code):
+    server.servicer.failures.append(server.status(code))
+    with pytest.raises(dragoman.DragomanError):
+        client.translate(["ja"], **DE_EN)
+    assert len(server.servicer.requests) == 1
+
+
+def test_absent_server_is_unavailable(server):
+    server.stop()
+    with Client(server.address) as client, pytest.raises(dragoman.UnavailableError, match=server.address):
+        client.translate(["ja"], **DE_EN)
+    server.start()
+
+
+def test_client_finds_a_server_that_came_back(client, server):
+    client.translate(["ja"], **DE_EN)
+    server.stop()
+    server.start()
+    assert client.translate(["ja"], **DE_EN)[0].text == "JA"
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_deadline_ends_the_call(server, own):
+    server.servicer.delay_seconds = 0.5
+    client = Client(server.address, timeout_seconds=60 if own else 0.1)
+    with client, pytest.raises(dragoman.DeadlineExceededError):
+        client.translate(["ja"], **DE_EN, timeout_seconds=0.1 if own else None)
+
+
+def test_deadline_holds_for_all_requests_of_a_call_together(client, server):
+    server.servicer.delay_seconds = 0.2
+    with pytest.raises(dragoman.DeadlineExceededError):
+        client.translate(["ja"] * 2000, **DE_EN, timeout_seconds=0.5)
+    assert len(server.servicer.requests) < 8
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("CANCELLED", dragoman.CallCancelledError),
+        ("UNKNOWN", dragoman.ServerError),
+        ("INVALID_ARGUMENT", dragoman.InvalidRequestError),
+        ("DEADLINE_EXCEEDED", dragoman.DeadlineExceededError),
+        ("NOT_FOUND", dragoman.ModelNotFoundError),
+        ("ALREADY_EXISTS", dragoman.ServerError),
+        ("PERMISSION_DENIED", dragoman.AuthenticationError),
+        ("RESOURCE_EXHAUSTED", dragoman.OverloadedError),
+        ("FAILED_PRECONDITION", dragoman.ServerError),
+        ("ABORTED", dragoman.ServerError),
+        ("OUT_OF_RANGE", dragoman.InvalidRequestError),
+        ("UNIMPLEMENTED", dragoman.UnsupportedError),
+        ("INTERNAL", dragoman.ServerError),
+        ("UNAVAILABLE", dragoman.UnavailableError),
+        ("DATA_LOSS", dragoman.ServerError),
+        ("UNAUTHENTICATED", dragoman.AuthenticationError),
+    ],
+)
+def test_every_status_has_its_error(client, server, code, kind):
+    server.servicer.failures.extend([server.status(code, "what went wrong")] * 5)
+    with pytest.raises(dragoman.DragomanError, match="what went wrong") as call:
+        client.translate(["ja"], **DE_EN)
+    (item,) = client_results(client, server, [f"!{code}"])
+    for error in (call.value, item.error):
+        assert type(error) is kind
+        assert error.status == code
+
+
+def client_results(client, server, texts, **options):
+    server.servicer.failures.clear()
+    return list(client.translate_stream(enumerate(texts), **DE_EN, **options))
+
+
+def test_rich_details_become_attributes(client, server):
+    delay = error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(seconds=1, nanos=500_000_000))
+    server.servicer.failures.append(server.status("RESOURCE_EXHAUSTED", "queue is full", delay))
+    with pytest.raises(dragoman.OverloadedError) as overloaded:
+        client.translate(["ja"], **DE_EN)
+    assert overloaded.value.retry_after_seconds == 1.5
+
+    violation = server.bad_request("options.beam_size", "is 1000; at most 64")
+    server.servicer.failures.append(server.status("INVALID_ARGUMENT", "bad request", violation))
+    with pytest.raises(dragoman.InvalidRequestError) as invalid:
+        client.translate(["ja"], **DE_EN)
+    assert invalid.value.violations == (
+        dragoman.FieldViolation(field="options.beam_size", description="is 1000; at most 64"),
+    )
+
+
+def test_errors_are_also_what_python_calls_them():
+    assert issubclass(dragoman.InvalidRequestError, ValueError)
+    assert issubclass(dragoman.ModelNotFoundError, LookupError)
+    assert issubclass(dragoman.UnavailableError, ConnectionError)
+    assert issubclass(dragoman.DeadlineExceededError, TimeoutError)
+
+
+def test_stream_gives_each_text_its_result_under_the_callers_id(client, server):
+    server.servicer.reorders = True
+    pairs = [(("any", "id"), "ja"), ("twice", "nein"), ("twice", "!INTERNAL")]
+    results = {
+        (result.id, result.translation and result.translation.text)
+        for result in client.translate_stream(pairs, **DE_EN)
+    }
+    assert results == {(("any", "id"), "JA"), ("twice", "NEIN"), ("twice", None)}
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_stream_keeps_the_order_where_it_is_asked_to(client, server, in_order):
+    server.servicer.reorders = True
+    results = client_results(client, server, [f"text {number}" for number in range(101)], in_order=in_order)
+    assert ([result.id for result in results] == list(range(101))) is in_order
+    assert sorted(result.id for result in results) == list(range(101))
+
+
+def test_bad_text_of_a_stream_harms_no_other(client, server):
+    results = client_results(client, server, ["a", "!INVALID_ARGUMENT x", "b"], in_order=True)
+    assert [result.translation and result.translation.text for result in results] == ["A", None, "B"]
+    assert isinstance(results[1].error, dragoman.InvalidRequestError)
+
+
+def test_stream_reads_no_further_ahead_than_its_window(client):
+    read = []
+
+    def texts():
+        for number in range(1000):
+            read.append(number)
+            yield number, "ja"
+
+    stream = client.translate_stream(texts(), **DE_EN, window=10)
+    for taken in range(1, 50):
+        next(stream)
+        assert len(read) <= taken + 10
+    stream.close()
+
+
+def test_leaving_a_stream_early_ends_its_threads(client):
+    before = threading.active_count()
+    stream = client.translate_stream(enumerate(["ja"] * 1000), **DE_EN, window=2)
+    next(stream)
+    assert threading.active_count() > before
+    stream.close()
+    deadline = time.monotonic() + 10
+    while {thread.name for thread in threading.enumerate() if "(_run)" in thread.name}:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_what_reading_the_texts_raises_comes_after_the_results_before_it(client):
+    def texts():
+        yield 0, "ja"
+        yield 1, "nein"
+        raise OSError("disk is gone")
+
+    stream = client.translate_stream(texts(), **DE_EN)
+    assert [next(stream).id, next(stream).id] == [0, 1]
+    with pytest.raises(OSError, match="disk is gone"):
+        next(stream)
+
+
+def test_stream_that_breaks_is_unavailable(client, server):
+    server.servicer.disconnects.append(3)
+    stream = client.translate_stream(enumerate(["ja"] * 100), **DE_EN, in_order=True)
+    assert [next(stream).id for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(dragoman.UnavailableError, match="going away"):
+        next(stream)
+
+
+def test_stream_is_tried_again_before_its_first_result(client, server):
+    server.servicer.failures.extend([server.status("UNAVAILABLE")] * 2)
+    stream = client.translate_stream(enumerate(["ja", "nein"]), **DE_EN)
+    assert sorted(result.translation.text for result in stream) == ["JA", "NEIN"]
+
+
+def test_models_are_described(client):
+    (listed,) = client.models(source="de", target="en")
+    assert listed == client.model("de-en")
+    assert (str(listed.reference), listed.parameters, listed.precision) == ("de-en/1", 10_300_000, "int8")
+    assert listed.defaults.beam_size == 5
+    assert listed.defaults.num_hypotheses is None
+    assert listed.defaults.length_policy == "split"
+    assert listed.quality[0].score == 45.5
+    assert listed.providers["encoder"] == "CPUExecutionProvider"
+
+
+def test_health_tells_of_now(client, server):
+    assert client.health()
+    server.health.set("", 2)
+    assert not client.health()
+    with pytest.raises(dragoman.ModelNotFoundError):
+        client.health("no.such.Service")
+    server.stop()
+    with pytest.raises(dragoman.UnavailableError):
+        client.health()
+    server.start()
+
+
+def test_credentials_turn_on_tls(server):
+    client = Client(server.address, credentials=grpc.ssl_channel_credentials(), timeout_seconds=5)
+    with client, pytest.raises(dragoman.UnavailableError, match=r"(?i)ssl|handshake"):
+        client.translate(["ja"], **DE_EN)
+
+
+def test_public_names_are_frozen():
+    assert sorted(dragoman.__all__) == dragoman.__all__
+    assert set(dragoman.__all__) == {
+        "Alignment", "AsyncClient", "AuthenticationError", "CallCancelledError", "Client",
+        "DeadlineExceededError", "DecodingDefaults", "DragomanError", "FieldViolation", "FinishReason",
+        "Hypothesis", "InvalidRequestError", "LengthPolicy", "Model", "ModelNotFoundError", "ModelReference",
+        "OverloadedError", "Quality", "Segmentation", "ServerError", "Settings", "StreamResult", "Timings",
+        "Translation", "UnavailableError", "UnsupportedError",
+    }  # fmt: skip

@@ -1,0 +1,394 @@
+"""Translating files: what comes out, what goes wrong, and what a kill leaves behind."""
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from dragoman import Client, Settings, UnavailableError
+from dragoman.jobs import FileJob, JobError
+from dragoman.jobs import journal as journal_module
+
+DE_EN = Settings(source="de", target="en")
+
+
+class Listener:
+    """Notes what a job tells."""
+
+    def __init__(self):
+        self.resumed = None
+        self.lines = 0
+        self.positions = []
+        self.waits = []
+
+    def on_start(self, *, resumed, failed):
+        self.resumed = resumed
+
+    def on_line(self, *, failed, position):
+        self.lines += 1
+        self.positions.append(position)
+
+    def on_wait(self, error, seconds):
+        self.waits.append(seconds)
+
+
+@pytest.fixture
+def client(server):
+    with Client(server.address) as connected:
+        yield connected
+
+
+def run(client, source: Path, output: Path, settings=DE_EN, listener=None, **options):
+    flags = {name: options.pop(name) for name in ("overwrite", "restart") if name in options}
+    return FileJob(source, output, settings, **options).run(client, listener or Listener(), **flags)
+
+
+def left_behind(output: Path) -> set[str]:
+    return {path.name for path in output.parent.iterdir() if path.name.startswith(output.name)}
+
+
+def test_each_line_is_translated_in_its_place(client, server, tmp_path):
+    server.servicer.reorders = True
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("".join(f"zeile {number}\n" for number in range(2001)))
+    listener = Listener()
+    summary = run(client, source, output, listener=listener)
+    assert output.read_text() == "".join(f"ZEILE {number}\n" for number in range(2001))
+    assert (summary.lines, summary.failed, summary.errors) == (2001, 0, None)
+    assert left_behind(output) == {"out.txt"}
+    assert listener.lines == 2001
+    assert listener.positions[-1] == source.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (b"", b""),
+        (b"a", b"A"),
+        (b"a\n", b"A\n"),
+        (b"\n\n", b"\n\n"),
+        (b"a\r\nb\r\n", b"A\r\nB\r\n"),
+        (b"\xef\xbb\xbfa\n", b"A\n"),
+        ("a\u2028b\x0bc\x85d\n".encode(), "A\u2028B\x0bC\x85D\n".encode()),
+        ("\U0001f600 ok\n".encode(), "\U0001f600 OK\n".encode()),
+    ],
+)
+def test_line_endings_and_odd_lines_stay_what_they_are(client, tmp_path, given, expected):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_bytes(given)
+    run(client, source, output)
+    assert output.read_bytes() == expected
+
+
+def test_failed_lines_are_recorded_and_left_empty(client, tmp_path):
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_bytes(b"a\n!INTERNAL boom\nb\n\xff\xfe bad\nc\n")
+    summary = run(client, source, output)
+    assert output.read_bytes() == b"A\n\nB\n\nC\n"
+    assert (summary.lines, summary.failed) == (5, 2)
+    assert summary.errors == tmp_path / "out.txt.errors.jsonl"
+    first, second = map(json.loads, summary.errors.read_text().splitlines())
+    assert first == {
+        "line": 2,
+        "status": "INTERNAL",
+        "message": "scripted INTERNAL",
+        "text": "!INTERNAL boom",
+    }
+    assert (second["line"], second["status"]) == (4, "INVALID_ARGUMENT")
+    assert "byte 0 is 0xff" in second["message"]
+    assert second["text"] == "\\xff\\xfe bad"
+
+
+def test_json_lines_come_back_with_a_translation(client, tmp_path):
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(
+        '{"id": 7, "text": "grüß dich", "nested": {"a": [1.5]}}\n'
+        "\n"
+        '{"text": 3}\n'
+        "no json\n"
+        "[1]\n"
+        '{"text": "\\ud800"}\n'
+        '{"text": "!NOT_FOUND x"}\n'
+        '{"text": "a", "other": "\\udc80"}\n'.encode()
+    )
+    summary = run(client, source, output)
+    lines = output.read_bytes().splitlines()
+    assert lines[0].decode() == (
+        '{"id": 7, "text": "grüß dich", "nested": {"a": [1.5]}, "translation": "GRÜSS DICH"}'
+    )
+    assert lines[1] == b""
+    assert json.loads(lines[2]) == {"text": 3, "translation": None}
+    assert json.loads(lines[3]) == json.loads(lines[4]) == {"translation": None}
+    assert json.loads(lines[5])["translation"] is None
+    assert json.loads(lines[6]) == {"text": "!NOT_FOUND x", "translation": None}
+    assert json.loads(lines[7]) == {"text": "a", "other": "\udc80", "translation": "A"}
+    errors = [json.loads(line) for line in summary.errors.read_text().splitlines()]
+    assert [error["line"] for error in errors] == [3, 4, 5, 6, 7]
+    assert [error["status"] for error in errors] == ["INVALID_ARGUMENT"] * 4 + ["NOT_FOUND"]
+
+
+def test_compressed_files_are_read_and_written(client, tmp_path):
+    source, output = tmp_path / "in.txt.gz", tmp_path / "out.txt.gz"
+    source.write_bytes(gzip.compress(b"a\n" * 500) + gzip.compress(b"b\n"))
+    run(client, source, output)
+    assert gzip.decompress(output.read_bytes()) == b"A\n" * 500 + b"B\n"
+    plain = tmp_path / "plain.txt"
+    run(client, source, plain)
+    assert plain.read_bytes() == b"A\n" * 500 + b"B\n"
+
+
+def test_damaged_compression_is_told_with_its_line(client, tmp_path):
+    source, output = tmp_path / "in.gz", tmp_path / "out"
+    source.write_bytes(gzip.compress(os.urandom(3000).hex().encode() + b"\n", 0)[:-300])
+    with pytest.raises(JobError, match=r"in\.gz is damaged after line \d"):
+        run(client, source, output)
+    assert not output.exists()
+
+
+def test_lines_under_way_are_bounded(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 500)
+    ahead = []
+
+    class Watcher(Listener):
+        def on_line(self, **told):
+            super().on_line(**told)
+            ahead.append(server.servicer.items - self.lines)
+
+    run(client, source, output, window=16, listener=Watcher())
+    assert max(ahead) <= 16
+
+
+def test_existing_output_is_not_replaced_unasked(client, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n")
+    output.write_text("precious")
+    with pytest.raises(JobError, match="--overwrite"):
+        run(client, source, output)
+    assert output.read_text() == "precious"
+    assert left_behind(output) == {"out"}
+    run(client, source, output, overwrite=True)
+    assert output.read_text() == "A\n"
+
+
+def test_overwriting_drops_the_errors_of_the_run_before(client, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("!INTERNAL a\n")
+    run(client, source, output)
+    source.write_text("a\n")
+    run(client, source, output, overwrite=True)
+    assert left_behind(output) == {"out"}
+
+
+@pytest.mark.parametrize(
+    ("source", "output"), [("a.txt", "a.txt"), ("a.jsonl", "a.txt"), ("a", "b.jsonl.gz")]
+)
+def test_files_that_cannot_be_meant_are_refused(tmp_path, source, output):
+    with pytest.raises(JobError):
+        FileJob(tmp_path / source, tmp_path / output, DE_EN)
+
+
+def test_server_that_goes_away_is_waited_for(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("".join(f"zeile {number}\n" for number in range(300)))
+    server.servicer.disconnects.extend([100, 0, 50])
+    listener = Listener()
+    run(client, source, output, listener=listener, window=8)
+    assert output.read_text() == "".join(f"ZEILE {number}\n" for number in range(300))
+    assert listener.lines == 300
+    assert listener.waits
+
+
+def test_server_that_is_started_again_is_found(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("".join(f"zeile {number}\n" for number in range(300)))
+    server.servicer.delay_seconds = 0.003
+    halfway = threading.Event()
+
+    class Waiter(Listener):
+        def on_line(self, **told):
+            super().on_line(**told)
+            if self.lines == 100:
+                halfway.set()
+
+    def restart():
+        halfway.wait()
+        server.stop()
+        time.sleep(0.3)
+        server.start()
+
+    restarter = threading.Thread(target=restart)
+    restarter.start()
+    run(client, source, output, listener=Waiter(), window=8)
+    restarter.join()
+    assert output.read_text() == "".join(f"ZEILE {number}\n" for number in range(300))
+
+
+def test_server_that_stays_away_ends_the_job_which_then_goes_on(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 100)
+    server.servicer.disconnects.append(40)
+    with pytest.raises(UnavailableError):
+        run(client, source, output, window=8, patience_seconds=0)
+    listener = Listener()
+    run(client, source, output, listener=listener)
+    assert listener.resumed == 40
+    assert output.read_text() == "A\n" * 100
+
+
+def test_overloaded_line_is_tried_again(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n!RESOURCE_EXHAUSTED once\nb\n")
+    with pytest.raises(Exception, match="RESOURCE_EXHAUSTED"):
+        run(client, source, output, patience_seconds=0)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("change", ["input", "settings"])
+def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path, change):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 100)
+    server.servicer.disconnects.append(40)
+    with pytest.raises(UnavailableError):
+        run(client, source, output, window=8, patience_seconds=0)
+    settings = Settings(source="de", target="fr") if change == "settings" else DE_EN
+    if change == "input":
+        source.write_text("b\n" * 100)
+    with pytest.raises(JobError, match=f"another {change}.*--restart"):
+        run(client, source, output, settings)
+    listener = Listener()
+    run(client, source, output, settings, listener=listener, restart=True)
+    assert listener.resumed == 0
+    assert len(output.read_text().splitlines()) == 100
+
+
+def test_two_processes_do_not_write_the_same_output(client, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 10)
+
+    class Intruder(Listener):
+        def on_start(self, **told):
+            with pytest.raises(JobError, match="another process"):
+                run(client, source, output)
+
+    run(client, source, output, listener=Intruder())
+    assert output.read_text() == "A\n" * 10
+
+
+class Crash(BaseException):
+    """Stands for the end of the process at some moment."""
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_end_at_any_step_on_disk_loses_and_doubles_nothing(client, server, tmp_path, monkeypatch, suffix):
+    """Every call that changes the disk for good crashes once, before and after it is done."""
+    source = tmp_path / "in"
+    source.write_text("eins\n!INTERNAL zwei\ndrei\nvier\n")
+    whole = tmp_path / f"whole{suffix}"
+    run(client, source, whole)
+    expected = whole.read_bytes(), (tmp_path / f"whole{suffix}.errors.jsonl").read_bytes()
+
+    real = {"fsync": os.fsync, "replace": Path.replace, "unlink": Path.unlink}
+    steps = {"left": None, "after": False}
+
+    def crashing(name):
+        def call(*arguments, **options):
+            if steps["left"] == 0 and not steps["after"]:
+                raise Crash
+            answer = real[name](*arguments, **options)
+            if steps["left"] == 0:
+                raise Crash
+            if steps["left"] is not None:
+                steps["left"] -= 1
+            return answer
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", crashing("fsync"))
+    monkeypatch.setattr(Path, "replace", crashing("replace"))
+    monkeypatch.setattr(Path, "unlink", crashing("unlink"))
+    crashes = 0
+    for after in (False, True):
+        for moment in range(10_000):
+            output = tmp_path / f"{after}-{moment}{suffix}"
+            steps.update(left=moment, after=after)
+            try:
+                run(client, source, output, checkpoint_seconds=0.0)
+                finished = True
+            except Crash:
+                finished = False
+            steps.update(left=None)
+            if finished:
+                break
+            crashes += 1
+            # The very last steps come when the output has its name and the job is forgotten.
+            if journal_module.Path(f"{output}.progress.json").exists() or not output.exists():
+                run(client, source, output)
+            assert (output.read_bytes(), Path(f"{output}.errors.jsonl").read_bytes()) == expected
+    assert crashes > 50
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.jsonl.gz"])
+def test_killed_process_loses_and_doubles_nothing(server, tmp_path, name):
+    """Real processes, really killed, at random moments; the last one comes to the end."""
+    lines = [f"{'!INTERNAL ' if number % 50 == 7 else ''}zeile {number}" for number in range(600)]
+    if "jsonl" in name:
+        lines = [json.dumps({"text": line, "n": number}) for number, line in enumerate(lines)]
+    content = "".join(f"{line}\n" for line in lines).encode()
+    source = tmp_path / name
+    source.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    whole, output = tmp_path / f"whole-{name}", tmp_path / f"out-{name}"
+    assert translate_file(server, source, whole).wait() == 3
+
+    server.servicer.delay_seconds = 0.004
+    moments = random.Random(1)
+    kills = 0
+    while kills < 10 and not output.exists():
+        process = translate_file(server, source, output)
+        enough = server.servicer.items + moments.randrange(150)
+        while server.servicer.items < enough and process.poll() is None:
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        kills += 1
+    assert kills >= 4
+    server.servicer.delay_seconds = 0
+    if not output.exists() or Path(f"{output}.progress.json").exists():
+        assert translate_file(server, source, output).wait() == 3
+    assert output.read_bytes() == whole.read_bytes()
+    errors = [tmp_path / f"{path.name}.errors.jsonl" for path in (output, whole)]
+    assert errors[0].read_bytes() == errors[1].read_bytes()
+    assert left_behind(output) == {output.name, errors[0].name}
+
+
+def test_ctrl_c_tells_how_to_go_on(server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 2000)
+    server.servicer.delay_seconds = 0.002
+    process = translate_file(server, source, output, stderr=subprocess.PIPE)
+    while server.servicer.items < 100:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    assert process.returncode == 130
+    assert "The same command goes on from there." in told.decode()
+    assert "Traceback" not in told.decode()
+    server.servicer.delay_seconds = 0
+    assert translate_file(server, source, output).wait() == 0
+    assert output.read_text() == "A\n" * 2000
+    assert server.servicer.items < 2000 + 500
+
+
+def translate_file(server, source, output, **options):
+    command = [sys.executable, "-m", "dragoman", "translate-file", "--server", server.address]
+    command += ["--from", "de", "--to", "en", str(source), str(output)]
+    return subprocess.Popen(command, **{"stderr": subprocess.DEVNULL} | options)
