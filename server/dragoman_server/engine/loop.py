@@ -128,6 +128,7 @@ class Engine:
         try:
             while (turn := self._next_turn()) is not None:
                 self._take_turn(*turn)
+                self._report_queue()
         finally:
             # Also after a failure of our own: nobody waits for an answer that never comes.
             with self._changed:
@@ -147,9 +148,8 @@ class Engine:
                 self._drop_empty_runs()
                 lane = self._scheduler.next_lane()
                 groups = lane.admit() if lane is not None else []
-                num_waiting, num_running = self._scheduler.num_waiting, self._scheduler.num_running
                 self._changed.notify_all()
-            self._observer.on_queue(num_waiting=num_waiting, num_running=num_running)
+            self._report_queue()
             for _ in cancelled:
                 self._observer.on_finish(Outcome.CANCELLED)
             for ticket in expired:
@@ -231,6 +231,11 @@ class Engine:
 
     def _fail(self, ticket: Ticket, error: EngineError, outcome: Outcome) -> None:
         self._report(ticket.fail(error), outcome)
+
+    def _report_queue(self) -> None:
+        with self._changed:
+            num_waiting, num_running = self._scheduler.num_waiting, self._scheduler.num_running
+        self._observer.on_queue(num_waiting=num_waiting, num_running=num_running)
 
     def _report(self, was_waited_for: bool, outcome: Outcome) -> None:
         self._observer.on_finish(outcome if was_waited_for else Outcome.CANCELLED)

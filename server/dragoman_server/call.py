@@ -1,0 +1,93 @@
+"""A call of the API from its start to its end: let in, its error turned into a status, one line in the log.
+
+The line has counts and times, never a text.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+
+import grpc
+from grpc_status import rpc_status
+
+from dragoman_server.document import TranslatedText
+from dragoman_server.errors import cancellation_code, code_of, status_of
+from dragoman_server.gate import Gate
+from dragoman_server.interception import Context
+from dragoman_server.repository import Model
+
+logger = logging.getLogger(__name__)
+
+
+class Call:
+    """What the log and the metrics are told of a call."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._counts = {"texts": 0, "sentences": 0, "source_tokens": 0, "target_tokens": 0, "failed_items": 0}
+        self.model: str | None = None
+        """ "name/version", once it is known."""
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """For the log."""
+        return {"model": self.model, **self._counts}
+
+    @contextmanager
+    def request(self, model: Model) -> Iterator[None]:
+        """Around one request to a model: the whole of a Translate call, or an item of a stream."""
+        started = time.perf_counter()
+        code = grpc.StatusCode.OK
+        try:
+            yield
+        except asyncio.CancelledError:
+            code = cancellation_code(self._context)
+            raise
+        except Exception as error:
+            code = code_of(error)
+            raise
+        finally:
+            model.metrics.on_request(outcome=code.name, seconds=time.perf_counter() - started)
+
+    def count(self, model: Model, translated: Sequence[TranslatedText]) -> None:
+        """Texts were translated."""
+        for text in translated:
+            model.metrics.on_text(text)
+            self._counts["texts"] += 1
+            self._counts["sentences"] += text.num_units
+            self._counts["source_tokens"] += text.num_source_tokens
+            self._counts["target_tokens"] += text.num_target_tokens
+
+    def count_failed_item(self) -> None:
+        """An item of a stream was answered with an error."""
+        self._counts["failed_items"] += 1
+
+
+@asynccontextmanager
+async def open_call(method: str, context: Context, gate: Gate) -> AsyncIterator[Call]:
+    """Around a call's work. An exception becomes the call's status; see `errors`."""
+    call = Call(context)
+    started = time.perf_counter()
+    code = grpc.StatusCode.OK
+    try:
+        with gate.admitted():
+            yield call
+    except asyncio.CancelledError:
+        code = cancellation_code(context)
+        raise
+    except Exception as error:
+        code = code_of(error)
+        log_if_internal(error)
+        await context.abort_with_status(rpc_status.to_status(status_of(error)))
+    finally:
+        milliseconds = round((time.perf_counter() - started) * 1000, 3)
+        fields = {"method": method, "outcome": code.name, "milliseconds": milliseconds, **call.fields}
+        logger.info("call", extra=fields)
+
+
+def log_if_internal(error: Exception) -> None:
+    """Writes down, with its trace, an error whose cause the caller is not told."""
+    if code_of(error) is grpc.StatusCode.INTERNAL:
+        logger.error("internal error", exc_info=error)

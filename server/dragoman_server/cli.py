@@ -1,0 +1,177 @@
+"""The `dragoman serve` command: options in, a running server out. Only wiring."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from dragoman_server.config import EngineConfig, LogFormat, RequestLimits, ServerConfig
+
+_PORT = click.IntRange(0, 65535)
+_POSITIVE = click.IntRange(min=1)
+
+
+@click.command(context_settings={"auto_envvar_prefix": "DRAGOMAN_SERVE", "show_default": True})
+@click.option(
+    "--models",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder of bundles, as NAME/VERSION.",
+)
+@click.option("--host", default=ServerConfig.host, help="Address that both ports listen on.")
+@click.option("--port", type=_PORT, default=ServerConfig.port, help="gRPC port; 0 lets the system choose.")
+@click.option(
+    "--metrics-port",
+    type=_PORT,
+    default=ServerConfig.metrics_port,
+    help="HTTP port of /metrics; 0 turns it off.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default=EngineConfig.device,
+    help="Where the graphs run. With cuda the server runs on CUDA or does not start.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "int8", "fp16"]),
+    default=EngineConfig.precision,
+    help="Which of a bundle's graphs run; auto takes what suits the device.",
+)
+@click.option(
+    "--threads",
+    type=_POSITIVE,
+    default=EngineConfig.threads,
+    help="CPU threads of each model.  [default: as many as this process may use]",
+)
+@click.option(
+    "--max-texts", type=_POSITIVE, default=RequestLimits.max_texts, help="Most texts of one Translate call."
+)
+@click.option(
+    "--max-text-characters",
+    type=_POSITIVE,
+    default=RequestLimits.max_text_characters,
+    help="Most characters of one text.",
+)
+@click.option(
+    "--max-beam-size",
+    type=_POSITIVE,
+    default=RequestLimits.max_beam_size,
+    help="Widest beam that a request may ask for.",
+)
+@click.option(
+    "--max-output-tokens",
+    type=_POSITIVE,
+    default=RequestLimits.max_output_tokens,
+    help="Most output tokens a sentence that a request may ask for.",
+)
+@click.option(
+    "--max-message-bytes",
+    type=_POSITIVE,
+    default=RequestLimits.max_message_bytes,
+    help="Most bytes of one gRPC message.",
+)
+@click.option(
+    "--max-stream-items",
+    type=_POSITIVE,
+    default=RequestLimits.max_stream_items,
+    help="Most items of one stream that are translated at a time.",
+)
+@click.option(
+    "--max-queue",
+    type=_POSITIVE,
+    default=EngineConfig.max_queue,
+    help="Most sentences of a model that wait for a place in a batch.",
+)
+@click.option(
+    "--max-rows",
+    type=_POSITIVE,
+    default=EngineConfig.max_rows,
+    help="Most rows, sentences times beam, that a step decodes together.",
+)
+@click.option(
+    "--max-source-positions",
+    type=_POSITIVE,
+    default=EngineConfig.max_source_positions,
+    help="Most source positions, padding included, that a step attends to.",
+)
+@click.option(
+    "--drain-seconds",
+    type=click.FloatRange(min=0),
+    default=ServerConfig.drain_seconds,
+    help="How long accepted calls may take to finish after SIGTERM or SIGINT.",
+)
+@click.option(
+    "--log-format", type=click.Choice(["json", "text"]), default="json", help="Form of a line of the log."
+)
+@click.option(
+    "--reflection/--no-reflection",
+    default=ServerConfig.reflection,
+    help="Whether tools such as grpcurl may ask for the API's description.",
+)
+def serve(
+    *,
+    models: Path,
+    host: str,
+    port: int,
+    metrics_port: int,
+    device: str,
+    precision: str,
+    threads: int | None,
+    max_texts: int,
+    max_text_characters: int,
+    max_beam_size: int,
+    max_output_tokens: int,
+    max_message_bytes: int,
+    max_stream_items: int,
+    max_queue: int,
+    max_rows: int,
+    max_source_positions: int,
+    drain_seconds: float,
+    log_format: LogFormat,
+    reflection: bool,
+) -> None:
+    """Serve the bundles of a folder over gRPC.
+
+    Every option can be given by an environment variable too: --max-texts by DRAGOMAN_SERVE_MAX_TEXTS. SIGTERM
+    and SIGINT drain the server; a second one ends it at once.
+    """
+    # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
+    from dragoman_server.engine import DeviceUnavailableError
+    from dragoman_server.logs import configure_logging
+    from dragoman_server.repository import RepositoryError
+    from dragoman_server.server import PortError
+    from dragoman_server.server import serve as serve_until_stopped
+
+    try:
+        config = ServerConfig(
+            models=models,
+            host=host,
+            port=port,
+            metrics_port=metrics_port,
+            drain_seconds=drain_seconds,
+            reflection=reflection,
+            limits=RequestLimits(
+                max_texts=max_texts,
+                max_text_characters=max_text_characters,
+                max_beam_size=max_beam_size,
+                max_output_tokens=max_output_tokens,
+                max_message_bytes=max_message_bytes,
+                max_stream_items=max_stream_items,
+            ),
+            engine=EngineConfig(
+                device=device,
+                precision=precision,
+                threads=threads,
+                max_rows=max_rows,
+                max_source_positions=max_source_positions,
+                max_queue=max_queue,
+            ),
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    configure_logging(log_format)
+    try:
+        asyncio.run(serve_until_stopped(config))
+    except (DeviceUnavailableError, PortError, RepositoryError) as error:
+        raise click.ClickException(str(error)) from error

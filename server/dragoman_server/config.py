@@ -1,0 +1,96 @@
+"""What a server is told at its start. Every limit is here, with the default that the command line shows."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+LogFormat = Literal["json", "text"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestLimits:
+    """How much one caller may ask for. Raises ValueError, naming the field, for one that leaves no room."""
+
+    max_texts: int = 1024
+    """Most texts of one Translate call."""
+    max_text_characters: int = 100_000
+    """Most code points of one text."""
+    max_beam_size: int = 16
+    """Widest beam of a request."""
+    max_output_tokens: int = 1024
+    """Most output tokens a sentence that a request may ask for."""
+    max_message_bytes: int = 16 * 1024 * 1024
+    """Most bytes of one gRPC message, received or sent."""
+    max_stream_items: int = 64
+    """Most items of one stream that are translated at a time; no more are read until one is answered."""
+
+    def __post_init__(self) -> None:
+        _require_positive(
+            self,
+            "max_texts",
+            "max_text_characters",
+            "max_beam_size",
+            "max_output_tokens",
+            "max_message_bytes",
+            "max_stream_items",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig:
+    """How each model's engine runs."""
+
+    device: str = "auto"
+    """"auto", "cpu" or "cuda". With "cuda" the server runs on CUDA or does not start."""
+    precision: str = "auto"
+    """"auto", "fp32", "int8" or "fp16"."""
+    threads: int | None = None
+    """CPU threads of one model; None: as many as this process may use."""
+    max_rows: int = 320
+    """Most rows, sentences times beam, that a step decodes together."""
+    max_source_positions: int = 16_384
+    """Most source positions, padding included, that a step attends to."""
+    max_queue: int = 10_000
+    """Most sentences of a model that wait for a place in a batch."""
+
+    def __post_init__(self) -> None:
+        _require_positive(self, "max_rows", "max_source_positions", "max_queue")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads is {self.threads}; it must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerConfig:
+    """Everything a server is told."""
+
+    models: Path
+    """Folder of bundles, as NAME/VERSION."""
+    host: str = "127.0.0.1"
+    """Address that both ports listen on."""
+    port: int = 50051
+    """Port of gRPC; 0 lets the system choose."""
+    metrics_port: int = 9090
+    """Port of /metrics over HTTP; 0 serves none."""
+    drain_seconds: float = 30.0
+    """How long accepted calls may take to finish after SIGTERM or SIGINT."""
+    reflection: bool = True
+    """Whether the server describes its API to tools such as grpcurl."""
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    """How much one caller may ask for."""
+    engine: EngineConfig = field(default_factory=EngineConfig)
+    """How each model's engine runs."""
+
+    def __post_init__(self) -> None:
+        if self.drain_seconds < 0:
+            raise ValueError(f"drain_seconds is {self.drain_seconds}; it must be 0 or more")
+        if self.limits.max_beam_size > self.engine.max_rows:
+            raise ValueError(
+                f"max_beam_size is {self.limits.max_beam_size}, "
+                f"more rows than max_rows = {self.engine.max_rows} allows"
+            )
+
+
+def _require_positive(config: object, *names: str) -> None:
+    for name in names:
+        if getattr(config, name) < 1:
+            raise ValueError(f"{name} is {getattr(config, name)}; it must be at least 1")

@@ -1,0 +1,220 @@
+"""One text on its way through the server: cut into units, searched unit by unit, joined again.
+
+Owns how units become sentences of the engine and how their results become the translation of the whole text.
+Must not know gRPC, nor when anything runs.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dragoman_bundle import Bundle
+from dragoman_server import engine
+from dragoman_server.alignment import Alignment, align
+from dragoman_server.engine import FinishReason, SearchOptions, Sentence, SentenceResult
+from dragoman_server.length import LengthPolicy, Unit, fit
+from dragoman_server.segmentation import Segmentation, filler_for, join, segment
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationOptions:
+    """How a caller wants texts translated."""
+
+    beam_size: int
+    num_hypotheses: int = 1
+    length_penalty: float
+    max_output_tokens: int | None = None
+    """Most output tokens of a sentence; None: from the length of its source."""
+    target_prefix: tuple[int, ...] = ()
+    """Target tokens that the first sentence's translation begins with."""
+    length_policy: LengthPolicy = LengthPolicy.SPLIT
+    segmentation: Segmentation = Segmentation.SENTENCE
+    return_alignments: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A text, cut and tokenized."""
+
+    text: str
+    units: tuple[Unit, ...]
+    """What is translated on its own; the white space between stays."""
+    sentences: tuple[Sentence, ...]
+    """What the engine searches: one for each unit that has any tokens."""
+    split: bool
+    """Whether some sentence was cut because it was too long."""
+    truncated: bool
+    """Whether some sentence lost its end because it was too long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslatedHypothesis:
+    """One translation of a whole text; its numbers are sums over the sentences."""
+
+    text: str
+    score: float
+    log_probability: float
+    finish_reason: FinishReason
+    """LENGTH where any sentence reached its limit."""
+    alignments: tuple[Alignment, ...]
+    """In offsets of the whole text and of this hypothesis' whole text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timings:
+    """Where the time of the sentence that took longest went, in seconds."""
+
+    queue: float
+    encode: float
+    decode: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslatedText:
+    """The translation of one text."""
+
+    text: str
+    hypotheses: tuple[TranslatedHypothesis, ...]
+    """Best first; empty where there was nothing to translate."""
+    split: bool
+    truncated: bool
+    num_units: int
+    num_source_tokens: int
+    """Of all sentences, ends included."""
+    num_target_tokens: int
+    """Of the best hypothesis, ends included."""
+    timings: Timings
+
+
+def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: float | None) -> Document:
+    """Cuts and tokenizes a text. Raises UnitTooLongError under LengthPolicy.REJECT.
+
+    `deadline` is in seconds of `time.monotonic`.
+    """
+    manifest = bundle.manifest
+    fitted = fit(
+        text,
+        segment(text, language=manifest.source_language, mode=options.segmentation),
+        tokenizer=bundle.source_tokenizer,
+        max_tokens=manifest.decoding.max_source_tokens,
+        policy=options.length_policy,
+    )
+    sources = [(*unit.ids, manifest.source_ids.eos) for unit in fitted.units if unit.ids]
+    prefixes = [options.target_prefix] + [()] * len(sources)
+    return Document(
+        text=text,
+        units=fitted.units,
+        sentences=tuple(
+            Sentence(
+                source=source,
+                options=_search_options(options, bundle, len(source), len(prefix)),
+                target_prefix=prefix,
+                return_attention=options.return_alignments,
+                deadline=deadline,
+            )
+            for source, prefix in zip(sources, prefixes, strict=False)
+        ),
+        split=fitted.split,
+        truncated=fitted.truncated,
+    )
+
+
+def complete(document: Document, results: Sequence[SentenceResult], bundle: Bundle) -> TranslatedText:
+    """Joins the results of a document's sentences, in their order, with the caller's own white space."""
+    num_hypotheses = max((len(result.hypotheses) for result in results), default=0)
+    hypotheses = tuple(
+        # A sentence with fewer hypotheses gives its last.
+        _join_hypotheses(
+            document, [result.hypotheses[min(rank, len(result.hypotheses) - 1)] for result in results], bundle
+        )
+        for rank in range(num_hypotheses)
+    )
+    slowest = max(results, key=_seconds, default=None)
+    return TranslatedText(
+        text=hypotheses[0].text if hypotheses else "",
+        hypotheses=hypotheses,
+        split=document.split,
+        truncated=document.truncated,
+        num_units=len(document.units),
+        num_source_tokens=sum(len(sentence.source) for sentence in document.sentences),
+        num_target_tokens=sum(_num_tokens(result.hypotheses[0]) for result in results),
+        timings=Timings(
+            queue=slowest.queue_seconds if slowest else 0.0,
+            encode=slowest.encode_seconds if slowest else 0.0,
+            decode=slowest.decode_seconds if slowest else 0.0,
+        ),
+    )
+
+
+def _search_options(
+    options: TranslationOptions, bundle: Bundle, num_source_tokens: int, num_prefix_tokens: int
+) -> SearchOptions:
+    max_output_tokens = options.max_output_tokens
+    if max_output_tokens is None:
+        decoding = bundle.manifest.decoding
+        expected = math.ceil(decoding.max_output_ratio * num_source_tokens + decoding.max_output_margin)
+        max_output_tokens = max(min(decoding.max_output_tokens, expected), num_prefix_tokens + 1)
+    return SearchOptions(
+        beam_size=options.beam_size,
+        num_hypotheses=options.num_hypotheses,
+        length_penalty=options.length_penalty,
+        max_output_tokens=max_output_tokens,
+    )
+
+
+def _join_hypotheses(
+    document: Document, found: Sequence[engine.Hypothesis], bundle: Bundle
+) -> TranslatedHypothesis:
+    remaining = iter(found)
+    of_unit = [next(remaining) if unit.ids else None for unit in document.units]
+    pieces = [
+        bundle.target_tokenizer.decode(hypothesis.tokens if hypothesis else ()) for hypothesis in of_unit
+    ]
+    text, offsets = join(
+        document.text,
+        [unit.span for unit in document.units],
+        [piece.text for piece in pieces],
+        filler=filler_for(bundle.manifest.target_language),
+    )
+    alignments: list[Alignment] = []
+    for unit, hypothesis, piece, offset in zip(document.units, of_unit, pieces, offsets, strict=True):
+        if hypothesis is None or hypothesis.attention is None:
+            continue
+        source_text = document.text[slice(*unit.span)]
+        links = align(
+            source_text=source_text,
+            # A truncated unit has fewer tokens than its text.
+            source_spans=bundle.source_tokenizer.encode(source_text).spans[: len(unit.ids)],
+            target_text=piece.text,
+            target_spans=piece.spans,
+            attention_UT=hypothesis.attention,
+        )
+        alignments += [_shift(link, unit.span[0], offset) for link in links]
+    return TranslatedHypothesis(
+        text=text,
+        score=sum(hypothesis.score for hypothesis in found),
+        log_probability=sum(hypothesis.log_probability for hypothesis in found),
+        finish_reason=(
+            FinishReason.LENGTH
+            if any(hypothesis.finish_reason is FinishReason.LENGTH for hypothesis in found)
+            else FinishReason.STOP
+        ),
+        alignments=tuple(alignments),
+    )
+
+
+def _shift(link: Alignment, source_offset: int, target_offset: int) -> Alignment:
+    (a, b), (c, d) = link.source, link.target
+    return replace(
+        link,
+        source=(a + source_offset, b + source_offset),
+        target=(c + target_offset, d + target_offset),
+    )
+
+
+def _num_tokens(hypothesis: engine.Hypothesis) -> int:
+    return len(hypothesis.tokens) + (hypothesis.finish_reason is FinishReason.STOP)
+
+
+def _seconds(result: SentenceResult) -> float:
+    return result.queue_seconds + result.encode_seconds + result.decode_seconds

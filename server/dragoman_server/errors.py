@@ -1,0 +1,128 @@
+"""What can go wrong in a call, and the one table that says which status each error is.
+
+Exception
+├── RequestError                 the server refuses the call
+│   ├── InvalidRequestError      INVALID_ARGUMENT, a violation for each field
+│   ├── ModelNotFoundError       NOT_FOUND, naming what there is
+│   └── NotServingError          UNAVAILABLE: the models are loading, or the server drains
+├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
+├── engine.QueueFullError        RESOURCE_EXHAUSTED, with the time to wait before trying again
+├── engine.EngineClosedError     UNAVAILABLE
+├── engine.DeadlineExpiredError  DEADLINE_EXCEEDED
+└── anything else                INTERNAL, without a word of what it was: the log has that
+
+Every status carries an ErrorInfo whose reason is stable, for programs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import grpc
+from google.protobuf import any_pb2, duration_pb2
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+
+from dragoman_server.engine import DeadlineExpiredError, EngineClosedError, QueueFullError, SentenceError
+
+DOMAIN = "dragoman.v1"
+"""ErrorInfo.domain of every status."""
+
+
+class RequestError(Exception):
+    """Base of what the server refuses on its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Violation:
+    """A field that is wrong."""
+
+    field: str
+    """Path of the field in the request, such as "options.beam_size" or "texts[3]"."""
+    description: str
+    """The value, the limit and the way out."""
+
+
+class InvalidRequestError(RequestError, ValueError):
+    """The request holds values that the server does not take."""
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        super().__init__("; ".join(f"{violation.field}: {violation.description}" for violation in violations))
+        self.violations = tuple(violations)
+
+
+class ModelNotFoundError(RequestError, LookupError):
+    """There is no such model, or none for the languages."""
+
+
+class NotServingError(RequestError):
+    """The server takes no calls at the moment."""
+
+    def __init__(self, why: Literal["loading", "draining"]) -> None:
+        super().__init__(
+            "the server is loading its models" if why == "loading" else "the server is shutting down"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    code: grpc.StatusCode
+    reason: str
+    retry_seconds: float | None = None
+
+
+_TABLE: dict[type[Exception], _Answer] = {
+    InvalidRequestError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="INVALID_REQUEST"),
+    ModelNotFoundError: _Answer(code=grpc.StatusCode.NOT_FOUND, reason="MODEL_NOT_FOUND"),
+    NotServingError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    SentenceError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
+    QueueFullError: _Answer(code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
+    EngineClosedError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    DeadlineExpiredError: _Answer(code=grpc.StatusCode.DEADLINE_EXCEEDED, reason="DEADLINE_EXCEEDED"),
+}
+_INTERNAL = _Answer(code=grpc.StatusCode.INTERNAL, reason="INTERNAL")
+
+
+def code_of(error: Exception) -> grpc.StatusCode:
+    """The status code of an error."""
+    return _answer(error).code
+
+
+def status_of(error: Exception) -> status_pb2.Status:
+    """The status of an error, with its details."""
+    answer = _answer(error)
+    number: int = answer.code.value[0]
+    message = "internal error; the server's log has the cause" if answer is _INTERNAL else str(error)
+    return status_pb2.Status(code=number, message=message, details=map(_pack, _details(error, answer)))
+
+
+def cancellation_code(context: grpc.aio.ServicerContext[Any, Any]) -> grpc.StatusCode:
+    """Why grpc cancels a call's handler: the caller's deadline passed, or the caller went away."""
+    if context.time_remaining() == 0:
+        return grpc.StatusCode.DEADLINE_EXCEEDED
+    return grpc.StatusCode.CANCELLED
+
+
+def _answer(error: Exception) -> _Answer:
+    return next((answer for type_, answer in _TABLE.items() if isinstance(error, type_)), _INTERNAL)
+
+
+def _details(error: Exception, answer: _Answer) -> list[Message]:
+    details: list[Message] = [error_details_pb2.ErrorInfo(reason=answer.reason, domain=DOMAIN)]
+    if isinstance(error, InvalidRequestError):
+        violations = [
+            error_details_pb2.BadRequest.FieldViolation(field=item.field, description=item.description)
+            for item in error.violations
+        ]
+        details.append(error_details_pb2.BadRequest(field_violations=violations))
+    if answer.retry_seconds is not None:
+        delay = duration_pb2.Duration()
+        delay.FromMilliseconds(round(answer.retry_seconds * 1000))
+        details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+    return details
+
+
+def _pack(message: Message) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)
+    return packed

@@ -1,0 +1,51 @@
+"""Whether calls are let in: not while the models load, not once the server drains.
+
+Belongs to the event loop's thread.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dragoman_server.errors import NotServingError
+
+
+class Gate:
+    """Counts the calls that are in, and closes for good."""
+
+    def __init__(self) -> None:
+        self._open = False
+        self._num_inside = 0
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self.draining = asyncio.Event()
+        """Set once no more work is taken."""
+
+    def open(self) -> None:
+        """Lets calls in from now on."""
+        self._open = True
+
+    async def drain(self, timeout_seconds: float) -> bool:
+        """Lets no more calls in and waits for those inside; whether all of them left in time."""
+        self.draining.set()
+        try:
+            await asyncio.wait_for(self._empty.wait(), timeout_seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Around a call. Raises NotServingError where it is not let in."""
+        if self.draining.is_set():
+            raise NotServingError("draining")
+        if not self._open:
+            raise NotServingError("loading")
+        self._num_inside += 1
+        self._empty.clear()
+        try:
+            yield
+        finally:
+            self._num_inside -= 1
+            if self._num_inside == 0:
+                self._empty.set()

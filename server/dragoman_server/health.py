@@ -1,0 +1,48 @@
+"""grpc.health.v1 for the server, its service and its models.
+
+""                                      the server takes calls
+"dragoman.v1.TranslationService"        the same
+"dragoman.v1.model/NAME/VERSION"        that version is being served; NOT_SERVING where its bundle was refused
+"dragoman.v1.model/NAME"                some version of it is
+"""
+
+from grpc_health.v1 import health_pb2
+from grpc_health.v1._async import HealthServicer
+
+from dragoman_server.repository import Repository
+
+TRANSLATION_SERVICE = "dragoman.v1.TranslationService"
+MODEL_PREFIX = "dragoman.v1.model/"
+
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+class Health:
+    """What the server says of itself: NOT_SERVING until it is ready, and again once it drains."""
+
+    def __init__(self) -> None:
+        self.servicer = HealthServicer()
+
+    async def loading(self) -> None:
+        """The server is up and its models are not."""
+        await self._set("", serving=False)
+        await self._set(TRANSLATION_SERVICE, serving=False)
+
+    async def ready(self, repository: Repository) -> None:
+        """The models are there."""
+        serving = {model.key for model in repository.models}
+        for key in serving | repository.refused.keys():
+            await self._set(MODEL_PREFIX + key, serving=key in serving)
+        names = {key.partition("/")[0] for key in serving}
+        for name in names | {key.partition("/")[0] for key in repository.refused}:
+            await self._set(MODEL_PREFIX + name, serving=name in names)
+        await self._set(TRANSLATION_SERVICE, serving=True)
+        await self._set("", serving=True)
+
+    async def draining(self) -> None:
+        """NOT_SERVING everywhere, from now on."""
+        await self.servicer.enter_graceful_shutdown()
+
+    async def _set(self, service: str, *, serving: bool) -> None:
+        await self.servicer.set(service, _SERVING if serving else _NOT_SERVING)

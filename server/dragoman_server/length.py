@@ -1,0 +1,95 @@
+"""What happens to a unit that has more source tokens than its model takes: the caller's explicit choice.
+
+Owns the length policies. Must not know requests or what translates the units.
+"""
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dragoman_server.segmentation import Span, halve
+
+
+class LengthPolicy(enum.Enum):
+    """What happens to a unit that is too long."""
+
+    SPLIT = "split"
+    """It is cut at clause ends or spaces."""
+    REJECT = "reject"
+    """UnitTooLongError."""
+    TRUNCATE = "truncate"
+    """Its last tokens are dropped."""
+
+
+class UnitTooLongError(ValueError):
+    """A unit has more source tokens than the model takes, and the caller asked to be told."""
+
+    def __init__(self, *, span: Span, num_tokens: int, max_tokens: int) -> None:
+        super().__init__(
+            f"the sentence at characters {span[0]} to {span[1]} has {num_tokens} tokens, its end included, "
+            f"and the model takes {max_tokens}; shorten it, or ask for it to be split or truncated"
+        )
+
+
+class SourceTokenizer(Protocol):
+    """What the policies need of a tokenizer."""
+
+    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of many texts, without end of sentence."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A part of a text that is translated on its own."""
+
+    span: Span
+    """Its place in the text."""
+    ids: tuple[int, ...]
+    """Its source tokens, without end of sentence; empty where the tokenizer sees nothing in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedUnits:
+    """Units that fit the model."""
+
+    units: tuple[Unit, ...]
+    split: bool
+    """Whether some unit was cut."""
+    truncated: bool
+    """Whether some unit lost its last tokens."""
+
+
+def fit(
+    text: str, spans: Sequence[Span], *, tokenizer: SourceTokenizer, max_tokens: int, policy: LengthPolicy
+) -> FittedUnits:
+    """Tokenizes the units at `spans` so that each, its end of sentence included, has at most `max_tokens`.
+
+    Raises UnitTooLongError under LengthPolicy.REJECT.
+    """
+    max_ids = max_tokens - 1
+    units: list[Unit] = []
+    for span, ids in zip(spans, tokenizer.encode_ids([text[a:b] for a, b in spans]), strict=True):
+        unit = Unit(span=span, ids=tuple(ids))
+        if len(ids) <= max_ids or policy is LengthPolicy.TRUNCATE:
+            units.append(unit)
+        elif policy is LengthPolicy.SPLIT:
+            units += _cut(text, unit, tokenizer, max_ids)
+        else:
+            raise UnitTooLongError(span=span, num_tokens=len(ids) + 1, max_tokens=max_tokens)
+    return FittedUnits(
+        units=tuple(Unit(span=unit.span, ids=unit.ids[:max_ids]) for unit in units),
+        split=len(units) > len(spans),
+        truncated=any(len(unit.ids) > max_ids for unit in units),
+    )
+
+
+def _cut(text: str, unit: Unit, tokenizer: SourceTokenizer, max_ids: int) -> Iterator[Unit]:
+    """Halves until every part fits; a single character that does not is left whole."""
+    halves = halve(text, unit.span) if len(unit.ids) > max_ids else None
+    if halves is None:
+        yield unit
+        return
+    for (start, end), ids in zip(halves, tokenizer.encode_ids([text[a:b] for a, b in halves]), strict=True):
+        yield from _cut(text, Unit(span=(start, end), ids=tuple(ids)), tokenizer, max_ids)

@@ -1,0 +1,77 @@
+"""Turns a bundle into a model that is being served: a decoder, an engine, and a first sentence to warm it."""
+
+from dragoman_bundle import Bundle
+from dragoman_server.config import EngineConfig
+from dragoman_server.engine import Engine, EngineLimits, Observer, SearchOptions, Sentence
+from dragoman_server.engine.onnx_decoder import OnnxDecoder
+from dragoman_server.metrics import Metrics, ModelMetrics
+from dragoman_server.repository import Model
+
+
+class ModelLoader:
+    """Loads models that run as the configuration says."""
+
+    def __init__(self, config: EngineConfig, *, max_beam_size: int, metrics: Metrics) -> None:
+        self._config = config
+        self._max_beam_size = max_beam_size
+        self._metrics = metrics
+
+    def load(self, bundle: Bundle) -> Model:
+        """A model that has translated a sentence.
+
+        Raises DeviceUnavailableError, PrecisionUnavailableError, or DecoderError where the graphs don't run.
+        """
+        decoder = open_decoder(bundle, self._config)
+        metrics = ModelMetrics(self._metrics, bundle.manifest)
+        engine = open_engine(decoder, self._config, self._max_beam_size, metrics)
+        beam_size = min(bundle.manifest.decoding.beam_size, self._max_beam_size)
+        try:
+            _warm(engine, bundle, beam_size)
+        except BaseException:
+            engine.close()
+            raise
+        metrics.on_load(precision=decoder.precision, providers=decoder.providers)
+        return Model(
+            bundle=bundle,
+            engine=engine,
+            metrics=metrics,
+            precision=decoder.precision,
+            providers=decoder.providers,
+            default_beam_size=beam_size,
+            max_sentences=self._config.max_queue,
+        )
+
+
+def open_decoder(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
+    """The bundle's graphs, on the device and in the precision that the configuration asks for."""
+    return OnnxDecoder.open(
+        bundle, device=config.device, precision=config.precision, num_threads=config.threads
+    )
+
+
+def open_engine(
+    decoder: OnnxDecoder, config: EngineConfig, max_beam_size: int, observer: Observer | None = None
+) -> Engine:
+    """A running engine."""
+    engine = Engine(
+        decoder,
+        limits=EngineLimits(
+            max_rows=config.max_rows,
+            max_source_positions=config.max_source_positions,
+            max_queue=config.max_queue,
+            max_beam_size=max_beam_size,
+        ),
+        observer=observer,
+    )
+    engine.start()
+    return engine
+
+
+def _warm(engine: Engine, bundle: Bundle, beam_size: int) -> None:
+    """Decodes the empty sentence, so that no caller waits for what is allocated at first use."""
+    decoding = bundle.manifest.decoding
+    options = SearchOptions(
+        beam_size=beam_size, num_hypotheses=1, length_penalty=decoding.length_penalty, max_output_tokens=8
+    )
+    sentence = Sentence(source=(bundle.manifest.source_ids.eos,), options=options, return_attention=True)
+    engine.submit([sentence])[0].result()

@@ -1,0 +1,158 @@
+"""Prometheus metrics of translation: their names, labels and buckets, in a registry that is handed in.
+
+Labels come from closed sets: never a caller's text, key or address.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from dragoman_bundle import Manifest
+from dragoman_server.document import TranslatedText
+from dragoman_server.engine import Observer, Outcome
+
+LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.4, 0.6, 1.0, 1.5, 2.5,
+                   4.0, 6.0, 10.0, 15.0, 25.0, 40.0, 60.0)  # fmt: skip
+"""Seconds, from 1 ms to 60 s."""
+STEP_BUCKETS = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
+"""Seconds of one decoder step."""
+SIZE_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""Sentences or rows of one decoder step."""
+
+# How a request whose model is known can end, as status codes.
+_OUTCOMES = ("OK", "CANCELLED", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE",
+             "INTERNAL")  # fmt: skip
+_MODEL = ("model", "version", "source", "target")
+
+
+class Metrics:
+    """The families, each labelled by model."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, labelnames=_MODEL, registry=registry)
+        total = partial(Counter, labelnames=_MODEL, registry=registry)
+        latency = partial(Histogram, labelnames=_MODEL, buckets=LATENCY_BUCKETS, registry=registry)
+        step = partial(Histogram, labelnames=_MODEL, buckets=STEP_BUCKETS, registry=registry)
+        size = partial(Histogram, labelnames=_MODEL, buckets=SIZE_BUCKETS, registry=registry)
+
+        outcome = (*_MODEL, "outcome")
+        self.requests = counter("dragoman_requests_total", "Translate calls and stream items ended.", outcome)
+        self.request_seconds = latency("dragoman_request_seconds", "From a request's arrival to its end.")
+        self.texts = total("dragoman_texts_total", "Texts translated.")
+        self.sentences = counter("dragoman_sentences_total", "Sentences that left the engine.", outcome)
+        self.source_tokens = total("dragoman_source_tokens_total", "Source tokens, ends included.")
+        self.target_tokens = total("dragoman_target_tokens_total", "Target tokens, ends included.")
+        self.splits = total("dragoman_splits_total", "Texts with a sentence cut for its length.")
+        self.truncations = total("dragoman_truncations_total", "Texts with a sentence truncated.")
+        self.queue_seconds = latency(
+            "dragoman_queue_seconds", "Wait for a batch, of texts' slowest sentences."
+        )
+        self.decode_seconds = latency("dragoman_decode_seconds", "Search, of texts' slowest sentences.")
+        self.encode_seconds = latency("dragoman_encode_seconds", "Encoding one group of sentences.")
+        self.step_seconds = step("dragoman_step_seconds", "Advancing a batch by one token.")
+        self.step_sentences = size("dragoman_step_sentences", "Sentences in a decoder step.")
+        self.step_rows = size("dragoman_step_rows", "Rows, sentences times beam, in a decoder step.")
+        self.source_positions = total(
+            "dragoman_step_source_positions_total", "Source positions in decoder steps, without padding."
+        )
+        self.padded_positions = total(
+            "dragoman_step_padded_positions_total", "Source positions in decoder steps, padding included."
+        )
+        self.waiting = gauge("dragoman_queue_sentences", "Sentences that wait for a place in a batch.")
+        self.running = gauge("dragoman_running_sentences", "Sentences that are being decoded.")
+        self.model_info = Gauge(
+            "dragoman_model_info",
+            "1 for each model that is served.",
+            (*_MODEL, "architecture", "precision"),
+            registry=registry,
+        )
+        self.provider_info = Gauge(
+            "dragoman_provider_info",
+            "1 for each graph and the execution provider it really runs on.",
+            (*_MODEL, "graph", "provider"),
+            registry=registry,
+        )
+
+
+class ModelMetrics(Observer):
+    """The metrics of one model, all at 0 from the start; watches its engine."""
+
+    def __init__(self, metrics: Metrics, manifest: Manifest) -> None:
+        labels = (manifest.name, manifest.version, manifest.source_language, manifest.target_language)
+        self._labels = labels
+        self._architecture = manifest.architecture.family
+        self._model_info = metrics.model_info
+        self._provider_info = metrics.provider_info
+        self._requests = {outcome: metrics.requests.labels(*labels, outcome) for outcome in _OUTCOMES}
+        self._request_seconds = metrics.request_seconds.labels(*labels)
+        self._texts = metrics.texts.labels(*labels)
+        self._sentences = {outcome: metrics.sentences.labels(*labels, outcome.value) for outcome in Outcome}
+        self._source_tokens = metrics.source_tokens.labels(*labels)
+        self._target_tokens = metrics.target_tokens.labels(*labels)
+        self._splits = metrics.splits.labels(*labels)
+        self._truncations = metrics.truncations.labels(*labels)
+        self._queue_seconds = metrics.queue_seconds.labels(*labels)
+        self._decode_seconds = metrics.decode_seconds.labels(*labels)
+        self._encode_seconds = metrics.encode_seconds.labels(*labels)
+        self._step_seconds = metrics.step_seconds.labels(*labels)
+        self._step_sentences = metrics.step_sentences.labels(*labels)
+        self._step_rows = metrics.step_rows.labels(*labels)
+        self._source_positions = metrics.source_positions.labels(*labels)
+        self._padded_positions = metrics.padded_positions.labels(*labels)
+        self._waiting = metrics.waiting.labels(*labels)
+        self._running = metrics.running.labels(*labels)
+
+    def on_load(self, *, precision: str, providers: Mapping[str, str]) -> None:
+        """The model is ready; `providers` says by graph where it runs."""
+        self._model_info.labels(*self._labels, self._architecture, precision).set(1)
+        for graph, provider in providers.items():
+            self._provider_info.labels(*self._labels, graph, provider).set(1)
+
+    def on_request(self, *, outcome: str, seconds: float) -> None:
+        """A Translate call or an item of a stream ended; `outcome` is the name of its status code."""
+        self._requests[outcome].inc()
+        self._request_seconds.observe(seconds)
+
+    def on_text(self, translated: TranslatedText) -> None:
+        """A text was translated."""
+        self._texts.inc()
+        self._source_tokens.inc(translated.num_source_tokens)
+        self._target_tokens.inc(translated.num_target_tokens)
+        self._splits.inc(translated.split)
+        self._truncations.inc(translated.truncated)
+        if translated.hypotheses:
+            self._queue_seconds.observe(translated.timings.queue)
+            self._decode_seconds.observe(translated.timings.decode)
+
+    def on_queue(self, *, num_waiting: int, num_running: int) -> None:
+        """From the engine: who waits and who is decoded."""
+        self._waiting.set(num_waiting)
+        self._running.set(num_running)
+
+    def on_encode(
+        self, *, num_sentences: int, source_positions: int, padded_positions: int, seconds: float
+    ) -> None:
+        """From the engine: a group was encoded."""
+        self._encode_seconds.observe(seconds)
+
+    def on_step(
+        self,
+        *,
+        num_sentences: int,
+        num_rows: int,
+        source_positions: int,
+        padded_positions: int,
+        seconds: float,
+    ) -> None:
+        """From the engine: a batch advanced by one token."""
+        self._step_seconds.observe(seconds)
+        self._step_sentences.observe(num_sentences)
+        self._step_rows.observe(num_rows)
+        self._source_positions.inc(source_positions)
+        self._padded_positions.inc(padded_positions)
+
+    def on_finish(self, outcome: Outcome) -> None:
+        """From the engine: an accepted sentence ended."""
+        self._sentences[outcome].inc()

@@ -1,0 +1,126 @@
+"""The models that a server has: one bundle and one engine each, found by name or by languages.
+
+Owns the folder models/NAME/VERSION and the order of versions. Must not know requests or gRPC.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman_bundle import Bundle, BundleError, open_bundle
+from dragoman_server.engine import DecoderError, Engine, PrecisionUnavailableError
+from dragoman_server.errors import ModelNotFoundError
+from dragoman_server.metrics import ModelMetrics
+
+
+class RepositoryError(ValueError):
+    """The models folder is missing, holds no bundle, or holds none that can be served."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """A model that is being served."""
+
+    bundle: Bundle
+    engine: Engine
+    metrics: ModelMetrics
+    precision: str
+    """Of the graphs in use."""
+    providers: Mapping[str, str]
+    """By graph the execution provider it runs on."""
+    default_beam_size: int
+    """Of a request that sets none."""
+    max_sentences: int
+    """Most sentences that the engine's queue can ever hold."""
+
+    @property
+    def key(self) -> str:
+        """ "name/version"."""
+        return f"{self.bundle.manifest.name}/{self.bundle.manifest.version}"
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target, in lower case."""
+        manifest = self.bundle.manifest
+        return manifest.source_language.lower(), manifest.target_language.lower()
+
+
+class Repository:
+    """The models that are being served, and the bundles that were refused."""
+
+    def __init__(self, models: Iterable[Model], refused: Mapping[str, Exception]) -> None:
+        self.models = sorted(models, key=_order)
+        """By name and version."""
+        self.refused = dict(refused)
+        """By "name/version", as their folders are called: why."""
+
+    def by_name(self, name: str) -> Model:
+        """The model called "name/version", or the newest version of "name". Raises ModelNotFoundError."""
+        found = [model for model in self.models if name in (model.key, model.bundle.manifest.name)]
+        if not found:
+            known = ", ".join(model.key for model in self.models)
+            raise ModelNotFoundError(f"there is no model {name!r}; there are: {known}")
+        return found[-1]
+
+    def by_languages(self, source: str, target: str) -> Model:
+        """The newest version of the first model, by name, for the languages. Raises ModelNotFoundError."""
+        pair = (source.lower(), target.lower())
+        found = [model for model in self.models if model.languages == pair]
+        if not found:
+            pairs = sorted({"-".join(model.languages) for model in self.models})
+            raise ModelNotFoundError(
+                f"there is no model from {source!r} to {target!r}; the pairs there are: {', '.join(pairs)}"
+            )
+        first_name = found[0].bundle.manifest.name
+        return [model for model in found if model.bundle.manifest.name == first_name][-1]
+
+    def close(self) -> None:
+        """Ends every engine; whatever is unanswered fails."""
+        for model in self.models:
+            model.engine.close()
+
+
+def load_repository(folder: Path, load: Callable[[Bundle], Model]) -> Repository:
+    """Opens every bundle NAME/VERSION in `folder`.
+
+    A bundle that does not check out, lacks the precision that `load` asks it for, or does not decode is left
+    out. Raises RepositoryError where that leaves none, with each one's reason; anything else passes.
+    """
+    if not folder.is_dir():
+        raise RepositoryError(f"the models folder {folder} does not exist")
+    models: list[Model] = []
+    refused: dict[str, Exception] = {}
+    for path in sorted(folder.glob("[!.]*/[!.]*/")):
+        key = f"{path.parent.name}/{path.name}"
+        try:
+            models.append(load(_open(path, key)))
+        except (BundleError, DecoderError, PrecisionUnavailableError) as error:
+            refused[key] = error
+        except BaseException:
+            Repository(models, refused).close()
+            raise
+    if not models:
+        reasons = "".join(f"\n  {key}: {error}" for key, error in refused.items())
+        raise RepositoryError(
+            f"no bundle in {folder} can be served:{reasons}"
+            if refused
+            else f"the models folder {folder} holds no bundle; export one to {folder}/NAME/VERSION"
+        )
+    return Repository(models, refused)
+
+
+def _open(path: Path, key: str) -> Bundle:
+    bundle = open_bundle(path)
+    named = f"{bundle.manifest.name}/{bundle.manifest.version}"
+    if named != key:
+        raise BundleError(f"{path}: its manifest calls it {named}; its folder must be called so too")
+    return bundle
+
+
+def _order(model: Model) -> tuple[str, list[tuple[int, int, str]]]:
+    """By name, then by version with numbers as numbers: 2 before 10, 1.9 before 1.10."""
+    version = re.findall(r"\d+|\D+", model.bundle.manifest.version)
+    return model.bundle.manifest.name, [
+        (1, int(part), "") if part.isdigit() else (0, 0, part) for part in version
+    ]

@@ -1,0 +1,161 @@
+"""Reads requests off the wire: every field is checked, and all that is wrong is told at once.
+
+Owns the limits of what a caller may ask for and the names of the fields in violations.
+"""
+
+import math
+from collections.abc import Sequence
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import RequestLimits
+from dragoman_server.document import TranslationOptions
+from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.length import LengthPolicy
+from dragoman_server.repository import Model, Repository
+from dragoman_server.segmentation import Segmentation
+from dragoman_server.translator import TranslationRequest
+
+MAX_LENGTH_PENALTY = 10.0
+"""Largest exponent that a request may ask for, far from where its power overflows."""
+
+_LENGTH_POLICIES = {
+    pb.LENGTH_POLICY_UNSPECIFIED: LengthPolicy.SPLIT,
+    pb.LENGTH_POLICY_SPLIT: LengthPolicy.SPLIT,
+    pb.LENGTH_POLICY_REJECT: LengthPolicy.REJECT,
+    pb.LENGTH_POLICY_TRUNCATE: LengthPolicy.TRUNCATE,
+}
+_SEGMENTATIONS = {
+    pb.SEGMENTATION_UNSPECIFIED: Segmentation.SENTENCE,
+    pb.SEGMENTATION_SENTENCE: Segmentation.SENTENCE,
+    pb.SEGMENTATION_LINE: Segmentation.LINE,
+}
+
+RequestSettings = pb.TranslateRequest | pb.TranslateStreamConfig
+
+
+class RequestReader:
+    """Turns messages into requests."""
+
+    def __init__(self, repository: Repository, limits: RequestLimits) -> None:
+        self._repository = repository
+        self._limits = limits
+
+    def choose_model(self, message: RequestSettings) -> Model:
+        """The model that a message names, or one for its languages.
+
+        Raises ModelNotFoundError, or InvalidRequestError where the message says too little or contradicts
+        itself.
+        """
+        given = {"source_language": message.source_language, "target_language": message.target_language}
+        if not message.model:
+            _raise_if_any([_violation(field, "is required") for field, value in given.items() if not value])
+            return self._repository.by_languages(message.source_language, message.target_language)
+        model = self._repository.by_name(message.model)
+        translated = dict(zip(given, model.languages, strict=True))
+        _raise_if_any(
+            [
+                _violation(field, f"is {value!r}, and model {model.key} has {translated[field]!r}")
+                for field, value in given.items()
+                if value and value.lower() != translated[field]
+            ]
+        )
+        return model
+
+    def read(self, message: pb.TranslateRequest, model: Model) -> TranslationRequest:
+        """A unary request. Raises InvalidRequestError."""
+        violations = self._check_texts(message.texts)
+        options = self._read_options(message, model, violations)
+        fields = tuple(f"texts[{index}]" for index in range(len(message.texts)))
+        return TranslationRequest(
+            model=model, texts=tuple(message.texts), options=options, text_fields=fields
+        )
+
+    def read_config(self, message: pb.TranslateStreamConfig, model: Model) -> TranslationOptions:
+        """The settings of a stream. Raises InvalidRequestError."""
+        return self._read_options(message, model, [])
+
+    def read_item(
+        self, item: pb.TranslateStreamItem, model: Model, options: TranslationOptions
+    ) -> TranslationRequest:
+        """An item of a stream. Raises InvalidRequestError."""
+        _raise_if_any(self._check_text("item.text", item.text))
+        return TranslationRequest(
+            model=model, texts=(item.text,), options=options, text_fields=("item.text",)
+        )
+
+    def _check_texts(self, texts: Sequence[str]) -> list[Violation]:
+        if len(texts) > self._limits.max_texts:
+            description = f"holds {len(texts)} texts, and a call takes {self._limits.max_texts}; "
+            return [_violation("texts", description + "send several calls, or use TranslateStream")]
+        return [
+            violation
+            for index, text in enumerate(texts)
+            for violation in self._check_text(f"texts[{index}]", text)
+        ]
+
+    def _check_text(self, field: str, text: str) -> list[Violation]:
+        limit = self._limits.max_text_characters
+        if len(text) <= limit:
+            return []
+        return [_violation(field, f"has {len(text)} characters, and a text takes {limit}; cut it up")]
+
+    def _read_options(
+        self, message: RequestSettings, model: Model, violations: list[Violation]
+    ) -> TranslationOptions:
+        """Raises InvalidRequestError with `violations` and those of the options."""
+        options = message.options
+        decoding = model.bundle.manifest.decoding
+
+        beam_size = options.beam_size if options.HasField("beam_size") else model.default_beam_size
+        max_beam_size = self._limits.max_beam_size
+        if not 1 <= beam_size <= max_beam_size:
+            violations.append(
+                _violation("options.beam_size", f"is {beam_size}; it must be from 1 to {max_beam_size}")
+            )
+        num_hypotheses = options.num_hypotheses if options.HasField("num_hypotheses") else 1
+        if not 1 <= num_hypotheses <= max(1, beam_size):
+            description = f"is {num_hypotheses}; it must be from 1 to the beam size, {beam_size}"
+            violations.append(_violation("options.num_hypotheses", description))
+        length_penalty = (
+            options.length_penalty if options.HasField("length_penalty") else decoding.length_penalty
+        )
+        if not (math.isfinite(length_penalty) and 0 <= length_penalty <= MAX_LENGTH_PENALTY):
+            description = f"is {length_penalty}; it must be from 0 to {MAX_LENGTH_PENALTY:g}"
+            violations.append(_violation("options.length_penalty", description))
+        max_output_tokens = options.max_output_tokens if options.HasField("max_output_tokens") else None
+        limit = self._limits.max_output_tokens
+        if max_output_tokens is not None and not 1 <= max_output_tokens <= limit:
+            description = f"is {max_output_tokens}; it must be from 1 to {limit}"
+            violations.append(_violation("options.max_output_tokens", description))
+        target_prefix = tuple(model.bundle.target_tokenizer.encode_ids([options.target_prefix])[0])
+        if len(target_prefix) >= (max_output_tokens or limit):
+            description = (
+                f"has {len(target_prefix)} tokens, and a sentence takes {max_output_tokens or limit}"
+            )
+            violations.append(_violation("options.target_prefix", description))
+        if options.length_policy not in _LENGTH_POLICIES:
+            violations.append(
+                _violation("options.length_policy", f"is {options.length_policy}, which is not known")
+            )
+        if message.segmentation not in _SEGMENTATIONS:
+            violations.append(_violation("segmentation", f"is {message.segmentation}, which is not known"))
+        _raise_if_any(violations)
+        return TranslationOptions(
+            beam_size=beam_size,
+            num_hypotheses=num_hypotheses,
+            length_penalty=length_penalty,
+            max_output_tokens=max_output_tokens,
+            target_prefix=target_prefix,
+            length_policy=_LENGTH_POLICIES[options.length_policy],
+            segmentation=_SEGMENTATIONS[message.segmentation],
+            return_alignments=message.return_alignments,
+        )
+
+
+def _violation(field: str, description: str) -> Violation:
+    return Violation(field=field, description=description)
+
+
+def _raise_if_any(violations: Sequence[Violation]) -> None:
+    if violations:
+        raise InvalidRequestError(violations)

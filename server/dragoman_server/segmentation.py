@@ -1,0 +1,122 @@
+"""A text's units: what the model translates one by one, and the white space between them.
+
+Owns where a text is cut and how it is put together again. Must not know tokens or models.
+Ranges are half-open and count code points of the caller's text.
+"""
+
+import enum
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+import sentencex
+
+Span = tuple[int, int]
+
+# The line ends of str.splitlines.
+_LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_SPACE = re.compile(r"\s")
+_SPACES = re.compile(r"\s+")
+_CLAUSE_END = re.compile(r"[,;:.!?…)\]–—][\"'”’»]*\s+|\s[-–—]\s+|[、。，；：！？]\s*")
+# What the segmentation library takes for a sentence end and is none: titles that a name follows.
+_TITLES = {
+    "de": ("Fa.", "Frl."),
+    "fr": ("M.", "MM.", "Mme.", "Mlle.", "Me.", "Mgr."),
+}
+_ZERO_WIDTH_JOINER = "\u200d"
+_SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+# Languages that write no space between sentences.
+_UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "yue", "zh"})
+
+
+class Segmentation(enum.Enum):
+    """How a text is cut into units. Line ends always separate units."""
+
+    SENTENCE = "sentence"
+    """Sentences, by the rules of the source language."""
+    LINE = "line"
+    """Every line is one unit."""
+
+
+def segment(text: str, *, language: str, mode: Segmentation) -> list[Span]:
+    """The ranges of the units, in order; none is empty, has white space at its ends, or holds a line end."""
+    spans = []
+    for line in _LINE.finditer(text):
+        if mode is Segmentation.LINE:
+            sentences: Iterator[Span] = iter((line.span(),))
+        else:
+            sentences = _sentences(text, line.span(), language)
+        spans += [span for sentence in sentences if (span := _trim(text, sentence))]
+    return spans
+
+
+def halve(text: str, span: Span) -> tuple[Span, Span] | None:
+    """Cuts a unit in two near its middle: at a clause's end, else at white space, else between characters.
+
+    A base character keeps its combining marks. None where there is nothing left to cut.
+    """
+    start, end = span
+    middle = (start + end) // 2
+    quarter = (end - start) // 4
+    cuts = [match.end() for match in _CLAUSE_END.finditer(text, start + quarter, end - quarter)]
+    cuts = cuts or [match.end() for match in _SPACES.finditer(text, start, end)]
+    cut = min(cuts, key=lambda place: abs(place - middle)) if cuts else _between_characters(text, span)
+    left, right = _trim(text, (start, cut)), _trim(text, (cut, end))
+    return (left, right) if left and right else None
+
+
+def join(text: str, spans: Sequence[Span], pieces: Sequence[str], *, filler: str) -> tuple[str, list[int]]:
+    """Puts `pieces` in the places of `spans`, keeping the white space around them.
+
+    Where two units touch, `filler` goes between their pieces. Returns the text and each piece's offset in it.
+    """
+    parts: list[str] = []
+    offsets = []
+    length = previous_end = 0
+    for (start, end), piece in zip(spans, pieces, strict=True):
+        gap = text[previous_end:start] or (filler if parts else "")
+        parts += [gap, piece]
+        offsets.append(length + len(gap))
+        length += len(gap) + len(piece)
+        previous_end = end
+    return "".join(parts) + text[previous_end:], offsets
+
+
+def filler_for(language: str) -> str:
+    """What separates two sentences in that language where the source language wrote nothing."""
+    return "" if language.lower().partition("-")[0] in _UNSPACED_LANGUAGES else " "
+
+
+def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:
+    primary_language = language.lower().partition("-")[0]
+    titles = _TITLES.get(primary_language, ())
+    # One space for every white space character: the library panics on "A.\u00a0" and the like.
+    flat = _SPACE.sub(" ", text[line[0] : line[1]])
+    start = end = line[0]
+    for sentence in sentencex.segment(primary_language, flat):
+        end += len(sentence)
+        words = sentence.split()
+        if not (words and words[-1] in titles):
+            yield start, end
+            start = end
+    if start < end:
+        yield start, end
+
+
+def _trim(text: str, span: Span) -> Span | None:
+    start, end = span
+    piece = text[start:end]
+    end -= len(piece) - len(piece.rstrip())
+    start += len(piece) - len(piece.lstrip())
+    return (start, end) if start < end else None
+
+
+def _between_characters(text: str, span: Span) -> int:
+    start, end = span
+    middle = (start + end) // 2
+    for cut in range(middle, end):
+        continues = unicodedata.category(text[cut]).startswith("M") or text[cut] in _SKIN_TONES
+        joined = _ZERO_WIDTH_JOINER in (text[cut], text[cut - 1])
+        if cut > start and not continues and not joined:
+            return cut
+    return middle

@@ -1,0 +1,185 @@
+"""The server as a whole: its ports, its models, and its life from start to drained end.
+
+starting   both ports are bound; health says NOT_SERVING and calls are answered UNAVAILABLE
+serving    every bundle is loaded and has translated a sentence
+draining   health says NOT_SERVING, new calls are answered UNAVAILABLE, accepted ones finish
+"""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable
+
+import grpc
+from grpc_health.v1 import health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from dragoman.v1 import translation_pb2, translation_pb2_grpc
+from dragoman_server.call_metrics import CallMetrics
+from dragoman_server.config import ServerConfig
+from dragoman_server.gate import Gate
+from dragoman_server.health import Health
+from dragoman_server.loader import ModelLoader
+from dragoman_server.malformed import MalformedMessages
+from dragoman_server.metrics import Metrics
+from dragoman_server.repository import Repository, load_repository
+from dragoman_server.service import TranslationService
+
+logger = logging.getLogger(__name__)
+
+# Once every call is answered: time for the last answers to reach their callers.
+_FLUSH_SECONDS = 1.0
+
+
+class PortError(OSError):
+    """A port can't be listened on."""
+
+
+class Server:
+    """Serves the bundles of one folder."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self._registry = CollectorRegistry()
+        self._metrics = Metrics(self._registry)
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self._registry)
+        self._gate = Gate()
+        self._health = Health()
+        self._service = TranslationService(gate=self._gate, limits=config.limits)
+        self._grpc = self._make_grpc_server()
+        self._repository = Repository([], {})
+        self._close_metrics_port: Callable[[], None] = lambda: None
+        self.port = config.port
+        """Port of gRPC, once started."""
+
+    async def start(self) -> None:
+        """Listens and loads the models.
+
+        Raises PortError, RepositoryError, or DeviceUnavailableError; the ports are free again then.
+        """
+        try:
+            await self._listen()
+            loader = ModelLoader(
+                self._config.engine, max_beam_size=self._config.limits.max_beam_size, metrics=self._metrics
+            )
+            self._repository = await asyncio.to_thread(load_repository, self._config.models, loader.load)
+        except BaseException:
+            await self._close(flush_seconds=0)
+            raise
+        for key, error in self._repository.refused.items():
+            logger.error("bundle refused", extra={"model": key, "reason": str(error)})
+        for model in self._repository.models:
+            extra = {"model": model.key, "precision": model.precision, "providers": dict(model.providers)}
+            logger.info("model ready", extra=extra)
+        self._service.open(self._repository)
+        await self._health.ready(self._repository)
+        logger.info(
+            "ready",
+            extra={
+                "host": self._config.host,
+                "port": self.port,
+                "metrics_port": self._config.metrics_port,
+                "models": [model.key for model in self._repository.models],
+            },
+        )
+
+    async def drain(self) -> bool:
+        """Takes no new calls, waits for the accepted ones, and ends; whether all of them finished in time."""
+        logger.info("draining", extra={"drain_seconds": self._config.drain_seconds})
+        await self._health.draining()
+        finished = await self._gate.drain(self._config.drain_seconds)
+        if not finished:
+            logger.warning("calls were cut off: they did not finish within drain_seconds")
+        await self._close(flush_seconds=_FLUSH_SECONDS if finished else 0)
+        logger.info("stopped")
+        return finished
+
+    async def _listen(self) -> None:
+        config = self._config
+        self.port = self._bind(config.host, config.port)
+        if config.metrics_port:
+            try:
+                http, thread = start_http_server(config.metrics_port, config.host, self._registry)
+            except OSError as error:
+                raise PortError(_describe(config.host, config.metrics_port, error)) from error
+
+            def close() -> None:
+                http.shutdown()
+                http.server_close()
+                thread.join()
+
+            self._close_metrics_port = close
+        await self._health.loading()
+        await self._grpc.start()
+
+    def _bind(self, host: str, port: int) -> int:
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            return self._grpc.add_insecure_port(address)
+        except RuntimeError as error:
+            raise PortError(_describe(host, port, _why_unbindable(host, port) or error)) from error
+
+    async def _close(self, *, flush_seconds: float) -> None:
+        await self._grpc.stop(flush_seconds)
+        await asyncio.to_thread(self._repository.close)
+        await asyncio.to_thread(self._close_metrics_port)
+
+    def _make_grpc_server(self) -> grpc.aio.Server:
+        calls = CallMetrics(self._registry)
+        max_bytes = self._config.limits.max_message_bytes
+        server = grpc.aio.server(
+            interceptors=[calls, MalformedMessages()],
+            options=[
+                # With it a second server on the same port would start and take half of the calls.
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", max_bytes),
+                ("grpc.max_send_message_length", max_bytes),
+            ],
+        )
+        translation_pb2_grpc.add_TranslationServiceServicer_to_server(self._service, server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, server)
+        descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
+        calls.prepare(descriptor)
+        if self._config.reflection:
+            names = (descriptor.full_name, "grpc.health.v1.Health", reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, server)
+        return server
+
+
+async def serve(config: ServerConfig) -> None:
+    """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once. Raises as Server.start."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        stop.set()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    server = Server(config)
+    await server.start()
+    await stop.wait()
+    await server.drain()
+
+
+def _why_unbindable(host: str, port: int) -> OSError | None:
+    """grpc does not say why it could not bind; the system does."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        return error
+    return None
+
+
+def _describe(host: str, port: int, error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"cannot listen on {host} port {port}: {reason}"

@@ -1,0 +1,107 @@
+"""The TranslationService: messages in, messages out. What they mean is decided elsewhere."""
+
+from collections.abc import AsyncIterator
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1 import translation_pb2_grpc
+from dragoman_server.call import Call, log_if_internal, open_call
+from dragoman_server.config import RequestLimits
+from dragoman_server.document import TranslationOptions
+from dragoman_server.errors import status_of
+from dragoman_server.gate import Gate
+from dragoman_server.interception import Context
+from dragoman_server.repository import Model, Repository
+from dragoman_server.requests import RequestReader
+from dragoman_server.responses import write_model, write_reference, write_translation
+from dragoman_server.stream import TranslationStream, read_config
+from dragoman_server.translator import translate
+
+
+class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
+    """Answers for the models of a repository, once there is one."""
+
+    def __init__(self, *, gate: Gate, limits: RequestLimits) -> None:
+        self._gate = gate
+        self._limits = limits
+        self._repository = Repository([], {})
+
+    def open(self, repository: Repository) -> None:
+        """Lets calls in from now on."""
+        self._repository = repository
+        self._gate.open()
+
+    async def Translate(self, message: pb.TranslateRequest, context: Context) -> pb.TranslateResponse:
+        """See the proto."""
+        async with open_call("Translate", context, self._gate) as call:
+            reader = self._reader()
+            model = reader.choose_model(message)
+            call.model = model.key
+            with call.request(model):
+                request = reader.read(message, model)
+                translated = await translate(request, timeout_seconds=context.time_remaining())
+            call.count(model, translated)
+            return pb.TranslateResponse(
+                translations=map(write_translation, translated), model=write_reference(model)
+            )
+
+    # grpc.aio takes a coroutine that writes as well as an iterator.
+    async def TranslateStream(  # type: ignore[override]
+        self, messages: AsyncIterator[pb.TranslateStreamRequest], context: Context
+    ) -> None:
+        """See the proto."""
+        async with open_call("TranslateStream", context, self._gate) as call:
+            config = await read_config(messages)
+            reader = self._reader()
+            model = reader.choose_model(config)
+            call.model = model.key
+            options = reader.read_config(config, model)
+
+            async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+                return await self._answer_item(item, model, options, call, context)
+
+            stream = TranslationStream(answer, context=context, max_items=self._limits.max_stream_items)
+            await stream.run(messages, self._gate.draining)
+
+    async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
+        """See the proto."""
+        async with open_call("ListModels", context, self._gate):
+            wanted = (message.source_language.lower(), message.target_language.lower())
+            return pb.ListModelsResponse(
+                models=[
+                    write_model(model)
+                    for model in self._repository.models
+                    if all(want in ("", has) for want, has in zip(wanted, model.languages, strict=True))
+                ]
+            )
+
+    async def GetModel(self, message: pb.GetModelRequest, context: Context) -> pb.GetModelResponse:
+        """See the proto."""
+        async with open_call("GetModel", context, self._gate) as call:
+            model = self._repository.by_name(message.name)
+            call.model = model.key
+            return pb.GetModelResponse(model=write_model(model))
+
+    async def _answer_item(
+        self,
+        item: pb.TranslateStreamItem,
+        model: Model,
+        options: TranslationOptions,
+        call: Call,
+        context: Context,
+    ) -> pb.TranslateStreamResponse:
+        reference = write_reference(model)
+        try:
+            with call.request(model):
+                request = self._reader().read_item(item, model, options)
+                translated = await translate(request, timeout_seconds=context.time_remaining())
+        except Exception as error:
+            log_if_internal(error)
+            call.count_failed_item()
+            return pb.TranslateStreamResponse(id=item.id, error=status_of(error), model=reference)
+        call.count(model, translated)
+        return pb.TranslateStreamResponse(
+            id=item.id, translation=write_translation(translated[0]), model=reference
+        )
+
+    def _reader(self) -> RequestReader:
+        return RequestReader(self._repository, self._limits)

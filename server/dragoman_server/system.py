@@ -1,0 +1,73 @@
+"""A bundle as a system that translates lines, in this process: for measuring its quality."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dragoman_bundle import Bundle, open_bundle
+from dragoman_server.config import EngineConfig
+from dragoman_server.document import TranslationOptions, complete, prepare
+from dragoman_server.engine import Engine
+from dragoman_server.loader import open_decoder, open_engine
+from dragoman_server.segmentation import Segmentation
+
+# As many sentences as an evaluation may hand over at once.
+_MAX_QUEUE = 10_000_000
+
+
+class BundleSystem:
+    """Translates lines with a bundle, each as one unit."""
+
+    def __init__(self, bundle: Bundle, engine: Engine, options: TranslationOptions, description: str) -> None:
+        self._bundle = bundle
+        self._engine = engine
+        self._options = options
+        self.description = description
+        """Model, precision and beam, for a report."""
+
+    def translate(self, lines: Sequence[str]) -> list[str]:
+        """The lines' translations, one to one."""
+        documents = [prepare(line, self._bundle, self._options, deadline=None) for line in lines]
+        sentences = [sentence for document in documents for sentence in document.sentences]
+        futures = iter(self._engine.submit(sentences) if sentences else [])
+        return [
+            complete(document, [next(futures).result() for _ in document.sentences], self._bundle).text
+            for document in documents
+        ]
+
+
+@contextmanager
+def open_bundle_system(
+    location: str,
+    *,
+    source_language: str | None,
+    target_language: str | None,
+    beam_size: int,
+    device: str,
+    precision: str,
+) -> Iterator[BundleSystem]:
+    """Opens the bundle at `location`.
+
+    Raises BundleError, PrecisionUnavailableError, DeviceUnavailableError, DecoderError, and ValueError where
+    the bundle is for other languages than those that are given.
+    """
+    bundle = open_bundle(Path(location))
+    manifest = bundle.manifest
+    languages = (manifest.source_language, manifest.target_language)
+    for given, has in zip((source_language, target_language), languages, strict=True):
+        if given is not None and given.lower() != has.lower():
+            raise ValueError(f"{location} translates from {languages[0]} to {languages[1]}, not {given!r}")
+    config = EngineConfig(device=device, precision=precision, max_queue=_MAX_QUEUE)
+    decoder = open_decoder(bundle, config)
+    engine = open_engine(decoder, config, max_beam_size=beam_size)
+    options = TranslationOptions(
+        beam_size=beam_size,
+        length_penalty=manifest.decoding.length_penalty,
+        segmentation=Segmentation.LINE,
+    )
+    providers = ", ".join(sorted(set(decoder.providers.values())))
+    description = f"{manifest.name}/{manifest.version} {decoder.precision}, beam {beam_size}, {providers}"
+    try:
+        yield BundleSystem(bundle, engine, options, description)
+    finally:
+        engine.close()

@@ -1,0 +1,122 @@
+"""A real server on loopback, in this process, over a real bundle whose translations are known beforehand."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import urlopen
+
+import grpc
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.server.copying_bundle import write_bundle
+
+from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_bundle import Bundle, open_bundle
+from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
+from dragoman_server.server import Server
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningServer:
+    """A server that takes calls, and a client of it."""
+
+    server: Server
+    channel: grpc.aio.Channel
+    stub: TranslationServiceStub
+    metrics_url: str
+
+    def metric(self, name: str, **labels: str) -> float:
+        """A sample's value, scraped now; the sum over the samples that have these labels."""
+        with urlopen(self.metrics_url) as response:
+            families = text_string_to_metric_families(response.read().decode())
+        return sum(
+            sample.value
+            for family in families
+            for sample in family.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+
+StartServer = Callable[..., Awaitable[RunningServer]]
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A models folder with de-en/1, which copies."""
+    folder = tmp_path_factory.mktemp("models")
+    write_bundle(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def slow_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, but a step takes tens of milliseconds."""
+    folder = tmp_path_factory.mktemp("slow_models")
+    write_bundle(folder, slowness=700)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bundle(models: Path) -> Bundle:
+    return open_bundle(models / "de-en" / "1")
+
+
+@pytest.fixture
+async def start_server(models: Path) -> AsyncIterator[StartServer]:
+    """Starts a server of `models`, or as the fields of ServerConfig that are given say."""
+    async with AsyncExitStack() as stack:
+
+        async def start(**config: object) -> RunningServer:
+            metrics_port = free_port()
+            defaults = {"models": models, "engine": EngineConfig(device="cpu"), "drain_seconds": 5.0}
+            server = Server(ServerConfig(port=0, metrics_port=metrics_port, **(defaults | config)))
+            await server.start()
+            stack.push_async_callback(server.drain)
+            channel = await stack.enter_async_context(grpc.aio.insecure_channel(f"localhost:{server.port}"))
+            return RunningServer(
+                server=server,
+                channel=channel,
+                stub=TranslationServiceStub(channel),
+                metrics_url=f"http://127.0.0.1:{metrics_port}/metrics",
+            )
+
+        yield start
+
+
+@pytest.fixture
+async def running(start_server: StartServer) -> RunningServer:
+    """A server with default limits, but small enough to reach."""
+    return await start_server(limits=RequestLimits(max_texts=20, max_text_characters=500))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def sync_stub(models: Path) -> Iterator[TranslationServiceStub]:
+    """A client for tests without an event loop, of a server that lives in another thread."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    async def start() -> Server:
+        server = Server(
+            ServerConfig(models=models, port=0, metrics_port=0, engine=EngineConfig(device="cpu"))
+        )
+        await server.start()
+        return server
+
+    server = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    with grpc.insecure_channel(f"localhost:{server.port}") as channel:
+        yield TranslationServiceStub(channel)
+    asyncio.run_coroutine_threadsafe(server.drain(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

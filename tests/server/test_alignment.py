@@ -1,0 +1,131 @@
+"""Word alignments, worked out by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_server.alignment import Alignment, align, words
+
+
+def links(alignments: list[Alignment], source: str, target: str) -> list[tuple[str, str, float]]:
+    return [
+        (source[slice(*link.source)], target[slice(*link.target)], round(link.weight, 4))
+        for link in alignments
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Das Haus.", ["Das", "Haus", "."]),
+        ('Er sagte: „Komm!"', ["Er", "sagte", ":", "„", "Komm", '!"']),
+        ("z.B. don't und/oder 3,5%", ["z.B", ".", "don't", "und/oder", "3,5", "%"]),
+        ("  ... ", ["..."]),
+        ("cafe\u0301 हिन्दी।", ["cafe\u0301", "हिन्दी", "।"]),
+        ("", []),
+        ("😀 ja\u00a0👍🏽", ["😀", "ja", "👍🏽"]),
+    ],
+)
+def test_words_are_runs_without_their_punctuation(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in words(text)] == expected
+
+
+@given(st.text())
+def test_words_hold_all_that_is_not_white_space(text: str) -> None:
+    assert "".join(text[start:end] for start, end in words(text)) == "".join(text.split())
+
+
+def test_each_target_word_has_its_strongest_link() -> None:
+    source, target = "Das Haus.", "The house."
+    alignments = align(
+        source_text=source,
+        # "Das", " Haus", "."
+        source_spans=[(0, 3), (3, 8), (8, 9)],
+        target_text=target,
+        # "The", " ho", "use", "."
+        target_spans=[(0, 3), (3, 6), (6, 9), (9, 10)],
+        attention_UT=np.array(
+            [
+                # Das  Haus  .    end
+                [0.6, 0.1, 0.1, 0.2],  # The: 0.6, 0.1, 0.1 of 0.8
+                [0.2, 0.7, 0.1, 0.0],  # ho
+                [0.0, 0.5, 0.1, 0.4],  # use; house: 0.1, 0.6, 0.1 of 0.8
+                [0.0, 0.1, 0.3, 0.6],  # .: 0, 0.1, 0.3 of 0.4
+                [0.0, 0.0, 0.0, 1.0],  # end
+            ],
+            np.float32,
+        ),
+    )
+    assert links(alignments, source, target) == [
+        ("Das", "The", 0.75),
+        ("Haus", "house", 0.75),
+        (".", ".", 0.75),
+        ("Haus", ".", 0.25),
+    ]
+
+
+def test_attention_on_the_tokens_of_a_source_word_adds_up() -> None:
+    source, target = "ein Apfelbaum", "tree"
+    alignments = align(
+        source_text=source,
+        # "ein", " Apfel", "baum"
+        source_spans=[(0, 3), (3, 9), (9, 13)],
+        target_text=target,
+        target_spans=[(0, 4)],
+        attention_UT=np.array([[0.4, 0.3, 0.3]], np.float32),
+    )
+    assert links(alignments, source, target) == [("Apfelbaum", "tree", 0.6), ("ein", "tree", 0.4)]
+
+
+def test_a_token_over_two_words_is_shared_by_length() -> None:
+    source, target = "auf dem", "on"
+    alignments = align(
+        source_text=source,
+        source_spans=[(0, 7)],
+        target_text=target,
+        target_spans=[(0, 2)],
+        attention_UT=np.array([[1.0]], np.float32),
+    )
+    assert links(alignments, source, target) == [("auf", "on", 0.5), ("dem", "on", 0.5)]
+
+
+def test_weak_links_are_left_out_but_never_the_strongest() -> None:
+    source = "a b c d e f g h i j"
+    attention_UT = np.full((1, 10), 0.1, np.float32)
+    attention_UT[0, 3] = 0.11
+    alignments = align(
+        source_text=source,
+        source_spans=[(place, place + 1) for place in range(0, 20, 2)],
+        target_text="x",
+        target_spans=[(0, 1)],
+        attention_UT=attention_UT,
+    )
+    assert [source[slice(*link.source)] for link in alignments] == ["d"]
+
+
+def test_attention_on_nothing_but_the_end_links_nothing() -> None:
+    alignments = align(
+        source_text="a",
+        source_spans=[(0, 1)],
+        target_text="x",
+        target_spans=[(0, 1)],
+        attention_UT=np.array([[0.0, 1.0]], np.float32),
+    )
+    assert alignments == []
+
+
+@pytest.mark.parametrize(("source", "target"), [("", "x"), ("x", ""), ("", "")])
+def test_no_words_no_links(source: str, target: str) -> None:
+    attention_UT = np.ones((2, 2), np.float32)
+    spans = [(0, 0)]
+    assert (
+        align(
+            source_text=source,
+            source_spans=spans,
+            target_text=target,
+            target_spans=spans,
+            attention_UT=attention_UT,
+        )
+        == []
+    )

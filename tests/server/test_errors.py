@@ -1,0 +1,79 @@
+"""The table of errors: every one has its status."""
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2, status_pb2
+
+from dragoman_server.engine import (
+    DeadlineExpiredError,
+    DecoderError,
+    EngineClosedError,
+    QueueFullError,
+    SentenceError,
+)
+from dragoman_server.errors import (
+    InvalidRequestError,
+    ModelNotFoundError,
+    NotServingError,
+    Violation,
+    code_of,
+    status_of,
+)
+
+ERRORS = {
+    InvalidRequestError([Violation(field="texts", description="too many")]): "INVALID_ARGUMENT",
+    ModelNotFoundError("no such model"): "NOT_FOUND",
+    NotServingError("loading"): "UNAVAILABLE",
+    NotServingError("draining"): "UNAVAILABLE",
+    SentenceError("too long"): "INVALID_ARGUMENT",
+    QueueFullError(num_sentences=1, num_waiting=2, max_queue=2): "RESOURCE_EXHAUSTED",
+    EngineClosedError("closed"): "UNAVAILABLE",
+    DeadlineExpiredError("late"): "DEADLINE_EXCEEDED",
+    DecoderError("secret"): "INTERNAL",
+    ZeroDivisionError("secret"): "INTERNAL",
+}
+
+
+def details(status: status_pb2.Status) -> dict[str, object]:
+    found = {}
+    for packed in status.details:
+        for type_ in (
+            error_details_pb2.ErrorInfo,
+            error_details_pb2.BadRequest,
+            error_details_pb2.RetryInfo,
+        ):
+            message = type_()
+            if packed.Unpack(message):
+                found[message.DESCRIPTOR.name] = message
+    return found
+
+
+@pytest.mark.parametrize(("error", "code"), ERRORS.items(), ids=lambda value: type(value).__name__)
+def test_every_error_has_its_status(error: Exception, code: str) -> None:
+    status = status_of(error)
+    assert code_of(error).name == code
+    assert status.code == code_of(error).value[0]
+    info = details(status)["ErrorInfo"]
+    assert info.domain == "dragoman.v1"
+    assert info.reason
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda value: type(value).__name__)
+def test_whoever_may_try_again_is_told_when(error: Exception) -> None:
+    may_retry = code_of(error) in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
+    assert ("RetryInfo" in details(status_of(error))) == may_retry
+
+
+def test_an_internal_error_keeps_its_cause_to_itself() -> None:
+    assert "secret" not in str(status_of(ZeroDivisionError("secret")))
+
+
+def test_violations_name_their_fields() -> None:
+    error = InvalidRequestError(
+        [Violation(field="texts[1]", description="a"), Violation(field="options.beam_size", description="b")]
+    )
+    violations = details(status_of(error))["BadRequest"].field_violations
+    assert [(item.field, item.description) for item in violations] == [
+        ("texts[1]", "a"),
+        ("options.beam_size", "b"),
+    ]

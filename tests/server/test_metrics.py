@@ -1,0 +1,116 @@
+"""What a real scrape shows."""
+
+import asyncio
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.server.conftest import RunningServer
+
+from dragoman.v1 import translation_pb2 as pb
+
+GERMAN = {"source_language": "de", "target_language": "en"}
+MODEL = {"model": "de-en", "version": "1", "source": "de", "target": "en"}
+
+
+async def test_a_call_is_counted_and_timed(running: RunningServer) -> None:
+    await running.stub.Translate(pb.TranslateRequest(texts=["Ja. Nein.", ""], **GERMAN))
+    assert running.metric("dragoman_requests_total", outcome="OK", **MODEL) == 1
+    assert running.metric("dragoman_request_seconds_count", **MODEL) == 1
+    assert running.metric("dragoman_texts_total", **MODEL) == 2
+    assert running.metric("dragoman_source_tokens_total", **MODEL) == 12
+    assert running.metric("dragoman_target_tokens_total", **MODEL) == 12
+    assert running.metric("dragoman_queue_seconds_count", **MODEL) == 1
+    assert running.metric("dragoman_decode_seconds_count", **MODEL) == 1
+    # The first was the one that warmed the model.
+    assert running.metric("dragoman_sentences_total", outcome="finished", **MODEL) == 1 + 2
+    assert running.metric("dragoman_step_seconds_count", **MODEL) > 5
+    assert running.metric("dragoman_step_rows_sum", **MODEL) > 10
+    padded = running.metric("dragoman_step_padded_positions_total", **MODEL)
+    assert padded >= running.metric("dragoman_step_source_positions_total", **MODEL) > 0
+    method = {"grpc_service": "dragoman.v1.TranslationService", "grpc_method": "Translate"}
+    assert running.metric("grpc_server_started_total", **method) == 1
+    assert running.metric("grpc_server_handled_total", grpc_code="OK", grpc_type="unary", **method) == 1
+    assert running.metric("grpc_server_handling_seconds_count", **method) == 1
+
+
+async def test_every_item_of_a_stream_is_a_request(running: RunningServer) -> None:
+    config = pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**GERMAN))
+    items = [
+        pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=str(size), text="x" * size))
+        for size in (1, 2, 501)
+    ]
+    assert len([response async for response in running.stub.TranslateStream(iter([config, *items]))]) == 3
+    assert running.metric("dragoman_requests_total", outcome="OK", **MODEL) == 2
+    assert running.metric("dragoman_requests_total", outcome="INVALID_ARGUMENT", **MODEL) == 1
+    assert running.metric("grpc_server_handled_total", grpc_code="OK", grpc_type="bidi_stream") == 1
+
+
+async def test_what_is_split_and_truncated_is_counted(running: RunningServer) -> None:
+    for policy in (pb.LENGTH_POLICY_SPLIT, pb.LENGTH_POLICY_TRUNCATE):
+        options = pb.DecodingOptions(length_policy=policy)
+        await running.stub.Translate(pb.TranslateRequest(texts=["wort " * 20], options=options, **GERMAN))
+    assert running.metric("dragoman_splits_total", **MODEL) == 1
+    assert running.metric("dragoman_truncations_total", **MODEL) == 1
+
+
+async def test_the_model_and_where_its_graphs_run_are_told(running: RunningServer) -> None:
+    assert running.metric("dragoman_model_info", architecture="copying", precision="fp32", **MODEL) == 1
+    for graph in ("encoder", "decoder_step"):
+        labels = {"graph": graph, "provider": "CPUExecutionProvider"}
+        assert running.metric("dragoman_provider_info", **labels, **MODEL) == 1
+
+
+async def test_an_idle_engine_shows_no_sentences(running: RunningServer) -> None:
+    await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
+    async with asyncio.timeout(10):
+        while running.metric("dragoman_running_sentences") or running.metric("dragoman_queue_sentences"):
+            await asyncio.sleep(0.01)
+
+
+async def test_series_exist_before_anything_happens(running: RunningServer) -> None:
+    with urlopen(running.metrics_url) as response:
+        families = {
+            family.name: family for family in text_string_to_metric_families(response.read().decode())
+        }
+    outcomes = {sample.labels["outcome"] for sample in families["dragoman_requests"].samples}
+    assert {"OK", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED"} <= outcomes
+    codes = {sample.labels["grpc_code"] for sample in families["grpc_server_handled"].samples}
+    assert {"OK", "INVALID_ARGUMENT", "UNAVAILABLE"} <= codes
+    assert "process_resident_memory_bytes" in families
+
+
+async def test_latencies_resolve_a_millisecond_to_a_minute(running: RunningServer) -> None:
+    for name in ("dragoman_request_seconds", "grpc_server_handling_seconds"):
+        with urlopen(running.metrics_url) as response:
+            families = text_string_to_metric_families(response.read().decode())
+        bounds = [
+            float(sample.labels["le"])
+            for family in families
+            if family.name == name
+            for sample in family.samples
+            if sample.name == f"{name}_bucket" and sample.labels["le"] != "+Inf"
+        ]
+        assert (min(bounds), max(bounds)) == (0.001, 60.0)
+
+
+async def test_a_text_is_nowhere_in_metrics_or_log(
+    running: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("DEBUG", logger="dragoman_server"):
+        await running.stub.Translate(pb.TranslateRequest(texts=["Geheimnis"], **GERMAN))
+    with urlopen(running.metrics_url) as response:
+        assert "Geheimnis" not in response.read().decode()
+    (record,) = [record for record in caplog.records if record.message == "call"]
+    assert "Geheimnis" not in str(vars(record))
+    fields = {
+        name: getattr(record, name) for name in ("method", "outcome", "model", "texts", "source_tokens")
+    }
+    assert fields == {
+        "method": "Translate",
+        "outcome": "OK",
+        "model": "de-en/1",
+        "texts": 1,
+        "source_tokens": 11,
+    }
+    assert record.milliseconds > 0

@@ -1,0 +1,108 @@
+"""Which bundles are served, and which model answers to what."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+from tests.server.copying_bundle import MANIFEST, write_bundle
+
+from dragoman_server.config import EngineConfig
+from dragoman_server.engine import DeviceUnavailableError
+from dragoman_server.errors import ModelNotFoundError
+from dragoman_server.loader import ModelLoader
+from dragoman_server.metrics import Metrics
+from dragoman_server.repository import Repository, RepositoryError, load_repository
+
+
+def load(folder: Path, **config: str) -> Repository:
+    engine = EngineConfig(**({"device": "cpu"} | config))
+    loader = ModelLoader(engine, max_beam_size=4, metrics=Metrics(CollectorRegistry()))
+    repository = load_repository(folder, loader.load)
+    repository.close()
+    return repository
+
+
+def write(folder: Path, key: str, languages: str = "de-en") -> Path:
+    name, version = key.split("/")
+    source, target = languages.split("-")
+    manifest = replace(MANIFEST, name=name, version=version, source_language=source, target_language=target)
+    return write_bundle(folder, manifest=manifest)
+
+
+def test_versions_are_ordered_as_numbers(tmp_path: Path) -> None:
+    for version in ("10", "9", "1.10", "1.9", "2-beta", "2"):
+        write(tmp_path, f"de-en/{version}")
+    repository = load(tmp_path)
+    assert [model.key for model in repository.models] == [
+        f"de-en/{version}" for version in ("1.9", "1.10", "2", "2-beta", "9", "10")
+    ]
+    assert repository.by_name("de-en").key == "de-en/10"
+    assert repository.by_name("de-en/9").key == "de-en/9"
+    assert repository.by_languages("DE", "en").key == "de-en/10"
+
+
+def test_a_pair_is_answered_by_the_first_model_that_has_it(tmp_path: Path) -> None:
+    write(tmp_path, "small/9")
+    write(tmp_path, "large/1")
+    write(tmp_path, "other/1", "fr-en")
+    repository = load(tmp_path)
+    assert repository.by_languages("de", "en").key == "large/1"
+    assert repository.by_languages("fr", "en").key == "other/1"
+    with pytest.raises(ModelNotFoundError, match="de-en, fr-en"):
+        repository.by_languages("en", "de")
+    with pytest.raises(ModelNotFoundError, match="large/1, other/1, small/9"):
+        repository.by_name("small/8")
+
+
+def test_a_bad_bundle_is_left_out_and_the_others_are_served(tmp_path: Path) -> None:
+    write(tmp_path, "de-en/1")
+    graph = write(tmp_path, "de-en/2") / "fp32" / "encoder.onnx"
+    graph.write_bytes(graph.read_bytes()[:-1])
+    spoilt = write(tmp_path, "fr-en/1") / "shared.spm"
+    spoilt.write_bytes(bytes(reversed(spoilt.read_bytes())))
+    repository = load(tmp_path)
+    assert [model.key for model in repository.models] == ["de-en/1"]
+    assert str(graph) in str(repository.refused["de-en/2"])
+    assert "bytes" in str(repository.refused["de-en/2"])
+    assert str(spoilt) in str(repository.refused["fr-en/1"])
+    assert "sha256" in str(repository.refused["fr-en/1"])
+
+
+def test_a_bundle_stands_under_its_own_name(tmp_path: Path) -> None:
+    write(tmp_path, "de-en/1").rename(tmp_path / "de-en" / "2")
+    with pytest.raises(RepositoryError, match=r"de-en/2.*calls it de-en/1"):
+        load(tmp_path)
+
+
+def test_what_is_hidden_or_no_folder_is_no_bundle(tmp_path: Path) -> None:
+    write(tmp_path, "de-en/1")
+    (tmp_path / "de-en" / ".2.tmp").mkdir()
+    (tmp_path / ".git" / "objects").mkdir(parents=True)
+    (tmp_path / "README.md").write_text("models")
+    (tmp_path / "de-en" / "notes.txt").write_text("notes")
+    repository = load(tmp_path)
+    assert [model.key for model in repository.models] == ["de-en/1"]
+    assert not repository.refused
+
+
+def test_a_precision_that_no_bundle_has_is_told(tmp_path: Path) -> None:
+    write(tmp_path, "de-en/1")
+    with pytest.raises(RepositoryError, match="fp16"):
+        load(tmp_path, precision="fp16")
+
+
+def test_a_missing_models_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match="nowhere does not exist"):
+        load(tmp_path / "nowhere")
+
+
+def test_an_empty_models_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match="holds no bundle"):
+        load(tmp_path)
+
+
+def test_a_missing_device_is_no_fault_of_the_bundle(tmp_path: Path) -> None:
+    write(tmp_path, "de-en/1")
+    with pytest.raises(DeviceUnavailableError):
+        load(tmp_path, device="cuda")

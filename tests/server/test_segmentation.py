@@ -1,0 +1,119 @@
+"""Units of a text, and the white space around them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_server.segmentation import Segmentation, filler_for, halve, join, segment
+
+WHITE_SPACE = " \t\n\r\v\f\u00a0\u2009\u2028\u2029\u3000\x85\x1c"
+MARKS = ".!?…\"'“”„«»()。！？:;,-–"
+TEXTS = st.text(
+    st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from(WHITE_SPACE), st.sampled_from(MARKS))
+)
+MODES = st.sampled_from(Segmentation)
+LANGUAGES = st.sampled_from(
+    ["de", "en", "fr", "es", "it", "ru", "el", "ar", "hi", "ja", "zh", "tr", "xx", "de-AT"]
+)
+
+
+def units(text: str, language: str = "de", mode: Segmentation = Segmentation.SENTENCE) -> list[str]:
+    return [text[start:end] for start, end in segment(text, language=language, mode=mode)]
+
+
+@given(text=TEXTS, language=LANGUAGES, mode=MODES)
+def test_what_is_cut_and_joined_is_the_same_text(text: str, language: str, mode: Segmentation) -> None:
+    spans = segment(text, language=language, mode=mode)
+    pieces = [text[start:end] for start, end in spans]
+    joined, offsets = join(text, spans, pieces, filler="")
+    assert joined == text
+    assert offsets == [start for start, _ in spans]
+
+
+@given(text=TEXTS, language=LANGUAGES, mode=MODES)
+def test_units_hold_all_that_is_not_white_space(text: str, language: str, mode: Segmentation) -> None:
+    found = units(text, language, mode)
+    assert "".join("".join(unit.split()) for unit in found) == "".join(text.split())
+    assert all(unit and unit == unit.strip() and len(unit.splitlines()) == 1 for unit in found)
+
+
+@given(text=TEXTS)
+def test_halves_are_the_whole_but_for_white_space(text: str) -> None:
+    for span in segment(text, language="en", mode=Segmentation.LINE):
+        halves = halve(text, span)
+        if halves is None:
+            assert span[1] - span[0] == 1
+        else:
+            (start, left_end), (right_start, end) = halves
+            assert (start, end) == span
+            assert start < left_end <= right_start < end
+            assert not text[left_end:right_start].strip()
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("de", "Dr. Müller kam um 3 p.m. an. Er ging.", ["Dr. Müller kam um 3 p.m. an.", "Er ging."]),
+        ("de", "Das ist z. B. gut. Am 3. Oktober kam er.", ["Das ist z. B. gut.", "Am 3. Oktober kam er."]),
+        ("de", "Die Fa. Meier zahlt. Gut.", ["Die Fa. Meier zahlt.", "Gut."]),
+        ("en", "Mr. Smith saw the U.S. Senate. It met.", ["Mr. Smith saw the U.S. Senate.", "It met."]),
+        ("en", "It costs 3.50 dollars... Really?! Yes.", ["It costs 3.50 dollars...", "Really?!", "Yes."]),
+        ("fr", "M. Dupont est là. Il attend Mme. Roux.", ["M. Dupont est là.", "Il attend Mme. Roux."]),
+        ("es", "El Sr. García se fue. ¿Qué? ¡No!", ["El Sr. García se fue.", "¿Qué?", "¡No!"]),
+        ("ja", "吾輩は猫である。名前はまだ無い。", ["吾輩は猫である。", "名前はまだ無い。"]),
+        ("de-CH", "Dr. Müller kam. Er ging.", ["Dr. Müller kam.", "Er ging."]),
+    ],
+)
+def test_sentences_end_where_the_language_ends_them(language: str, text: str, expected: list[str]) -> None:
+    assert units(text, language) == expected
+
+
+def test_space_that_does_not_break_is_no_obstacle() -> None:
+    assert units("BA.\u00a0,(T.\u00a0S.\u00a0/B\u00a0.") != []
+
+
+def test_lines_are_always_apart() -> None:
+    text = "  Eins\r\nzwei \n\n\tdrei.  Vier\u2028fünf"
+    assert units(text) == ["Eins", "zwei", "drei.", "Vier", "fünf"]
+    assert units(text, mode=Segmentation.LINE) == ["Eins", "zwei", "drei.  Vier", "fünf"]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", "\r\n \t\u3000\n"])
+def test_white_space_has_no_units(text: str) -> None:
+    assert units(text) == []
+
+
+def test_white_space_stays_around_what_replaces_the_units() -> None:
+    text = "\n Eins.  Zwei.\r\n\r\nDrei.\n"
+    spans = segment(text, language="de", mode=Segmentation.SENTENCE)
+    joined, offsets = join(text, spans, ["One.", "Twenty-two.", "Three."], filler=" ")
+    assert joined == "\n One.  Twenty-two.\r\n\r\nThree.\n"
+    assert [joined[offset:].split(".")[0] for offset in offsets] == ["One", "Twenty-two", "Three"]
+
+
+def test_sentences_that_touch_are_separated_for_a_language_with_spaces() -> None:
+    text = "你好。再见。"
+    spans = segment(text, language="zh", mode=Segmentation.SENTENCE)
+    assert join(text, spans, ["Hello.", "Bye."], filler=filler_for("en")) == ("Hello. Bye.", [0, 7])
+    assert (
+        join(text, spans, ["こんにちは。", "じゃあ。"], filler=filler_for("ja"))[0] == "こんにちは。じゃあ。"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "right"),
+    [
+        ("one two, three four five", "one two,", "three four five"),
+        ("one two three four", "one two", "three four"),
+        ("a verylongwordthatholdsnospaceatall", "a", "verylongwordthatholdsnospaceatall"),
+        ("今日は天気がいい、散歩に行こう", "今日は天気がいい、", "散歩に行こう"),
+        ("abcdef", "abc", "def"),
+        ("abe\u0301\u0301cd", "abe\u0301\u0301", "cd"),
+        ("x👩\u200d👩y", "x👩\u200d👩", "y"),
+        ("\u0301\u0301\u0301\u0301", "\u0301\u0301", "\u0301\u0301"),
+    ],
+)
+def test_a_unit_is_halved_where_it_hurts_least(text: str, left: str, right: str) -> None:
+    halves = halve(text, (0, len(text)))
+    assert halves is not None
+    assert [text[start:end] for start, end in halves] == [left, right]

@@ -1,0 +1,298 @@
+"""The life of a server, in a process of its own where signals and exit codes matter."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tests.server.conftest import RunningServer, StartServer, free_port
+from tests.server.copying_bundle import MANIFEST, write_bundle
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_server.config import EngineConfig, ServerConfig
+from dragoman_server.server import PortError, Server
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+GERMAN = {"source_language": "de", "target_language": "en"}
+
+
+class ServerProcess:
+    """`python -m dragoman_server` as a user starts it."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "dragoman_server",
+            "--device",
+            "cpu",
+            "--metrics-port",
+            "0",
+            *arguments,
+        ]
+        self.process = subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True)
+        self.log: list[dict[str, object]] = []
+
+    def wait_for(self, event: str) -> dict[str, object]:
+        """Reads the log up to that event."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(json.loads(line))
+            if self.log[-1]["message"] == event:
+                return self.log[-1]
+        raise AssertionError(f"no {event!r} in {self.log}")
+
+    def end(self) -> tuple[int, str]:
+        """Its exit code and the rest of its log."""
+        _, rest = self.process.communicate(timeout=60)
+        return self.process.returncode, rest
+
+
+@pytest.fixture
+def start_process() -> Iterator[Callable[..., ServerProcess]]:
+    started: list[ServerProcess] = []
+
+    def start(*arguments: str) -> ServerProcess:
+        started.append(ServerProcess(*arguments))
+        return started[-1]
+
+    yield start
+    for server in started:
+        if server.process.poll() is None:
+            server.process.kill()
+        server.process.communicate()
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dragoman_server", "--metrics-port", "0", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_accepted_calls_finish(
+    start_process: Callable[..., ServerProcess], slow_models: Path, number: signal.Signals
+) -> None:
+    server = start_process("--models", str(slow_models), "--port", "0")
+    port = server.wait_for("ready")["port"]
+    with grpc.insecure_channel(f"localhost:{port}") as channel:
+        stub = TranslationServiceStub(channel)
+        health = health_pb2_grpc.HealthStub(channel)
+        assert health.Check(health_pb2.HealthCheckRequest()).status == SERVING
+        watch = health.Watch(health_pb2.HealthCheckRequest(service="dragoman.v1.TranslationService"))
+        assert next(watch).status == SERVING
+        accepted = stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 8, **GERMAN))
+        quick = pb.TranslateRequest(texts=["ja"], **GERMAN)
+        assert stub.Translate(quick).translations[0].text == "ja"
+        os.kill(server.process.pid, number)
+        assert next(watch).status == NOT_SERVING
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.Translate(quick)
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert len(accepted.result().translations) == 8
+    code, rest = server.end()
+    assert code == 0
+    events = [json.loads(line)["message"] for line in rest.splitlines()]
+    assert "draining" in events
+    assert events[-1] == "stopped"
+
+
+def test_a_drain_that_takes_too_long_cuts_calls_off(
+    start_process: Callable[..., ServerProcess], slow_models: Path
+) -> None:
+    server = start_process("--models", str(slow_models), "--port", "0", "--drain-seconds", "0.1")
+    port = server.wait_for("ready")["port"]
+    with grpc.insecure_channel(f"localhost:{port}") as channel:
+        stub = TranslationServiceStub(channel)
+        accepted = stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 200, **GERMAN))
+        stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
+        server.process.terminate()
+        assert accepted.exception().code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+    code, rest = server.end()
+    assert code == 0
+    assert "cut off" in rest
+
+
+def test_a_second_signal_ends_at_once(start_process: Callable[..., ServerProcess], slow_models: Path) -> None:
+    server = start_process("--models", str(slow_models), "--port", "0")
+    port = server.wait_for("ready")["port"]
+    with grpc.insecure_channel(f"localhost:{port}") as channel:
+        stub = TranslationServiceStub(channel)
+        stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 500, **GERMAN))
+        stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
+        server.process.terminate()
+        server.wait_for("draining")
+        server.process.terminate()
+        assert server.end()[0] == -signal.SIGTERM
+
+
+def test_a_port_in_use_is_told(models: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        port = occupied.getsockname()[1]
+        ended = run("--models", str(models), "--port", str(port), "--device", "cpu")
+    assert ended.returncode == 1
+    assert f"port {port}: Address already in use" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+async def test_two_servers_never_share_a_port(running: RunningServer, models: Path) -> None:
+    config = ServerConfig(models=models, port=running.server.port, metrics_port=0)
+    with pytest.raises(PortError, match="already in use"):
+        await Server(config).start()
+    assert await running.stub.ListModels(pb.ListModelsRequest())
+
+
+async def test_a_metrics_port_in_use_is_told(running: RunningServer, models: Path) -> None:
+    metrics_port = int(running.metrics_url.split(":")[2].split("/")[0])
+    config = ServerConfig(models=models, port=0, metrics_port=metrics_port)
+    with pytest.raises(PortError, match=f"port {metrics_port}"):
+        await Server(config).start()
+
+
+def test_cuda_is_demanded_in_vain(models: Path) -> None:
+    ended = run("--models", str(models), "--port", "0", "--device", "cuda")
+    assert ended.returncode == 1
+    assert "cuda" in ended.stderr.lower()
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_models_folder_without_a_bundle_is_told(tmp_path: Path) -> None:
+    ended = run("--models", str(tmp_path), "--port", "0")
+    assert ended.returncode == 1
+    assert "holds no bundle" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_corrupted_bundle_is_told_by_file_and_reason(tmp_path: Path) -> None:
+    graph = write_bundle(tmp_path) / "fp32" / "decoder_step.onnx"
+    graph.write_bytes(graph.read_bytes()[:100])
+    ended = run("--models", str(tmp_path), "--port", "0")
+    assert ended.returncode == 1
+    assert f"{graph} has 100 bytes" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--max-beam-size", "500"], "max_rows = 320"),
+        (["--threads", "0"], "'--threads'"),
+        (["--device", "tpu"], "'tpu'"),
+    ],
+)
+def test_an_option_out_of_bounds_is_named(tmp_path: Path, arguments: list[str], words: str) -> None:
+    ended = run("--models", str(tmp_path), *arguments)
+    assert ended.returncode == 2
+    assert words in ended.stderr
+
+
+def test_options_come_from_the_environment_too(tmp_path: Path) -> None:
+    environment = os.environ | {"DRAGOMAN_SERVE_MODELS": str(tmp_path / "nowhere")}
+    command = [sys.executable, "-m", "dragoman_server", "--metrics-port", "0", "--port", "0"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert "nowhere does not exist" in ended.stderr
+
+
+async def test_calls_are_unavailable_until_the_models_are_loaded(tmp_path: Path) -> None:
+    write_bundle(tmp_path)
+    # A pipe in a manifest's place: loading waits until the test has seen what it came to see.
+    (tmp_path / "de-en" / "2").mkdir()
+    pipe = tmp_path / "de-en" / "2" / "manifest.json"
+    os.mkfifo(pipe)
+    port = free_port()
+    engine = EngineConfig(device="cpu")
+    server = Server(ServerConfig(models=tmp_path, port=port, metrics_port=0, engine=engine))
+    starting = asyncio.ensure_future(server.start())
+    async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
+        stub, health = TranslationServiceStub(channel), health_pb2_grpc.HealthStub(channel)
+        request = pb.TranslateRequest(texts=["Ja."], **GERMAN)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await stub.Translate(request, wait_for_ready=True)
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert "loading" in caught.value.details()
+        assert (await health.Check(health_pb2.HealthCheckRequest())).status == NOT_SERVING
+        await asyncio.to_thread(pipe.write_text, "{}")
+        await starting
+        assert (await stub.Translate(request)).translations[0].text == "Ja."
+        assert (await health.Check(health_pb2.HealthCheckRequest())).status == SERVING
+    await server.drain()
+
+
+async def test_health_is_told_per_service_and_model(start_server: StartServer, tmp_path: Path) -> None:
+    write_bundle(tmp_path)
+    (tmp_path / "fr-en" / "1").mkdir(parents=True)
+    (tmp_path / "de-en" / "2").mkdir()
+    running = await start_server(models=tmp_path)
+    stub = health_pb2_grpc.HealthStub(running.channel)
+    statuses = {
+        service: (await stub.Check(health_pb2.HealthCheckRequest(service=service))).status
+        for service in (
+            "",
+            "dragoman.v1.TranslationService",
+            "dragoman.v1.model/de-en",
+            "dragoman.v1.model/de-en/1",
+            "dragoman.v1.model/de-en/2",
+            "dragoman.v1.model/fr-en",
+        )
+    }
+    assert list(statuses.values()) == [SERVING, SERVING, SERVING, SERVING, NOT_SERVING, NOT_SERVING]
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.Check(health_pb2.HealthCheckRequest(service="dragoman.v1.model/xx"))
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_reflection_describes_the_api(start_server: StartServer) -> None:
+    from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+    running = await start_server()
+    stub = reflection_pb2_grpc.ServerReflectionStub(running.channel)
+    request = reflection_pb2.ServerReflectionRequest(list_services="")
+    answer = await stub.ServerReflectionInfo(iter([request])).read()
+    names = {service.name for service in answer.list_services_response.service}
+    assert {"dragoman.v1.TranslationService", "grpc.health.v1.Health"} <= names
+
+
+async def test_reflection_can_be_turned_off(start_server: StartServer) -> None:
+    from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+    running = await start_server(reflection=False)
+    stub = reflection_pb2_grpc.ServerReflectionStub(running.channel)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest()])).read()
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_the_health_check_command_asks_a_server(
+    start_process: Callable[..., ServerProcess], models: Path
+) -> None:
+    server = start_process("--models", str(models), "--port", "0")
+    port = server.wait_for("ready")["port"]
+    command = [sys.executable, "-m", "dragoman_server.healthcheck", "--server", f"localhost:{port}"]
+    assert subprocess.run(command, timeout=60).returncode == 0
+    unknown = subprocess.run(
+        [*command, "--service", "dragoman.v1.model/xx"], stderr=subprocess.PIPE, timeout=60
+    )
+    assert unknown.returncode == 1
+    assert b"NOT_FOUND" in unknown.stderr
+    server.process.terminate()
+    assert server.end()[0] == 0
+    assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=60).returncode == 1
+
+
+async def test_several_models_are_served_side_by_side(start_server: StartServer, tmp_path: Path) -> None:
+    write_bundle(tmp_path)
+    write_bundle(tmp_path, manifest=replace(MANIFEST, name="fr-en", source_language="fr"))
+    running = await start_server(models=tmp_path)
+    for source in ("de", "fr"):
+        request = pb.TranslateRequest(texts=["Ja."], source_language=source, target_language="en")
+        response = await running.stub.Translate(request)
+        assert response.model.name == f"{source}-en"

@@ -1,0 +1,378 @@
+"""Translate, ListModels and GetModel over a real port; the model copies its input."""
+
+import asyncio
+from pathlib import Path
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.server.conftest import RunningServer, StartServer
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_server.config import EngineConfig, RequestLimits
+
+GERMAN = {"source_language": "de", "target_language": "en"}
+
+
+async def translate(running: RunningServer, *texts: str, **fields: object) -> list[pb.Translation]:
+    request = pb.TranslateRequest(texts=texts, **(GERMAN | fields))
+    return list((await running.stub.Translate(request)).translations)
+
+
+async def failure(call: grpc.aio.UnaryUnaryCall) -> grpc.aio.AioRpcError:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    return caught.value
+
+
+def detail(error: grpc.aio.AioRpcError, message: error_details_pb2.ErrorInfo) -> object:
+    """The detail of that type in the error's rich status."""
+    status = rpc_status.from_call(_Ended(error))
+    assert status is not None
+    found = [item for item in status.details if item.Unpack(message)]
+    assert found, f"{status} has no {message.DESCRIPTOR.name}"
+    return message
+
+
+class _Ended:
+    """An error as the call that grpc_status wants."""
+
+    def __init__(self, error: grpc.aio.AioRpcError) -> None:
+        self.code, self.details, self.trailing_metadata = error.code, error.details, error.trailing_metadata
+
+
+async def violated_fields(running: RunningServer, request: pb.TranslateRequest) -> list[str]:
+    error = await failure(running.stub.Translate(request))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    bad_request = detail(error, error_details_pb2.BadRequest())
+    for violation in bad_request.field_violations:
+        assert violation.field in error.details()
+        assert violation.description in error.details()
+    return [violation.field for violation in bad_request.field_violations]
+
+
+async def test_translations_come_one_to_one_with_their_white_space(running: RunningServer) -> None:
+    texts = ["Guten Morgen.", "  Eins. Zwei.\r\n\r\nDrei!\n", "", " \n\t", "Ende"]
+    response = await running.stub.Translate(pb.TranslateRequest(texts=texts, **GERMAN))
+    assert [item.text for item in response.translations] == [texts[0], texts[1], "", "", "Ende"]
+    assert [item.sentences for item in response.translations] == [1, 3, 0, 0, 1]
+    assert [len(item.hypotheses) for item in response.translations] == [1, 1, 0, 0, 1]
+    assert response.model == pb.ModelReference(name="de-en", version="1")
+
+
+async def test_tokens_and_times_are_told(running: RunningServer) -> None:
+    (translation,) = await translate(running, "Ja. Nein.")
+    # A token a character, one for the space before, one for the end.
+    assert translation.source_tokens == (1 + 3 + 1) + (1 + 5 + 1)
+    assert translation.target_tokens == translation.source_tokens
+    assert translation.timings.decode.ToTimedelta().total_seconds() > 0
+    assert not translation.split
+    assert not translation.truncated
+
+
+async def test_no_texts_have_no_translations(running: RunningServer) -> None:
+    assert await translate(running) == []
+
+
+async def test_hypotheses_come_best_first(running: RunningServer) -> None:
+    (translation,) = await translate(
+        running, "Ja. Nein.", options=pb.DecodingOptions(beam_size=4, num_hypotheses=3)
+    )
+    scores = [hypothesis.score for hypothesis in translation.hypotheses]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    assert translation.text == translation.hypotheses[0].text == "Ja. Nein."
+    assert len({hypothesis.text for hypothesis in translation.hypotheses}) == 3
+    assert translation.hypotheses[0].finish_reason == pb.FINISH_REASON_STOP
+
+
+async def test_scores_of_sentences_are_summed(running: RunningServer) -> None:
+    both, first, second = await translate(running, "Ja. Nein.", "Ja.", "Nein.")
+    summed = first.hypotheses[0].score + second.hypotheses[0].score
+    assert both.hypotheses[0].score == pytest.approx(summed, abs=1e-6)
+
+
+async def test_alignments_are_offsets_into_the_whole_texts(running: RunningServer) -> None:
+    text = "\n  Das Haus.\n Ä😀ß ja."
+    (translation,) = await translate(running, text, return_alignments=True)
+    copied = translation.text
+    links = [
+        (text[link.source_start : link.source_end], copied[link.target_start : link.target_end])
+        for link in translation.hypotheses[0].alignments
+    ]
+    assert links[:3] == [("Das", "Das"), ("Haus", "Haus"), (".", ".")]
+    assert links[-2:] == [("ja", "ja"), (".", ".")]
+    # The model's word for a character it does not know, at its place.
+    assert links[3][0] == "Ä😀ß"
+    assert all(link.weight == pytest.approx(1.0) for link in translation.hypotheses[0].alignments)
+
+
+async def test_alignments_come_only_where_asked_for(running: RunningServer) -> None:
+    (translation,) = await translate(running, "Das Haus.")
+    assert not translation.hypotheses[0].alignments
+
+
+async def test_the_limit_of_output_tokens_ends_a_sentence(running: RunningServer) -> None:
+    (translation,) = await translate(running, "Ja. Guten Morgen.", options={"max_output_tokens": 5})
+    assert translation.text == "Ja. Gute"
+    assert translation.hypotheses[0].finish_reason == pb.FINISH_REASON_LENGTH
+
+
+async def test_a_target_prefix_begins_the_first_sentence(running: RunningServer) -> None:
+    (translation,) = await translate(running, "Ja. Nein.", options={"target_prefix": "No"})
+    assert translation.text == "No. Nein."
+
+
+async def test_lines_are_units_where_asked(running: RunningServer) -> None:
+    (translation,) = await translate(running, "Eins. Zwei.\nDrei.", segmentation=pb.SEGMENTATION_LINE)
+    assert translation.sentences == 2
+    assert translation.text == "Eins. Zwei.\nDrei."
+
+
+async def test_a_long_sentence_is_split_by_default(running: RunningServer) -> None:
+    text = "Es war spät, der Laden war geschlossen, und wir gingen nach Hause, denn es war kalt."
+    (translation,) = await translate(running, text, return_alignments=True)
+    assert translation.text == text
+    assert translation.split
+    assert not translation.truncated
+    assert translation.sentences == 2
+    assert all(
+        (link.source_start, link.source_end) == (link.target_start, link.target_end)
+        for link in translation.hypotheses[0].alignments
+    )
+
+
+async def test_a_long_sentence_is_truncated_where_asked(running: RunningServer) -> None:
+    text = "wort " * 20 + "ende."
+    (translation,) = await translate(
+        running, text, options={"length_policy": pb.LENGTH_POLICY_TRUNCATE}, return_alignments=True
+    )
+    assert translation.truncated
+    assert not translation.split
+    assert text.startswith(translation.text)
+    assert translation.source_tokens == 64
+    # The last word was cut within: 62 characters and the space before them make 63 tokens, the end one more.
+    link = translation.hypotheses[0].alignments[-1]
+    assert (link.source_start, link.source_end, link.target_end) == (60, 64, 62)
+
+
+async def test_a_long_sentence_is_refused_where_asked(running: RunningServer) -> None:
+    options = pb.DecodingOptions(length_policy=pb.LENGTH_POLICY_REJECT)
+    request = pb.TranslateRequest(texts=["Kurz.", "wort " * 20], options=options, **GERMAN)
+    assert await violated_fields(running, request) == ["texts[1]"]
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"beam_size": 0}, "options.beam_size"),
+        ({"beam_size": 1000}, "options.beam_size"),
+        ({"num_hypotheses": 0}, "options.num_hypotheses"),
+        ({"beam_size": 2, "num_hypotheses": 3}, "options.num_hypotheses"),
+        ({"length_penalty": -1.0}, "options.length_penalty"),
+        ({"length_penalty": float("nan")}, "options.length_penalty"),
+        ({"length_penalty": 1e30}, "options.length_penalty"),
+        ({"max_output_tokens": 0}, "options.max_output_tokens"),
+        ({"max_output_tokens": 1_000_000}, "options.max_output_tokens"),
+        ({"max_output_tokens": 3, "target_prefix": "abcdef"}, "options.target_prefix"),
+        ({"length_policy": 77}, "options.length_policy"),
+    ],
+)
+async def test_an_option_out_of_bounds_is_named(
+    running: RunningServer, options: dict[str, object], field: str
+) -> None:
+    request = pb.TranslateRequest(texts=["Ja."], options=pb.DecodingOptions(**options), **GERMAN)
+    assert await violated_fields(running, request) == [field]
+
+
+async def test_all_that_is_wrong_is_told_at_once(running: RunningServer) -> None:
+    request = pb.TranslateRequest(
+        texts=["Ja.", "x" * 501], options=pb.DecodingOptions(beam_size=0, length_penalty=-1), **GERMAN
+    )
+    assert await violated_fields(running, request) == [
+        "texts[1]",
+        "options.beam_size",
+        "options.length_penalty",
+    ]
+
+
+async def test_an_unknown_segmentation_is_named(running: RunningServer) -> None:
+    request = pb.TranslateRequest(texts=["Ja."], segmentation=9, **GERMAN)
+    assert await violated_fields(running, request) == ["segmentation"]
+
+
+async def test_ten_thousand_texts_are_refused(running: RunningServer) -> None:
+    request = pb.TranslateRequest(texts=["Ja."] * 10_000, **GERMAN)
+    assert await violated_fields(running, request) == ["texts"]
+
+
+async def test_a_message_over_the_limit_is_refused(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_message_bytes=1000))
+    error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["x" * 2000], **GERMAN)))
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert await translate(running, "Ja.")
+
+
+async def test_languages_are_required_without_a_model(running: RunningServer) -> None:
+    request = pb.TranslateRequest(texts=["Ja."])
+    assert await violated_fields(running, request) == ["source_language", "target_language"]
+
+
+async def test_an_unknown_language_pair_names_those_there_are(running: RunningServer) -> None:
+    request = pb.TranslateRequest(texts=["Ja."], source_language="xx", target_language="en")
+    error = await failure(running.stub.Translate(request))
+    assert error.code() is grpc.StatusCode.NOT_FOUND
+    assert "'xx'" in error.details()
+    assert "de-en" in error.details()
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "MODEL_NOT_FOUND"
+
+
+@pytest.mark.parametrize("model", ["de-en", "de-en/1"])
+async def test_a_model_is_found_by_its_name(running: RunningServer, model: str) -> None:
+    response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], model=model))
+    assert response.model.version == "1"
+
+
+async def test_an_unknown_model_names_those_there_are(running: RunningServer) -> None:
+    for call in (
+        running.stub.Translate(pb.TranslateRequest(texts=["Ja."], model="de-en/7")),
+        running.stub.GetModel(pb.GetModelRequest(name="de-en/7")),
+    ):
+        error = await failure(call)
+        assert error.code() is grpc.StatusCode.NOT_FOUND
+        assert "de-en/1" in error.details()
+
+
+async def test_a_model_for_other_languages_is_refused(running: RunningServer) -> None:
+    request = pb.TranslateRequest(texts=["Ja."], model="de-en", source_language="fr", target_language="EN")
+    assert await violated_fields(running, request) == ["source_language"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x00",
+        "a\x00b\x01\x02\x7f",
+        "\ufeff\u200b\u200f",
+        "\u202eabc\u202c",
+        "😀👩‍👩‍👧🏽 🇩🇪",
+        "مرحبا بالعالم",
+        "こんにちは世界",
+        "ሰላም ᚠᚢᚦ 𓀀",
+        "e\u0301\u0301\u0301" * 30,
+        "\u0301",
+        "\ufffd\uffff\U0010ffff",
+        "ﷺ",
+        "x" * 500,
+    ],
+)
+async def test_odd_characters_have_an_answer(running: RunningServer, text: str) -> None:
+    odd, neighbour = await translate(running, text, "Ja.", return_alignments=True)
+    assert neighbour.text == "Ja."
+    for link in odd.hypotheses[0].alignments if odd.hypotheses else []:
+        assert link.source_start < link.source_end <= len(text)
+        assert link.target_start < link.target_end <= len(odd.text)
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_has_an_answer(sync_stub: TranslationServiceStub, text: str) -> None:
+    request = pb.TranslateRequest(texts=[text], return_alignments=True, **GERMAN)
+    (translation,) = sync_stub.Translate(request).translations
+    assert bool(translation.hypotheses) <= bool(text.strip())
+
+
+async def test_invalid_unicode_on_the_wire_is_refused_and_harms_nobody(running: RunningServer) -> None:
+    # Field 1, three bytes: a surrogate, which no UTF-8 holds.
+    call = running.channel.unary_unary("/dragoman.v1.TranslationService/Translate")
+    error = await failure(call(b"\x0a\x03\xed\xa0\x80"))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "UTF-8" in error.details()
+    assert await translate(running, "Ja.")
+    assert running.metric("grpc_server_handled_total", grpc_code="INVALID_ARGUMENT") == 1
+
+
+async def test_an_expired_deadline_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
+    running = await start_server(models=slow_models)
+    request = pb.TranslateRequest(texts=["wort " * 10] * 50, **GERMAN)
+    error = await failure(running.stub.Translate(request, timeout=0.3))
+    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    await engine_is_idle(running)
+    assert running.metric("dragoman_requests_total", outcome="DEADLINE_EXCEEDED") == 1
+    assert running.metric("grpc_server_handled_total", grpc_code="DEADLINE_EXCEEDED") == 1
+
+
+async def test_a_cancelled_call_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
+    running = await start_server(models=slow_models)
+    call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 50, **GERMAN))
+    while running.metric("dragoman_running_sentences") < 50:
+        await asyncio.sleep(0.01)
+    call.cancel()
+    await engine_is_idle(running)
+    assert running.metric("dragoman_sentences_total", outcome="cancelled") == 50
+    assert running.metric("dragoman_requests_total", outcome="CANCELLED") == 1
+
+
+async def engine_is_idle(running: RunningServer) -> None:
+    while any(
+        running.metric(name) for name in ("dragoman_queue_sentences", "dragoman_running_sentences")
+    ) or running.metric("grpc_server_started_total") != running.metric("grpc_server_handled_total"):
+        await asyncio.sleep(0.01)
+
+
+async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, slow_models: Path) -> None:
+    engine = EngineConfig(device="cpu", max_queue=40, max_rows=16)
+    running = await start_server(models=slow_models, engine=engine, limits=RequestLimits(max_texts=100))
+    request = pb.TranslateRequest(texts=["wort wort"] * 40, **GERMAN)
+    first = asyncio.ensure_future(running.stub.Translate(request))
+    while running.metric("dragoman_queue_sentences") == 0:
+        await asyncio.sleep(0.01)
+    error = await failure(running.stub.Translate(request))
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
+    assert len((await first).translations) == 40
+
+
+async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server: StartServer) -> None:
+    running = await start_server(engine=EngineConfig(device="cpu", max_queue=5))
+    request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 2, **GERMAN)
+    assert await violated_fields(running, request) == ["texts"]
+
+
+async def test_a_large_request_does_not_hold_up_a_small_one(start_server: StartServer) -> None:
+    running = await start_server()
+    large = asyncio.ensure_future(translate(running, *["Ein Satz. Noch einer. " * 100] * 20))
+    await asyncio.sleep(0.02)
+    await translate(running, "Ja.")
+    assert not large.done()
+    assert len(await large) == 20
+
+
+async def test_models_are_listed_with_what_they_are(running: RunningServer) -> None:
+    (model,) = (await running.stub.ListModels(pb.ListModelsRequest())).models
+    assert model == (await running.stub.GetModel(pb.GetModelRequest(name="de-en"))).model
+    assert (model.name, model.version, model.precision) == ("de-en", "1", "fp32")
+    assert (model.source_language, model.target_language) == ("de", "en")
+    assert dict(model.providers) == {
+        "encoder": "CPUExecutionProvider",
+        "decoder_step": "CPUExecutionProvider",
+    }
+    assert model.defaults.beam_size == 2
+    assert model.max_source_tokens == 64
+    assert model.quality[0].metric == "BLEU"
+    assert model.licence == "CC0-1.0"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "count"), [("de", "", 1), ("DE", "en", 1), ("", "fr", 0), ("en", "", 0)]
+)
+async def test_models_are_listed_by_language(
+    running: RunningServer, source: str, target: str, count: int
+) -> None:
+    request = pb.ListModelsRequest(source_language=source, target_language=target)
+    assert len((await running.stub.ListModels(request)).models) == count

@@ -1,0 +1,166 @@
+"""TranslateStream over a real port."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import grpc
+import pytest
+from google.rpc import code_pb2
+from tests.server.conftest import RunningServer, StartServer
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import RequestLimits
+
+CONFIG = pb.TranslateStreamRequest(
+    config=pb.TranslateStreamConfig(source_language="de", target_language="en")
+)
+
+
+def item(id_: str, text: str) -> pb.TranslateStreamRequest:
+    return pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=id_, text=text))
+
+
+async def answers(running: RunningServer, *messages: object) -> dict[str, pb.TranslateStreamResponse]:
+    call = running.stub.TranslateStream(iter(messages))
+    return {response.id: response async for response in call}
+
+
+async def read_to_the_end(call: grpc.aio.StreamStreamCall, received: list[object]) -> grpc.aio.AioRpcError:
+    """Collects the responses up to the error that ends the call, and returns that."""
+    try:
+        async for response in call:
+            received.append(response)
+    except grpc.aio.AioRpcError as error:
+        return error
+    raise AssertionError("the stream ended without an error")
+
+
+async def failure(running: RunningServer, *messages: object) -> grpc.aio.AioRpcError:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await answers(running, *messages)
+    return caught.value
+
+
+async def test_every_item_is_answered_once_under_its_id(running: RunningServer) -> None:
+    items = [item(f"id {number}", f"Satz {number}. " * (number % 7)) for number in range(300)]
+    responses = await answers(running, CONFIG, *items)
+    assert {response_id: response.translation.text for response_id, response in responses.items()} == {
+        message.item.id: message.item.text if message.item.text else "" for message in items
+    }
+    assert responses["id 1"].model.name == "de-en"
+
+
+async def test_a_bad_item_has_a_status_and_the_stream_goes_on(running: RunningServer) -> None:
+    responses = await answers(running, CONFIG, item("1", "x" * 501), item("2", "Ja."), item("3", ""))
+    assert responses["1"].error.code == code_pb2.INVALID_ARGUMENT
+    assert "501" in responses["1"].error.message
+    assert responses["1"].error.details
+    assert responses["2"].translation.text == "Ja."
+    assert responses["3"].WhichOneof("result") == "translation"
+
+
+async def test_config_settings_hold_for_every_item(running: RunningServer) -> None:
+    config = pb.TranslateStreamConfig(
+        model="de-en", return_alignments=True, options={"beam_size": 3, "num_hypotheses": 2}
+    )
+    responses = await answers(running, pb.TranslateStreamRequest(config=config), item("a", "Das Haus."))
+    hypotheses = responses["a"].translation.hypotheses
+    assert len(hypotheses) == 2
+    assert len(hypotheses[0].alignments) == 3
+
+
+@pytest.mark.parametrize(
+    ("messages", "code", "words"),
+    [
+        ([], grpc.StatusCode.INVALID_ARGUMENT, "must be a config"),
+        ([item("1", "Ja.")], grpc.StatusCode.INVALID_ARGUMENT, "must be a config"),
+        ([CONFIG, CONFIG], grpc.StatusCode.INVALID_ARGUMENT, "must be an item"),
+        ([CONFIG, pb.TranslateStreamRequest()], grpc.StatusCode.INVALID_ARGUMENT, "must be an item"),
+        (
+            [pb.TranslateStreamRequest(config={"model": "xx-yy"})],
+            grpc.StatusCode.NOT_FOUND,
+            "de-en/1",
+        ),
+        (
+            [pb.TranslateStreamRequest(config={"model": "de-en", "options": {"beam_size": 99}})],
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "options.beam_size",
+        ),
+    ],
+)
+async def test_a_stream_that_is_no_stream_is_refused(
+    running: RunningServer, messages: list[object], code: grpc.StatusCode, words: str
+) -> None:
+    error = await failure(running, *messages)
+    assert error.code() is code
+    assert words in error.details()
+
+
+async def test_items_before_a_wrong_message_are_answered(running: RunningServer) -> None:
+    call = running.stub.TranslateStream(iter([CONFIG, item("1", "Ja."), item("2", "Nein."), CONFIG]))
+    received: list[pb.TranslateStreamResponse] = []
+    await read_to_the_end(call, received)
+    assert {response.id for response in received} == {"1", "2"}
+
+
+async def test_a_malformed_message_ends_the_stream_after_the_items_before_it(running: RunningServer) -> None:
+    call = running.channel.stream_stream("/dragoman.v1.TranslationService/TranslateStream")
+    # Field 2, an item whose text, field 2, holds a surrogate.
+    malformed = b"\x12\x05\x12\x03\xed\xa0\x80"
+    messages = [CONFIG.SerializeToString(), item("1", "Ja.").SerializeToString(), malformed]
+    received: list[bytes] = []
+    error = await read_to_the_end(call(iter(messages)), received)
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    (response,) = map(pb.TranslateStreamResponse.FromString, received)
+    assert response.translation.text == "Ja."
+
+
+async def test_no_more_items_are_taken_than_fit(start_server: StartServer, slow_models: Path) -> None:
+    running = await start_server(models=slow_models, limits=RequestLimits(max_stream_items=3))
+    items = [item(str(number), "wort wort") for number in range(12)]
+    stream = asyncio.ensure_future(answers(running, CONFIG, *items))
+    at_work = []
+    while not stream.done():
+        await asyncio.sleep(0.01)
+        names = ("dragoman_running_sentences", "dragoman_queue_sentences")
+        at_work.append(sum(running.metric(name) for name in names))
+    assert len(stream.result()) == 12
+    assert max(at_work) == 3
+
+
+async def test_a_cancelled_stream_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
+    running = await start_server(models=slow_models)
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        yield CONFIG
+        for number in range(20):
+            yield item(str(number), "wort " * 10)
+        await asyncio.Event().wait()
+
+    call = running.stub.TranslateStream(messages())
+    while running.metric("dragoman_running_sentences") < 20:
+        await asyncio.sleep(0.01)
+    call.cancel()
+    while running.metric("dragoman_sentences_total", outcome="cancelled") < 20:
+        await asyncio.sleep(0.01)
+    assert running.metric("dragoman_requests_total", outcome="CANCELLED") == 20
+
+
+async def test_a_stream_ends_with_the_server_and_its_read_items_are_answered(
+    start_server: StartServer,
+) -> None:
+    running = await start_server()
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        yield CONFIG
+        yield item("1", "Ja.")
+        await asyncio.Event().wait()
+
+    call = running.stub.TranslateStream(messages())
+    assert (await call.read()).translation.text == "Ja."
+    assert await running.server.drain()
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call.read()
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert "shutting down" in caught.value.details()

@@ -1,0 +1,36 @@
+"""A bundle measured in this process."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_bundle import BundleError
+from dragoman_server.system import open_bundle_system
+
+OPTIONS = {"beam_size": 3, "device": "cpu", "precision": "auto"}
+ANY = {"source_language": None, "target_language": None}
+
+
+def test_lines_are_translated_one_to_one(models: Path) -> None:
+    lines = ["Ein Satz. Noch einer.", "", "wort " * 40 + "ende", "Ja."]
+    with open_bundle_system(
+        str(models / "de-en" / "1"), source_language="de", target_language="EN", **OPTIONS
+    ) as system:
+        assert system.translate(lines) == lines
+        assert system.translate([]) == []
+        assert system.description == "de-en/1 fp32, beam 3, CPUExecutionProvider"
+
+
+def test_other_languages_are_refused(models: Path) -> None:
+    with (
+        pytest.raises(ValueError, match="from de to en, not 'fr'"),
+        open_bundle_system(
+            str(models / "de-en" / "1"), source_language="fr", target_language=None, **OPTIONS
+        ),
+    ):
+        pass
+
+
+def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BundleError), open_bundle_system(str(tmp_path), **ANY, **OPTIONS):
+        pass
