@@ -1,0 +1,69 @@
+"""Batches hold every pair once, within the budget, with padding where it belongs."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training.batching import Pairs
+from dragoman_training.corpus import Corpus, read_lines
+from dragoman_training.recipe import VocabularyConfig
+from dragoman_training.vocabulary import VocabularyError, train_tokenizers
+
+
+@pytest.fixture(scope="module")
+def corpus(toy_folder: Path) -> Corpus:
+    return Corpus(read_lines(toy_folder / "train.de")[:300], read_lines(toy_folder / "train.en")[:300])
+
+
+@pytest.fixture(scope="module")
+def tokenizer(corpus: Corpus) -> Tokenizer:
+    return train_tokenizers(corpus, VocabularyConfig(size=90, model_type="bpe"))[0]
+
+
+def test_an_epoch_holds_every_pair_once_within_the_budget(corpus: Corpus, tokenizer: Tokenizer) -> None:
+    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+    plan = pairs.plan(400, seed=1)
+    assert sorted(number for numbers in plan for number in numbers) == list(range(300))
+    for numbers in plan:
+        batch = pairs.batch(numbers)
+        assert batch.source_ST.numel() <= 400
+        assert batch.target_output_SU.numel() <= 400
+
+
+def test_the_seed_decides_the_order(corpus: Corpus, tokenizer: Tokenizer) -> None:
+    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+    assert pairs.plan(400, seed=1) == pairs.plan(400, seed=1)
+    assert pairs.plan(400, seed=1) != pairs.plan(400, seed=2)
+
+
+def test_a_pair_longer_than_the_budget_is_a_batch_of_its_own(corpus: Corpus, tokenizer: Tokenizer) -> None:
+    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+    assert all(len(numbers) == 1 for numbers in pairs.plan(1, seed=1))
+
+
+def test_inputs_begin_with_bos_and_outputs_end_with_eos(corpus: Corpus, tokenizer: Tokenizer) -> None:
+    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+    batch = pairs.batch([0, 1, 2])
+    for number in range(3):
+        target = tokenizer.encode_ids([corpus.targets[number]])[0]
+        source = tokenizer.encode_ids([corpus.sources[number]])[0]
+        length = len(target) + 1
+        assert batch.target_input_SU[number, :length].tolist() == [tokenizer.bos_id, *target]
+        assert batch.target_output_SU[number, :length].tolist() == [*target, tokenizer.eos_id]
+        assert batch.target_output_SU[number, length:].eq(tokenizer.pad_id).all()
+        assert pairs.counted(batch)[number].sum() == length
+        assert batch.source_length_S[number] == len(source) + 1
+        assert batch.source_ST[number, : len(source) + 1].tolist() == [*source, tokenizer.eos_id]
+
+
+def test_pairs_with_a_side_too_long_are_left_out_and_counted(corpus: Corpus, tokenizer: Tokenizer) -> None:
+    everything = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
+    short = Pairs(corpus, tokenizer, tokenizer, max_tokens=12)
+    assert 0 < short.num_left_out < 300
+    assert len(short) + short.num_left_out == len(everything)
+
+
+def test_a_vocabulary_too_large_for_the_corpus_is_refused(corpus: Corpus) -> None:
+    with pytest.raises(VocabularyError, match=r"vocabulary\.size is 5000"):
+        train_tokenizers(corpus, VocabularyConfig(size=5000))

@@ -1,0 +1,73 @@
+"""Checkpoints: what is written is what is read, and anything else is refused."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from dragoman_training.checkpoint import CheckpointError, load_checkpoint, load_parameters, read_checkpoint
+from dragoman_training.system import open_checkpoint_system
+
+
+def test_a_checkpoint_holds_the_whole_model(toy_checkpoint: Path) -> None:
+    checkpoint = load_checkpoint(toy_checkpoint)
+    tensors, recipe, progress = read_checkpoint(toy_checkpoint)
+    assert checkpoint.recipe == recipe
+    assert recipe.card.licence == "CC0-1.0"
+    assert progress["best_bleu"] == max(entry["bleu"] for entry in progress["validations"])
+    assert checkpoint.source_tokenizer is checkpoint.target_tokenizer
+    for name, parameter in checkpoint.model.named_parameters():
+        assert torch.equal(parameter, tensors[f"model.{name}"])
+
+
+def test_another_safetensors_file_is_refused(tmp_path: Path) -> None:
+    save_file({"x": torch.zeros(1)}, tmp_path / "x.safetensors")
+    with pytest.raises(CheckpointError, match="is not a dragoman checkpoint 1"):
+        load_checkpoint(tmp_path / "x.safetensors")
+
+
+def test_a_damaged_file_is_refused(toy_checkpoint: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.safetensors").write_bytes(toy_checkpoint.read_bytes()[:1000])
+    with pytest.raises(CheckpointError, match="damaged or no checkpoint"):
+        load_checkpoint(tmp_path / "x.safetensors")
+
+
+def test_a_folder_is_refused_with_the_file_to_name(toy_checkpoint: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"is a folder.*best\.safetensors"):
+        load_checkpoint(toy_checkpoint.parent)
+
+
+def test_parameters_that_do_not_fit_are_named(toy_checkpoint: Path) -> None:
+    checkpoint = load_checkpoint(toy_checkpoint)
+    tensors, _, _ = read_checkpoint(toy_checkpoint)
+    tensors["model.bridge.bias"] = tensors["model.bridge.bias"][:-1]
+    with pytest.raises(CheckpointError, match=r'parameter "bridge\.bias" is'):
+        load_parameters(checkpoint.model, tensors, "model.")
+    del tensors["model.bridge.bias"]
+    with pytest.raises(CheckpointError, match=r'parameter "bridge\.bias" has no counterpart'):
+        load_parameters(checkpoint.model, tensors, "model.")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"source_language": "fr"}, 'translates "de" to "en"'),
+        ({"precision": "int8"}, "needs an exported bundle"),
+    ],
+)
+def test_a_system_that_does_not_exist_is_refused(
+    toy_checkpoint: Path, change: dict[str, str], message: str
+) -> None:
+    options = {
+        "source_language": "de",
+        "target_language": "en",
+        "device": "cpu",
+        "precision": "auto",
+        **change,
+    }
+    with (
+        pytest.raises(ValueError, match=message),
+        open_checkpoint_system(str(toy_checkpoint), beam_size=1, **options),
+    ):
+        pass

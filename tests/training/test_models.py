@@ -1,0 +1,129 @@
+"""Every family: steps agree with teacher forcing, and neither padding nor neighbours matter."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from dragoman_training.models import (
+    BahdanauConfig,
+    LuongConfig,
+    ModelConfig,
+    Seq2Seq,
+    VocabularyShape,
+    build_model,
+)
+from dragoman_training.models.attention import AdditiveAttention, Attention, GeneralAttention
+
+SIZES = {"embedding_size": 12, "encoder_units": 10, "decoder_units": 14}
+CONFIGS: dict[str, ModelConfig] = {
+    "luong": LuongConfig(**SIZES),  # type: ignore[arg-type]
+    "luong-deep": LuongConfig(**SIZES, encoder_layers=3, decoder_layers=3),  # type: ignore[arg-type]
+    "luong-shallow": LuongConfig(**SIZES, encoder_layers=1, decoder_layers=1),  # type: ignore[arg-type]
+    "bahdanau-gru": BahdanauConfig(**SIZES, attention_units=9),  # type: ignore[arg-type]
+    "bahdanau-lstm": BahdanauConfig(**SIZES, cell="lstm", encoder_layers=2),  # type: ignore[arg-type]
+}
+VOCABULARY = VocabularyShape(source_size=40, target_size=30, shared=False, pad_id=0, unk_id=1, bos_id=2)
+
+
+@pytest.fixture(params=CONFIGS)
+def model(request: pytest.FixtureRequest) -> Seq2Seq:
+    torch.manual_seed(3)
+    return build_model(CONFIGS[request.param], VOCABULARY).eval()
+
+
+def forced(model: Seq2Seq, source_ST: Tensor, length_S: Tensor, target_SU: Tensor) -> Tensor:
+    with torch.inference_mode():
+        return model.output(model(source_ST, length_S, target_SU))
+
+
+def test_stepping_agrees_with_teacher_forcing(model: Seq2Seq) -> None:
+    source_ST, length_S = torch.randint(4, 40, (3, 6)), torch.tensor([6, 2, 4])
+    target_SU = torch.randint(4, 30, (3, 5))
+    expected_SUV = forced(model, source_ST, length_S, target_SU)
+    with torch.inference_mode():
+        memory, state = model.encode(source_ST, length_S)
+        for step in range(5):
+            logits_SV, _, state = model.step(target_SU[:, step : step + 1], memory, state)
+            torch.testing.assert_close(logits_SV, expected_SUV[:, step], rtol=1e-4, atol=1e-5)
+
+
+def test_neither_padding_nor_neighbours_matter(model: Seq2Seq) -> None:
+    lengths = [1, 2, 9, 5]
+    source_ST, target_SU = torch.randint(4, 40, (4, 12)), torch.randint(4, 30, (4, 5))
+    together_SUV = forced(model, source_ST, torch.tensor(lengths), target_SU)
+    for number, length in enumerate(lengths):
+        alone = forced(
+            model,
+            source_ST[number : number + 1, :length],
+            torch.tensor([length]),
+            target_SU[number : number + 1],
+        )
+        torch.testing.assert_close(together_SUV[number : number + 1], alone, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_of_a_beam_are_independent_sentences(model: Seq2Seq) -> None:
+    source_ST, length_S = torch.randint(4, 40, (2, 6)), torch.tensor([6, 3])
+    token_SK = torch.randint(4, 30, (2, 3))
+    with torch.inference_mode():
+        memory, state = model.encode(source_ST, length_S)
+        rows = {name: value.repeat_interleave(3, dim=0) for name, value in state.items()}
+        logits_RV, attention_SKT, _ = model.step(token_SK, memory, rows)
+        for k in range(3):
+            logits_SV, attention_S1T, _ = model.step(token_SK[:, k : k + 1], memory, state)
+            torch.testing.assert_close(logits_RV.view(2, 3, -1)[:, k], logits_SV)
+            torch.testing.assert_close(attention_SKT[:, k], attention_S1T[:, 0])
+
+
+def test_attention_is_a_distribution_over_the_source_alone(model: Seq2Seq) -> None:
+    source_ST, length_S = torch.randint(4, 40, (4, 8)), torch.tensor([8, 1, 3, 5])
+    with torch.inference_mode():
+        memory, state = model.encode(source_ST, length_S)
+        _, attention_SKT, _ = model.step(torch.full((4, 1), 2), memory, state)
+    torch.testing.assert_close(attention_SKT.sum(dim=2), torch.ones(4, 1))
+    for number, length in enumerate(length_S.tolist()):
+        assert (attention_SKT[number, 0, length:] == 0).all()
+
+
+def test_pad_unk_and_bos_are_never_produced(model: Seq2Seq) -> None:
+    memory, state = model.encode(torch.randint(4, 40, (2, 4)), torch.tensor([4, 4]))
+    logits_SV, _, _ = model.step(torch.full((2, 1), 2), memory, state)
+    assert (logits_SV.softmax(dim=-1)[:, :3] == 0).all()
+
+
+def test_every_parameter_learns(model: Seq2Seq) -> None:
+    features = model(torch.randint(4, 40, (3, 5)), torch.tensor([5, 4, 3]), torch.randint(4, 30, (3, 4)))
+    model.output(features).logsumexp(dim=-1).sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_a_shared_vocabulary_shares_its_embedding() -> None:
+    shape = VocabularyShape(source_size=30, target_size=30, shared=True, pad_id=0, unk_id=1, bos_id=2)
+    shared = build_model(CONFIGS["luong"], shape)
+    apart = build_model(CONFIGS["luong"], VOCABULARY)
+    count = {
+        name: sum(p.numel() for p in m.parameters()) for name, m in (("shared", shared), ("apart", apart))
+    }
+    assert count["apart"] - count["shared"] == 40 * SIZES["embedding_size"]
+
+
+@pytest.mark.parametrize("length", range(1, 8))
+@pytest.mark.parametrize(
+    "attention",
+    [
+        GeneralAttention(query_size=6, value_size=4),
+        AdditiveAttention(query_size=6, value_size=4, units=5),
+    ],
+    ids=["general", "additive"],
+)
+def test_masked_positions_change_nothing(attention: Attention, length: int) -> None:
+    torch.manual_seed(length)
+    values_STD, query_SQD = torch.randn(1, 8, 4), torch.randn(1, 3, 6)
+    mask_ST = (torch.arange(8) < length).float().unsqueeze(0)
+    context, weights = attention(query_SQD, attention.keys(values_STD), values_STD, mask_ST)
+    values_STD[:, length:] = 1e3
+    changed, changed_weights = attention(query_SQD, attention.keys(values_STD), values_STD, mask_ST)
+    assert torch.equal(context, changed)
+    assert torch.equal(weights, changed_weights)
+    assert (weights[:, :, length:] == 0).all()

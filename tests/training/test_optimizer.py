@@ -1,0 +1,41 @@
+"""The learning rate over time, and the moving average."""
+
+import pytest
+import torch
+
+from dragoman_training.models import LuongConfig, VocabularyShape, build_model
+from dragoman_training.optimizer import MovingAverage, learning_rate
+from dragoman_training.recipe import TrainingConfig
+
+
+@pytest.mark.parametrize(
+    ("decay", "late", "end"),
+    [
+        ("inverse_sqrt", 0.5, 0.1**0.5 * 1.0),
+        ("linear", 2 / 3, 0.0),
+        ("cosine", 0.75, 0.0),
+        ("constant", 1.0, 1.0),
+    ],
+)
+def test_the_rate_rises_linearly_and_falls_as_the_recipe_says(decay: str, late: float, end: float) -> None:
+    config = TrainingConfig(learning_rate=1.0, warmup_steps=100, decay=decay)  # type: ignore[arg-type]
+    assert learning_rate(config, 1, 1000) == pytest.approx(0.01)
+    assert learning_rate(config, 50, 1000) == pytest.approx(0.5)
+    assert learning_rate(config, 100, 1000) == pytest.approx(1.0)
+    assert learning_rate(config, 400, 1000) == pytest.approx(late)
+    assert learning_rate(config, 1000, 1000) == pytest.approx(end)
+
+
+def test_the_average_follows_the_parameters_without_sharing_them() -> None:
+    shape = VocabularyShape(source_size=9, target_size=9, shared=True, pad_id=0, unk_id=1, bos_id=2)
+    model = build_model(LuongConfig(embedding_size=4, encoder_units=4, decoder_units=4), shape)
+    average = MovingAverage(model, decay=0.9)
+    before = model.bridge.bias.detach().clone()  # type: ignore[union-attr]
+    with torch.no_grad():
+        model.bridge.bias += 1  # type: ignore[union-attr, operator]
+    average.update(model)
+    # One update: the decay is held back to (1 + 1) / (10 + 1).
+    torch.testing.assert_close(average.model.bridge.bias, before + 9 / 11)  # type: ignore[arg-type]
+    for _ in range(300):
+        average.update(model)
+    torch.testing.assert_close(average.model.bridge.bias, model.bridge.bias)  # type: ignore[arg-type]

@@ -1,0 +1,94 @@
+"""Recipes are read strictly: whatever is wrong is named, with the way out."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_training.models import BahdanauConfig, LuongConfig
+from dragoman_training.recipe import RecipeError, load_recipe
+
+MINIMAL = """
+name = "x"
+[data]
+source_language = "de"
+target_language = "en"
+train_tsv = "train.tsv"
+valid_tsv = "valid.tsv"
+[model]
+family = "luong"
+"""
+
+
+def recipe_file(folder: Path, text: str) -> Path:
+    path = folder / "recipe.toml"
+    path.write_text(text)
+    return path
+
+
+def test_what_is_not_given_takes_its_default(tmp_path: Path) -> None:
+    recipe = load_recipe(recipe_file(tmp_path, MINIMAL))
+    assert recipe.model == LuongConfig()
+    assert recipe.data.train_tsv == ("train.tsv",)
+    assert recipe.training.label_smoothing == 0.1
+
+
+def test_the_family_decides_which_keys_a_model_has(tmp_path: Path) -> None:
+    path = recipe_file(tmp_path, MINIMAL.replace('"luong"', '"bahdanau"\ncell = "lstm"'))
+    assert load_recipe(path).model == BahdanauConfig(cell="lstm")
+    with pytest.raises(RecipeError, match=r'unknown key "model\.decoder_layers"'):
+        load_recipe(path, ("model.decoder_layers=2",))
+
+
+def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
+    recipe = load_recipe(
+        recipe_file(tmp_path, MINIMAL),
+        ("training.seed=7", "training.clip_norm=2", "name=other", "vocabulary.shared=false"),
+    )
+    assert (recipe.training.seed, recipe.training.clip_norm, recipe.name) == (7, 2.0, "other")
+    assert not recipe.vocabulary.shared
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        (
+            "training.lerning_rate=1",
+            r'unknown key "training\.lerning_rate"; did you mean "training\.learning_rate"',
+        ),
+        ("trainin.seed=1", r'unknown key "trainin"; did you mean "training"'),
+        ("model.family=luongg", r'model\.family "luongg"; did you mean "luong"'),
+        ("model.decoder_units=0", r"model\.decoder_units is 0, but must be at least 1"),
+        ("model.dropout=1.0", r"model\.dropout is 1\.0, but must be at least 0 and below 1"),
+        ("training.seed=1.5", r"training\.seed: is 1\.5, but must be of type int"),
+        ("training.seed=true", r"training\.seed: is True, but must be of type int"),
+        ("training.decay=steps", r"training\.decay: is 'steps', but must be one of 'inverse_sqrt'"),
+        ("training.adam_betas=[0.9]", r"training\.adam_betas: must have 2 values, not 1"),
+        ("training=3", r"training: must be a table, not 3"),
+        ("data.hugging_face=opus", r"exactly one of train_source"),
+        ("data.valid_tsv=[]", r"nothing to validate on"),
+        ("seed", r'override "seed" is not of the form key=value'),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, override: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        load_recipe(recipe_file(tmp_path, MINIMAL), (override,))
+
+
+def test_a_missing_key_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"data\.source_language: is missing"):
+        load_recipe(recipe_file(tmp_path, MINIMAL.replace('source_language = "de"', "")))
+
+
+def test_what_is_not_toml_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="not a TOML file"):
+        load_recipe(recipe_file(tmp_path, "name = "))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parents[2] / "training" / "recipes").glob("*.toml")), ids=lambda p: p.stem
+)
+def test_every_shipped_recipe_can_be_read(path: Path) -> None:
+    recipe = load_recipe(path)
+    assert recipe.name == path.stem
+    assert recipe.card.credit
+    assert recipe.card.licence
