@@ -1,0 +1,110 @@
+"""Opens a bundle and vouches for it: every file is there, whole and unaltered, and fits the manifest.
+
+Owns the reading side. Must not know what runs the graphs.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from dragoman_bundle.errors import BundleError, BundleFileError, ManifestError, TokenizerMismatchError
+from dragoman_bundle.manifest import GRAPHS, MANIFEST_FILE, FileEntry, Manifest, SpecialIds, graph_file
+from dragoman_bundle.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """A bundle that checked out."""
+
+    path: Path
+    """Its folder."""
+    manifest: Manifest
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+
+    def graph_path(self, precision: str, graph: str) -> Path:
+        """File of the graph "encoder" or "decoder_step". Raises BundleError where the precision is absent."""
+        if precision not in self.manifest.precisions:
+            present = ", ".join(self.manifest.precisions)
+            raise BundleError(f"{self.path} holds no {precision} graphs; it holds {present}")
+        return self.path / graph_file(precision, graph)
+
+
+def open_bundle(path: Path | str) -> Bundle:
+    """Reads the manifest and checks every file against it.
+
+    Raises BundleError naming the file and what is wrong with it: missing, of another size or sha256, outside
+    the folder, of another format version, not well formed, or a tokenizer of another vocabulary.
+    """
+    folder = Path(path)
+    manifest = _read_manifest(folder)
+    required = {manifest.source_tokenizer, manifest.target_tokenizer}
+    required.update(graph_file(precision, graph) for precision in manifest.precisions for graph in GRAPHS)
+    if unlisted := sorted(required - manifest.files.keys()):
+        raise ManifestError(f"{folder / MANIFEST_FILE}: needs {unlisted[0]}, which is not among its files")
+    for name, entry in manifest.files.items():
+        _check_file(folder, name, entry)
+    source = _load_tokenizer(
+        folder, manifest.source_tokenizer, manifest.source_vocabulary, manifest.source_ids
+    )
+    target = _load_tokenizer(
+        folder, manifest.target_tokenizer, manifest.target_vocabulary, manifest.target_ids
+    )
+    return Bundle(path=folder, manifest=manifest, source_tokenizer=source, target_tokenizer=target)
+
+
+def sha256_of(path: Path) -> str:
+    """The file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_manifest(folder: Path) -> Manifest:
+    path = folder / MANIFEST_FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ManifestError(f"{path} can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{path} is not UTF-8: {error}") from error
+    try:
+        return Manifest.from_json(text)
+    except ManifestError as error:
+        raise ManifestError(f"{folder}: {error}") from error
+
+
+def _check_file(folder: Path, name: str, entry: FileEntry) -> None:
+    path = folder / name
+    relative = PurePosixPath(name)
+    escapes = relative.is_absolute() or ".." in relative.parts or "\\" in name or ":" in name
+    if escapes or not path.resolve().is_relative_to(folder.resolve()):
+        raise BundleFileError(f"{folder}: file {name!r} lies outside the bundle")
+    if not path.is_file():
+        raise BundleFileError(f"{path} is missing")
+    size = path.stat().st_size
+    if size != entry.size:
+        raise BundleFileError(f"{path} has {size} bytes, and the manifest says {entry.size}")
+    digest = sha256_of(path)
+    if digest != entry.sha256:
+        raise BundleFileError(
+            f"{path} is not the file that was exported: its sha256 is {digest}, not {entry.sha256}"
+        )
+
+
+def _load_tokenizer(folder: Path, name: str, vocabulary: int, ids: SpecialIds) -> Tokenizer:
+    path = folder / name
+    try:
+        tokenizer = Tokenizer.load(path)
+    except ValueError as error:
+        raise TokenizerMismatchError(f"{path}: {error}") from error
+    if tokenizer.vocabulary_size != vocabulary:
+        raise TokenizerMismatchError(
+            f"{path} has {tokenizer.vocabulary_size} tokens, and the manifest says {vocabulary}"
+        )
+    for field in ("pad", "unk", "bos", "eos"):
+        found, expected = getattr(tokenizer, f"{field}_id"), getattr(ids, field)
+        if found != expected:
+            raise TokenizerMismatchError(
+                f"{path}: its {field} id is {found}, and the manifest says {expected}"
+            )
+    return tokenizer

@@ -1,0 +1,24 @@
+"""Why a bundle was refused.
+
+ValueError
+└── BundleError                 what is asked of a bundle it does not have, or cannot be
+    ├── ManifestError           manifest.json is missing, of another format version, or not well formed
+    ├── BundleFileError         a file is missing, truncated, altered or outside the bundle
+    └── TokenizerMismatchError  a tokenizer is not the one that the manifest describes
+"""
+
+
+class BundleError(ValueError):
+    """A bundle that does not check out, or that lacks what is asked of it. Names the file and the reason."""
+
+
+class ManifestError(BundleError):
+    """The manifest is missing, of another format version, or holds a key or value it must not."""
+
+
+class BundleFileError(BundleError):
+    """A file that the manifest lists is missing, truncated, altered or outside the bundle's folder."""
+
+
+class TokenizerMismatchError(BundleError):
+    """A tokenizer whose vocabulary or special ids are not those that the manifest gives."""

@@ -1,0 +1,210 @@
+"""What a bundle says of itself: `manifest.json` as frozen dataclasses.
+
+Owns the format and its version. Must not touch the files it describes: `bundle` does.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from dragoman_bundle.codec import CodecError, decode, encode
+from dragoman_bundle.errors import ManifestError
+
+FORMAT_VERSION = 1
+MANIFEST_FILE = "manifest.json"
+CARD_FILE = "README.md"
+GRAPHS = ("encoder", "decoder_step")
+PRECISIONS = ("fp32", "int8", "fp16")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """What kind of model the graphs hold; the engine needs none of it."""
+
+    family: str
+    """Model family, such as "luong"."""
+    parameters: int
+    """Number of trained parameters."""
+    description: str
+    """Layers, widths and attention, for people."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecialIds:
+    """Ids of the tokens that stand for no text."""
+
+    pad: int
+    unk: int
+    bos: int
+    eos: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorSpec:
+    """A tensor that goes from the encoder, or from one decoder step, to the next step."""
+
+    name: str
+    """Name in the graphs, such as "memory.keys" or "state.hidden"; a step returns the latter as
+    "next_state.hidden"."""
+    dtype: Mapping[str, str]
+    """For each precision the element type: "float32", "float16", "bool" or "int64"."""
+    shape: tuple[int | str, ...]
+    """Sizes; "S" sentences, "T" source positions, "P" rows of the step before (of the encoder: S)."""
+    growth_axis: int | None
+    """The axis of a state that grows by one at each step; None for a state of fixed size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorContract:
+    """Names, types and shapes of the tensors between the encoder and the decoder steps."""
+
+    memory: tuple[TensorSpec, ...]
+    """Fixed for a sentence, one row a sentence; never gathered by beam."""
+    state: tuple[TensorSpec, ...]
+    """Changes from step to step; one row a hypothesis."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingDefaults:
+    """How the search runs where a request does not say, and the longest input the model takes."""
+
+    beam_size: int
+    """Hypotheses kept a sentence."""
+    length_penalty: float
+    """Exponent of Wu et al. (2016), equation 14."""
+    max_source_tokens: int
+    """Most source tokens of a sentence, its end included."""
+    max_output_tokens: int
+    """Most target tokens of a sentence, its end included, however long the source."""
+    max_output_ratio: float
+    """Most target tokens per source token, before the margin."""
+    max_output_margin: int
+    """Target tokens granted beside those the ratio gives."""
+
+    def __post_init__(self) -> None:
+        for name in ("beam_size", "max_source_tokens", "max_output_tokens"):
+            if getattr(self, name) < 1:
+                raise ManifestError(f"decoding.{name} is {getattr(self, name)}; it must be 1 or more")
+        for name in ("length_penalty", "max_output_ratio", "max_output_margin"):
+            if getattr(self, name) < 0:
+                raise ManifestError(f"decoding.{name} is {getattr(self, name)}; it must not be negative")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """A quality measured on a named test set."""
+
+    test_set: str
+    metric: str
+    """Such as "BLEU"."""
+    score: float
+    signature: str
+    """sacreBLEU's signature, which says how it was counted."""
+    precision: str
+    """Precision that was measured."""
+    beam_size: int
+    """Beam size that was measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEntry:
+    """What a file must be to be the one that was exported."""
+
+    sha256: str
+    """In hexadecimal."""
+    size: int
+    """In bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """Everything a server must know of a bundle before it opens a graph."""
+
+    format_version: int
+    name: str
+    """Name of the model, such as "de-en"."""
+    version: str
+    """Version of the model, such as "1"."""
+    source_language: str
+    """BCP 47 code."""
+    target_language: str
+    """BCP 47 code."""
+    architecture: Architecture
+    source_vocabulary: int
+    """Number of source tokens."""
+    target_vocabulary: int
+    """Number of target tokens."""
+    source_ids: SpecialIds
+    target_ids: SpecialIds
+    source_tokenizer: str
+    """File of the source side's tokenizer; the target's too where they share one."""
+    target_tokenizer: str
+    """File of the target side's tokenizer."""
+    contract: TensorContract
+    decoding: DecodingDefaults
+    precisions: tuple[str, ...]
+    """Precisions whose graphs are present: folders with encoder.onnx and decoder_step.onnx."""
+    quality: tuple[Quality, ...]
+    licence: str
+    """Licence of the model."""
+    credit: str
+    """Credit owed to the makers of its training data."""
+    files: Mapping[str, FileEntry]
+    """Every file of the bundle but the manifest, by its path within the folder, with "/" between parts."""
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name)
+        check_name("version", self.version)
+        if not self.precisions:
+            raise ManifestError("precisions is empty; a bundle holds at least one")
+        if unknown := [precision for precision in self.precisions if precision not in PRECISIONS]:
+            raise ManifestError(f"precision {unknown[0]!r} is unknown; known are {', '.join(PRECISIONS)}")
+
+    def to_json(self) -> str:
+        """The text of manifest.json."""
+        return json.dumps(encode(self), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Manifest":
+        """Reads manifest.json's text. Raises ManifestError naming the key that is wrong, and why."""
+        try:
+            value = json.loads(text, parse_constant=_refuse_constant)
+            version = value["format_version"] if isinstance(value, dict) else None
+        except KeyError:
+            raise ManifestError(f"{MANIFEST_FILE}: key 'format_version' is missing") from None
+        except ValueError as error:
+            raise ManifestError(f"{MANIFEST_FILE} is not valid JSON: {error}") from error
+        if version is not None and version != FORMAT_VERSION:
+            raise ManifestError(
+                f"{MANIFEST_FILE}: format_version is {version!r}, and this release reads {FORMAT_VERSION}; "
+                "export the model again, or use the release that wrote the bundle"
+            )
+        try:
+            return decode(cls, value, where="manifest")
+        except CodecError as error:
+            raise ManifestError(f"{MANIFEST_FILE}: {error}") from error
+        except ManifestError as error:
+            raise ManifestError(f"{MANIFEST_FILE}: {error}") from None
+
+
+def check_name(field: str, name: str) -> None:
+    """Raises ManifestError where a model can't be called so: names are parts of paths and of requests."""
+    if not _NAME.fullmatch(name):
+        raise ManifestError(
+            f"{field} is {name!r}; it takes letters, digits, '.', '_' and '-', "
+            "beginning with a letter or digit"
+        )
+
+
+def graph_file(precision: str, graph: str) -> str:
+    """Path within a bundle of a graph, "encoder" or "decoder_step"."""
+    assert graph in GRAPHS
+    return f"{precision}/{graph}.onnx"
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON number")

@@ -1,0 +1,57 @@
+"""Attention whose sums do not depend on how far a batch is padded.
+
+An int8 graph rounds what attention returns, and a rounding turns a difference of 1e-7 into one of 1e-3. So
+a sentence must get the same bits whatever its neighbours' lengths:
+- A softmax may group its sum by the length it is given. Here the sum is a matrix product with the mask, whose
+  order over positions is fixed, and in which a padded position adds an exact 0.
+- A matrix product may split its inner axis by how many columns it has. So scores are computed with the source
+  positions as rows and the beam, which is the same for all of a lane, as columns.
+- A product with a vector is another routine that groups rows by four. So a spare query, all zeros, keeps
+  every product one of matrices at beam 1 as well.
+
+Shapes: S sentences, Q queries a sentence, T source positions, D widths.
+"""
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from dragoman_training.models.attention import MASKED, Attention, GeneralAttention
+
+
+class AttentionGraph(nn.Module):
+    """Does what the given Attention does, with sums in a fixed order."""
+
+    def __init__(self, attention: Attention) -> None:
+        super().__init__()
+        self.attention = attention
+
+    def keys(self, values_STD: Tensor) -> Tensor:
+        """Projects the encoder's states once a sentence."""
+        return self.attention.keys(values_STD)
+
+    def forward(
+        self, query_SQD: Tensor, keys_STA: Tensor, values_STD: Tensor, mask_ST: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Returns context [S, Q, D] and weights [S, Q, T]; a padded position weighs exactly 0."""
+        queries = query_SQD.shape[1]
+        scores_SQT = self._scores(query_SQD, keys_STA).float()
+        masked_SQT = scores_SQT.masked_fill(mask_ST.unsqueeze(1) == 0, MASKED)
+        powers_SQT = (masked_SQT - masked_SQT.amax(dim=-1, keepdim=True)).exp()
+        # The sum over positions in two columns, of which one is read: (S, T) -> (S, T, 2)
+        mask_ST2 = mask_ST.float().unsqueeze(2).expand(-1, -1, 2)
+        sums_SQ1 = (with_spare(powers_SQT) @ mask_ST2)[:, :queries, :1]
+        weights_SQT = powers_SQT / sums_SQ1
+        context_SQD = (with_spare(weights_SQT.to(values_STD.dtype)) @ values_STD)[:, :queries]
+        return context_SQD, weights_SQT
+
+    def _scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
+        if isinstance(self.attention, GeneralAttention):
+            queries = query_SQD.shape[1]
+            scores_STQ = keys_STA @ with_spare(query_SQD).transpose(1, 2)
+            return scores_STQ[:, :, :queries].transpose(1, 2)
+        return self.attention.scores(query_SQD, keys_STA)
+
+
+def with_spare(rows_SQX: Tensor) -> Tensor:
+    """Adds a query of zeros: [S, Q, X] -> [S, Q + 1, X]."""
+    return functional.pad(rows_SQX, (0, 0, 0, 1))

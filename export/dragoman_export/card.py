@@ -1,0 +1,127 @@
+"""The model card: what a person must know of a bundle before using it, as its README.md.
+
+Owns the text. The quality table stands between two markers, so that one measured later can take its place.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from dragoman_bundle.manifest import Manifest, Quality
+from dragoman_export.parity import Parity
+from dragoman_training.checkpoint import Checkpoint
+
+FACTS_HEAD = ("", "")
+QUALITY_HEAD = ("Test set", "Precision", "Beam", "Metric", "Score", "Signature")
+PARITY_HEAD = ("Precision", "Same best translation", "Mean error", "Largest error", "Tokens compared")
+
+QUALITY_BEGIN = "<!-- quality: written by dragoman record-quality -->"
+QUALITY_END = "<!-- end of quality -->"
+
+
+class CardError(ValueError):
+    """A card whose quality table can't be found."""
+
+
+def write_card(manifest: Manifest, checkpoint: Checkpoint, parities: Mapping[str, Parity]) -> str:
+    """The card of a bundle that has just been exported."""
+    card, progress = checkpoint.recipe.card, checkpoint.progress
+    decoding = manifest.decoding
+    description = card.description or "What it is good for was not written down in its recipe."
+    facts = [
+        ("Family", manifest.architecture.family),
+        ("Parameters", f"{manifest.architecture.parameters:,}"),
+        ("Sizes", manifest.architecture.description),
+        ("Vocabulary", _vocabulary(manifest)),
+        ("Precisions", ", ".join(manifest.precisions)),
+        ("Training data", card.data or "not told"),
+        ("Licence", manifest.licence or "not told"),
+        ("Credit", manifest.credit or "not told"),
+    ]
+    parity_rows = [
+        (
+            precision,
+            f"{parity.num_identical} of {parity.num_sentences}",
+            f"{parity.mean_error:.1e}",
+            f"{parity.max_error:.1e}",
+            str(parity.num_tokens),
+        )
+        for precision, parity in parities.items()
+    ]
+    return f"""# {manifest.name}, version {manifest.version}
+
+Translates {manifest.source_language} to {manifest.target_language}. {description}
+
+{_table(FACTS_HEAD, facts)}
+
+## Quality
+
+{quality_block(manifest.quality)}
+
+## Limits
+
+- Made for sentences of up to {decoding.max_source_tokens} source tokens; a longer one must be split or cut.
+- Writes at most {decoding.max_output_tokens} tokens a sentence, and no more than
+  {decoding.max_output_ratio:g} for each source token and {decoding.max_output_margin} besides.
+- Knows what its training data knows. Words and scripts that are not in it become unknown tokens, and the
+  translation of another kind of text can be fluent and wrong.
+
+## Training
+
+{progress["step"]:,} steps in {progress["seconds"] / 60:.0f} minutes. `recipe.toml` holds every setting.
+With the data in the places it names, this trains and exports the model again:
+
+```
+dragoman train recipe.toml
+dragoman export runs/{checkpoint.recipe.name}/best.safetensors \\
+  --out models/{manifest.name}/{manifest.version} --precisions {",".join(manifest.precisions)}
+```
+
+## Parity with PyTorch
+
+Before the bundle was written, its graphs and the PyTorch model decoded the same sentences of random tokens.
+Errors are differences of a token's log-probability, in nats.
+
+{_table(PARITY_HEAD, parity_rows)}
+"""
+
+
+def replace_quality(card: str, quality: Sequence[Quality]) -> str:
+    """The card with another quality table. Raises CardError where the card has no place for one."""
+    before, begin, rest = card.partition(QUALITY_BEGIN)
+    _, end, after = rest.partition(QUALITY_END)
+    if not begin or not end:
+        raise CardError(
+            f'the card has no lines "{QUALITY_BEGIN}" and "{QUALITY_END}" to write the quality between'
+        )
+    return before + quality_block(quality) + after
+
+
+def quality_block(quality: Sequence[Quality]) -> str:
+    """The quality table between its markers."""
+    table = "Not measured yet."
+    if quality:
+        table = _table(
+            QUALITY_HEAD,
+            [
+                (
+                    one.test_set,
+                    one.precision,
+                    str(one.beam_size),
+                    one.metric,
+                    f"{one.score:.2f}",
+                    f"`{one.signature}`",
+                )
+                for one in quality
+            ],
+        )
+    return f"{QUALITY_BEGIN}\n{table}\n{QUALITY_END}"
+
+
+def _vocabulary(manifest: Manifest) -> str:
+    if manifest.source_tokenizer == manifest.target_tokenizer:
+        return f"{manifest.source_vocabulary:,} pieces, shared by both languages"
+    return f"{manifest.source_vocabulary:,} source and {manifest.target_vocabulary:,} target pieces"
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

@@ -1,0 +1,86 @@
+"""The two graphs of a bundle as modules: a model under the decoder-step contract.
+
+Owns what the contract asks beside the model: gathering rows by parent, log-softmax, running scores, the best
+candidates and the score of a forced token. Must not know of ONNX files.
+
+Shapes: S sentences, K beam, R = S·K rows, P rows of the step before, T source positions, V target vocabulary.
+"""
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from dragoman_export.attention import AttentionGraph
+from dragoman_export.recurrent import RecurrentGraphLayer
+from dragoman_training.models import Seq2Seq, Tensors
+from dragoman_training.models.attention import Attention
+from dragoman_training.models.recurrent import BidirectionalLayer
+
+
+class EncoderGraph(nn.Module):
+    """source, source_length -> memory and first state, in the order of their names."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensor, ...]:
+        memory, state = self.model.encode(source_ST, source_length_S)
+        return (*in_order(memory), *in_order(state))
+
+
+class DecoderStepGraph(nn.Module):
+    """One token for every row: candidates, forced scores, attention and the new state."""
+
+    def __init__(self, model: Seq2Seq, memory_names: tuple[str, ...], state_names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.model = model
+        self.memory_names = memory_names
+        self.state_names = state_names
+
+    def forward(
+        self,
+        token_SK: Tensor,
+        parent_SK: Tensor,
+        score_SK: Tensor,
+        forced_SK: Tensor,
+        memory: tuple[Tensor, ...],
+        state: tuple[Tensor, ...],
+    ) -> tuple[Tensor, ...]:
+        sentences, beam = token_SK.shape
+        parent_R = parent_SK.flatten()
+        gathered = [tensor.index_select(0, parent_R) for tensor in state]
+        logits_RV, attention_SKT, new_state = self.model.step(
+            token_SK,
+            dict(zip(self.memory_names, memory, strict=True)),
+            dict(zip(self.state_names, gathered, strict=True)),
+        )
+        token_score_RV = logits_RV.float().log_softmax(dim=-1)
+        forced_score_R1 = token_score_RV.gather(1, forced_SK.reshape(-1, 1))
+        running_RV = token_score_RV + score_SK.reshape(-1, 1)
+        top_score, top_index = torch.topk(running_RV.reshape(sentences, -1), 2 * beam, dim=1)
+        return (
+            top_score,
+            top_index,
+            forced_score_R1.reshape(sentences, beam) + score_SK,
+            attention_SKT.float(),
+            *in_order(new_state),
+        )
+
+
+def in_order(tensors: Tensors) -> tuple[Tensor, ...]:
+    """The tensors by the order of their names: the same whenever and wherever a graph is made."""
+    return tuple(tensors[name] for name in sorted(tensors))
+
+
+def export_ready(model: Seq2Seq) -> Seq2Seq:
+    """A copy for export, in evaluation mode: recurrent layers as ONNX nodes, attention with fixed sums."""
+    model = copy.deepcopy(model).eval().requires_grad_(False)
+    for parent in list(model.modules()):
+        for name, child in parent.named_children():
+            if isinstance(child, BidirectionalLayer):
+                setattr(parent, name, RecurrentGraphLayer(child))
+            elif isinstance(child, Attention) and not isinstance(parent, AttentionGraph):
+                setattr(parent, name, AttentionGraph(child))
+    return model

@@ -1,0 +1,45 @@
+"""The constants of an ONNX graph: reading them, and keeping a tied matrix once."""
+
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+from onnx_ir.tape import Tape
+
+
+def constant_array(value: ir.Value | None) -> NDArray[Any] | None:
+    """The array of an initializer; None for any other value."""
+    if value is None or value.producer() is not None or value.const_value is None:
+        return None
+    array: NDArray[Any] = value.const_value.numpy()
+    return array
+
+
+def share_transposed(graph: ir.Graph) -> None:
+    """Derives a matrix that is the transpose of another one from it, so that a tied weight is stored once.
+
+    The exporter folds the transpose of an output layer that is tied to an embedding. onnxruntime does the
+    same when it loads the graph, so nothing is transposed at run time.
+    """
+    matrices = [
+        value for value in graph.initializers.values() if value.shape is not None and len(value.shape) == 2
+    ]
+    arrays = {value: constant_array(value) for value in matrices}
+    for tied in matrices:
+        for original in matrices[: matrices.index(tied)]:
+            if _is_transposed(arrays[tied], arrays[original]):
+                tape = Tape()
+                derived = tape.op("Transpose", [original], {"perm": [1, 0]})
+                graph.insert_before(graph[0], tape.nodes)
+                derived.name = f"{original.name}.transposed"
+                tied.replace_all_uses_with(derived)
+                del graph.initializers[str(tied.name)]
+                break
+
+
+def _is_transposed(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+    assert one is not None
+    assert other is not None
+    # A vector costs nothing twice.
+    return min(one.shape) > 1 and one.shape == other.shape[::-1] and np.array_equal(one, other.T)

@@ -1,0 +1,52 @@
+"""Products with constant matrices, and embeddings, in int8."""
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+from onnx_ir.tape import Tape
+
+from dragoman_export.initializers import constant_array
+from dragoman_export.int8.graph import Int8Graph, StoredWeight
+
+
+def replace_product(int8: Int8Graph, node: ir.Node) -> None:
+    """Rewrites a MatMul or Gemm whose second factor is a constant matrix; leaves any other as it is.
+
+    A single column stays float: there is nothing to gain in it.
+    """
+    rows, factor, *bias = node.inputs
+    is_transposed = node.attributes.get_int("transB", 0) == 1
+    producer = factor.producer() if factor is not None else None
+    if producer is not None and producer.op_type == "Transpose":
+        factor, is_transposed = producer.inputs[0], not is_transposed
+    matrix = _float_matrix(factor)
+    if rows is None or factor is None or matrix is None or matrix.shape[0 if is_transposed else 1] == 1:
+        return
+    assert all(node.attributes.get_float(name, 1.0) == 1.0 for name in ("alpha", "beta"))
+    assert not node.attributes.get_int("transA", 0)
+    tape = Tape()
+    weight = int8.weight(str(factor.name), matrix, output_axis=0 if is_transposed else 1)
+    if is_transposed:
+        weight = StoredWeight(tape.op("Transpose", [weight.codes], {"perm": [1, 0]}), weight.scale)
+    result = int8.product(tape, int8.rows(tape, rows), weight)
+    if bias:
+        result = tape.op("Add", [result, bias[0]])
+    int8.replace(node, tape, [result])
+
+
+def replace_embedding(int8: Int8Graph, node: ir.Node) -> None:
+    """Rewrites a Gather of rows of a constant matrix; leaves any other as it is."""
+    table, ids = node.inputs
+    matrix = _float_matrix(table)
+    if table is None or matrix is None or node.attributes.get_int("axis", 0) != 0:
+        return
+    tape = Tape()
+    weight = int8.weight(str(table.name), matrix, output_axis=0)
+    codes = tape.op("Cast", [tape.op("Gather", [weight.codes, ids])], {"to": ir.DataType.FLOAT})
+    scale = tape.op("Unsqueeze", [tape.op("Gather", [weight.scale, ids]), int8.last_axis])
+    int8.replace(node, tape, [tape.op("Mul", [codes, scale])])
+
+
+def _float_matrix(value: ir.Value | None) -> NDArray[np.float32] | None:
+    array = constant_array(value)
+    return array if array is not None and array.ndim == 2 and array.dtype == np.float32 else None

@@ -1,0 +1,147 @@
+"""A bundle round-trips, and one that is damaged in any way is refused with the file and the reason."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dragoman_bundle import (
+    BundleError,
+    BundleFileError,
+    Manifest,
+    ManifestError,
+    TokenizerMismatchError,
+    open_bundle,
+)
+
+
+def edit_manifest(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
+    path = folder / "manifest.json"
+    value = json.loads(path.read_text())
+    edit(value)
+    path.write_text(json.dumps(value))
+
+
+def list_file(folder: Path, name: str, content: bytes) -> None:
+    """Makes the manifest vouch for `content` under `name`."""
+    entry = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
+    edit_manifest(folder, lambda value: value["files"].update({name: entry}))
+
+
+def test_bundle_round_trips(bundle_folder: Path, manifest: Manifest, tokenizer_model: bytes) -> None:
+    bundle = open_bundle(bundle_folder)
+    for field in ("name", "contract", "decoding", "quality", "credit", "precisions"):
+        assert getattr(bundle.manifest, field) == getattr(manifest, field)
+    assert set(bundle.manifest.files) == {
+        "README.md",
+        "shared.spm",
+        *(
+            f"{precision}/{graph}.onnx"
+            for precision in ("fp32", "int8")
+            for graph in ("encoder", "decoder_step")
+        ),
+    }
+    assert bundle.source_tokenizer.model == tokenizer_model
+    assert bundle.graph_path("int8", "encoder").read_bytes() == b"int8 encoder" * 99
+
+
+def test_absent_precision_is_refused_naming_those_present(bundle_folder: Path) -> None:
+    with pytest.raises(BundleError, match="holds no fp16 graphs; it holds fp32, int8"):
+        open_bundle(bundle_folder).graph_path("fp16", "encoder")
+
+
+FILES = ["fp32/encoder.onnx", "int8/decoder_step.onnx", "shared.spm", "README.md"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_truncated_file_is_refused(bundle_folder: Path, name: str) -> None:
+    path = bundle_folder / name
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
+    with pytest.raises(BundleFileError, match=f"{name} has {len(content) - 1} bytes, .* says {len(content)}"):
+        open_bundle(bundle_folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_flipped_byte_is_refused(bundle_folder: Path, name: str) -> None:
+    path = bundle_folder / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(BundleFileError, match=f"{name} is not the file that was exported: its sha256"):
+        open_bundle(bundle_folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_missing_file_is_refused(bundle_folder: Path, name: str) -> None:
+    (bundle_folder / name).unlink()
+    with pytest.raises(BundleFileError, match=f"{name} is missing"):
+        open_bundle(bundle_folder)
+
+
+def test_folder_in_a_file_s_place_is_refused(bundle_folder: Path) -> None:
+    (bundle_folder / "README.md").unlink()
+    (bundle_folder / "README.md").mkdir()
+    with pytest.raises(BundleFileError, match=r"README\.md is missing"):
+        open_bundle(bundle_folder)
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside.txt", "/etc/hostname", "fp32/../../outside.txt", "..\\outside.txt"]
+)
+def test_path_out_of_the_folder_is_refused(bundle_folder: Path, name: str) -> None:
+    (bundle_folder.parent / "outside.txt").write_bytes(b"outside")
+    list_file(bundle_folder, name, b"outside")
+    with pytest.raises(BundleFileError, match="lies outside the bundle"):
+        open_bundle(bundle_folder)
+
+
+def test_link_out_of_the_folder_is_refused(bundle_folder: Path) -> None:
+    outside = bundle_folder.parent / "outside.txt"
+    outside.write_bytes(b"outside")
+    (bundle_folder / "link.txt").symlink_to(outside)
+    list_file(bundle_folder, "link.txt", b"outside")
+    with pytest.raises(BundleFileError, match=r"'link\.txt' lies outside the bundle"):
+        open_bundle(bundle_folder)
+
+
+def test_missing_manifest_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match=r"manifest\.json can't be read: No such file"):
+        open_bundle(tmp_path)
+
+
+def test_graph_that_is_not_listed_is_refused(bundle_folder: Path) -> None:
+    edit_manifest(bundle_folder, lambda value: value["files"].pop("int8/encoder.onnx"))
+    with pytest.raises(ManifestError, match=r"needs int8/encoder\.onnx, which is not among its files"):
+        open_bundle(bundle_folder)
+
+
+def test_vocabulary_that_is_not_the_tokenizer_s_is_refused(bundle_folder: Path) -> None:
+    edit_manifest(bundle_folder, lambda value: value.update(target_vocabulary=17))
+    with pytest.raises(TokenizerMismatchError, match=r"shared\.spm has 16 tokens, and the manifest says 17"):
+        open_bundle(bundle_folder)
+
+
+def test_other_tokenizer_is_refused(bundle_folder: Path, other_tokenizer_model: bytes) -> None:
+    (bundle_folder / "shared.spm").write_bytes(other_tokenizer_model)
+    list_file(bundle_folder, "shared.spm", other_tokenizer_model)
+    with pytest.raises(TokenizerMismatchError, match=r"shared\.spm has 15 tokens, and the manifest says 16"):
+        open_bundle(bundle_folder)
+
+
+def test_special_id_that_is_not_the_tokenizer_s_is_refused(bundle_folder: Path) -> None:
+    edit_manifest(bundle_folder, lambda value: value["source_ids"].update(eos=7))
+    with pytest.raises(
+        TokenizerMismatchError, match=r"shared\.spm: its eos id is 3, and the manifest says 7"
+    ):
+        open_bundle(bundle_folder)
+
+
+def test_file_that_is_no_tokenizer_is_refused(bundle_folder: Path) -> None:
+    (bundle_folder / "shared.spm").write_bytes(b"not one")
+    list_file(bundle_folder, "shared.spm", b"not one")
+    with pytest.raises(TokenizerMismatchError, match=r"shared\.spm: not a sentencepiece model"):
+        open_bundle(bundle_folder)

@@ -1,0 +1,55 @@
+"""The manifest's JSON is read strictly: whatever is wrong is named."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dragoman_bundle import Manifest, ManifestError
+
+Edit = Callable[[dict[str, Any]], object]
+
+
+def test_manifest_round_trips(manifest: Manifest) -> None:
+    assert Manifest.from_json(manifest.to_json()) == manifest
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda m: m.update(format_version=2), "format_version is 2, and this release reads 1"),
+        (lambda m: m.update(format_version=2, novelty=True), "format_version is 2, and this release reads 1"),
+        (lambda m: m.pop("format_version"), "key 'format_version' is missing"),
+        (lambda m: m.update(licens="x"), "manifest: unknown key 'licens'"),
+        (lambda m: m.pop("licence"), "manifest: key 'licence' is missing"),
+        (lambda m: m["decoding"].update(beam=5), r"manifest\.decoding: unknown key 'beam'"),
+        (lambda m: m["decoding"].pop("beam_size"), r"manifest\.decoding: key 'beam_size' is missing"),
+        (lambda m: m["decoding"].update(beam_size="5"), r"decoding\.beam_size: expected int, got '5'"),
+        (lambda m: m["decoding"].update(beam_size=True), r"decoding\.beam_size: expected int, got True"),
+        (lambda m: m["decoding"].update(beam_size=0), r"decoding\.beam_size is 0; it must be 1 or more"),
+        (lambda m: m["decoding"].update(max_output_ratio=-1), "max_output_ratio is -1.0; it must not be"),
+        (lambda m: m["contract"]["state"][0].pop("dtype"), r"contract\.state\[0\]: key 'dtype' is missing"),
+        (
+            lambda m: m["contract"]["memory"][0].update(shape=[1.5]),
+            r"shape\[0\]: expected int or str, got 1.5",
+        ),
+        (lambda m: m["contract"].update(memory={}), r"contract\.memory: expected a list, got {}"),
+        (lambda m: m.update(architecture="luong"), "architecture: expected an object, got 'luong'"),
+        (lambda m: m.update(name="../de-en"), r"name is '\.\./de-en'; it takes letters"),
+        (lambda m: m.update(version=1), "version: expected str, got 1"),
+        (lambda m: m.update(precisions=[]), "precisions is empty"),
+        (lambda m: m.update(precisions=["int4"]), "precision 'int4' is unknown; known are fp32, int8, fp16"),
+    ],
+)
+def test_wrong_key_or_value_is_named(manifest: Manifest, edit: Edit, message: str) -> None:
+    value = json.loads(manifest.to_json())
+    edit(value)
+    with pytest.raises(ManifestError, match=message):
+        Manifest.from_json(json.dumps(value))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '"manifest"', '{"format_version": NaN}'])
+def test_text_that_is_no_manifest_is_refused(text: str) -> None:
+    with pytest.raises(ManifestError, match=r"manifest\.json"):
+        Manifest.from_json(text)

@@ -1,0 +1,63 @@
+"""Toy checkpoints and their graphs, made once."""
+
+from pathlib import Path
+
+import pytest
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, train_tokenizer
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_export.exporter import make_graphs
+from dragoman_export.graph_files import write_graphs
+from dragoman_export.trace import Graphs
+from dragoman_training.checkpoint import Checkpoint, write_checkpoint
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    return train_tokenizer(40)
+
+
+@pytest.fixture(scope="session")
+def other_tokenizer() -> Tokenizer:
+    return train_tokenizer(36)
+
+
+@pytest.fixture(scope="session", params=CONFIGS)
+def checkpoint(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Checkpoint:
+    """A checkpoint of each family, with a shared vocabulary."""
+    return make_checkpoint(CONFIGS[request.param], tokenizer, tokenizer)
+
+
+@pytest.fixture(scope="session")
+def luong(tokenizer: Tokenizer) -> Checkpoint:
+    return make_checkpoint(CONFIGS["luong"], tokenizer, tokenizer)
+
+
+@pytest.fixture(scope="session")
+def luong_file(luong: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("run") / "best.safetensors"
+    tensors = {f"model.{name}": value for name, value in luong.model.named_parameters()}
+    tokenizers = (luong.source_tokenizer, luong.target_tokenizer)
+    write_checkpoint(path, luong.recipe, tokenizers, tensors, luong.progress)
+    return path
+
+
+@pytest.fixture(scope="session")
+def graphs(checkpoint: Checkpoint) -> dict[str, Graphs]:
+    """The checkpoint's graphs in fp32 and int8."""
+    return make_graphs(checkpoint.model, ["fp32", "int8"])
+
+
+@pytest.fixture(scope="session")
+def graphs_folder(graphs: dict[str, Graphs], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as files, a folder each."""
+    folder = tmp_path_factory.mktemp("graphs")
+    for precision, each in graphs.items():
+        write_graphs(each, folder / precision)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def luong_graphs(luong: Checkpoint) -> dict[str, Graphs]:
+    """One checkpoint's graphs in every precision."""
+    return make_graphs(luong.model, ["fp32", "int8", "fp16"])

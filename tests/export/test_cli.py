@@ -1,0 +1,145 @@
+"""`dragoman export` and `dragoman record-quality`, as they are called."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dragoman_bundle import open_bundle
+from dragoman_export import exporter
+from dragoman_export.cli import export, record_quality
+
+RESULTS = {
+    "system": "a bundle",
+    "beam": 5,
+    "bleu": 45.6789,
+    "signature": "nrefs:1|case:mixed|tok:13a",
+    "bleu_lc": 46.5,
+    "bleu_lc_signature": "nrefs:1|case:lc|tok:13a",
+    "chrf": 63.25,
+    "chrf_signature": "nrefs:1|case:mixed",
+    "sentences": 100,
+    "seconds": 1.5,
+}
+
+
+def call(command: object, *arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(command, [str(argument) for argument in arguments])  # type: ignore[arg-type]
+    return result.exit_code, result.output
+
+
+@pytest.fixture(scope="module")
+def exported(luong_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    destination = tmp_path_factory.mktemp("models") / "de-en" / "3"
+    code, output = call(export, luong_file, "--out", destination, "--precisions", "int8")
+    assert code == 0, output
+    assert "MB  int8/weights.bin" in output
+    return destination
+
+
+@pytest.fixture
+def bundle_folder(exported: Path, tmp_path: Path) -> Path:
+    """A copy to change."""
+    return shutil.copytree(exported, tmp_path / "models" / "de-en" / "3")
+
+
+def test_export_takes_name_and_version_from_the_folder(bundle_folder: Path) -> None:
+    manifest = open_bundle(bundle_folder).manifest
+    assert (manifest.name, manifest.version, manifest.precisions) == ("de-en", "3", ("int8",))
+
+
+def test_export_replaces_a_bundle_only_by_force(bundle_folder: Path, luong_file: Path) -> None:
+    code, output = call(export, luong_file, "--out", bundle_folder, "--precisions", "fp32")
+    assert code == 1
+    assert "already exists" in output
+    code, output = call(export, luong_file, "--out", bundle_folder, "--precisions", "fp32", "--force")
+    assert code == 0, output
+    assert open_bundle(bundle_folder).manifest.precisions == ("fp32",)
+    assert [path.name for path in bundle_folder.parent.iterdir()] == ["3"]
+
+
+def test_unknown_precision_is_refused_naming_the_known(luong_file: Path, tmp_path: Path) -> None:
+    code, output = call(export, luong_file, "--out", tmp_path / "m" / "1", "--precisions", "fp32,int4")
+    assert code == 2
+    assert "'int4' is unknown; known are fp32, int8, fp16" in output
+
+
+def test_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").write_bytes(b"not one")
+    code, output = call(export, tmp_path / "model.bin", "--out", tmp_path / "models" / "m" / "1")
+    assert code == 1
+    assert "is damaged or no checkpoint" in output
+    assert not (tmp_path / "models").exists()
+
+
+def test_name_that_a_server_could_not_serve_is_refused(luong_file: Path, tmp_path: Path) -> None:
+    code, output = call(export, luong_file, "--out", tmp_path / "de en" / "1", "--precisions", "int8")
+    assert code == 1
+    assert "name is 'de en'; it takes letters" in output
+    assert not (tmp_path / "de en").exists()
+
+
+def test_interrupted_export_leaves_nothing_behind(
+    luong_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exporter, "make_graphs", interrupt)
+    code, output = call(export, luong_file, "--out", tmp_path / "de-en" / "1")
+    assert code == 130
+    assert "Stopped; nothing was written." in output
+    assert list((tmp_path / "de-en").iterdir()) == []
+
+
+def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps(RESULTS))
+    arguments = (bundle_folder, results, "--test-set", "tatoeba/val", "--precision", "int8")
+    code, output = call(record_quality, *arguments)
+    assert code == 0, output
+    assert "tatoeba/val, int8, beam 5: BLEU 45.68" in output
+    results.write_text(json.dumps(RESULTS | {"bleu": 47.0}))
+    call(record_quality, *arguments)
+    quality = open_bundle(bundle_folder).manifest.quality
+    assert [(one.metric, one.score) for one in quality] == [
+        ("BLEU", 47.0),
+        ("BLEU lower-cased", 46.5),
+        ("chrF", 63.25),
+    ]
+    card = (bundle_folder / "README.md").read_text()
+    assert r"| tatoeba/val | int8 | 5 | BLEU | 47.00 | `nrefs:1\|case:mixed\|tok:13a` |" in card
+    assert "Not measured yet." not in card
+    assert card.count("## Limits") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "does not hold what"),
+        ('{"bleu": 1.0}', "has no 'signature'"),
+        ("[]", "does not hold what"),
+        (json.dumps(RESULTS | {"bleu": "high"}), "does not hold what"),
+    ],
+)
+def test_results_of_another_kind_are_refused(
+    bundle_folder: Path, tmp_path: Path, content: str, message: str
+) -> None:
+    (tmp_path / "results.json").write_text(content)
+    code, output = call(
+        record_quality, bundle_folder, tmp_path / "results.json", "--test-set", "x", "--precision", "int8"
+    )
+    assert code == 1
+    assert message in output.replace("\n", " ")
+    assert open_bundle(bundle_folder).manifest.quality == ()
+
+
+def test_quality_of_graphs_the_bundle_lacks_is_refused(bundle_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text(json.dumps(RESULTS))
+    code, output = call(
+        record_quality, bundle_folder, tmp_path / "results.json", "--test-set", "x", "--precision", "fp32"
+    )
+    assert code == 1
+    assert "holds no fp32 graphs" in output

@@ -1,0 +1,109 @@
+"""A checkpoint becomes a bundle that says what it is, or nothing at all."""
+
+from pathlib import Path
+
+import pytest
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
+
+from dragoman_bundle import BundleError, Tokenizer
+from dragoman_export import exporter
+from dragoman_export.exporter import export_bundle
+from dragoman_export.parity import ParityError
+from dragoman_export.trace import Graphs
+from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.recipe import load_recipe
+
+
+def export(checkpoint: Checkpoint, destination: Path) -> list[str]:
+    """Exports and returns what was reported."""
+    lines: list[str] = []
+    export_bundle(
+        checkpoint, destination, name="de-en", version="1", precisions=["fp32", "int8"], report=lines.append
+    )
+    return lines
+
+
+@pytest.fixture(scope="module")
+def exported(luong: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    destination = tmp_path_factory.mktemp("models") / "de-en" / "1"
+    lines = export(luong, destination)
+    assert any(line.startswith("fp32: same translation of 46 of 46 sentences") for line in lines)
+    assert any(line.startswith("int8: same translation of ") for line in lines)
+    return destination
+
+
+def test_bundle_says_what_the_checkpoint_is(luong: Checkpoint, exported: Path) -> None:
+    manifest = exporter.open_bundle(exported).manifest
+    assert (manifest.name, manifest.version) == ("de-en", "1")
+    assert (manifest.source_language, manifest.target_language) == ("de", "en")
+    assert manifest.architecture.family == "luong"
+    assert manifest.architecture.parameters == sum(p.numel() for p in luong.model.parameters())
+    assert "encoder units 10" in manifest.architecture.description
+    assert manifest.source_vocabulary == manifest.target_vocabulary == 40
+    assert manifest.source_tokenizer == manifest.target_tokenizer == "shared.spm"
+    assert manifest.decoding.beam_size == 4
+    assert manifest.decoding.max_source_tokens == 60
+    assert manifest.precisions == ("fp32", "int8")
+    assert manifest.contract.memory[0].dtype == {"fp32": "float32", "int8": "float32"}
+    assert (manifest.licence, manifest.credit) == ("CC0-1.0", 'Nobody, "really"')
+    assert set(manifest.files) == {
+        "README.md",
+        "recipe.toml",
+        "shared.spm",
+        *(
+            f"{precision}/{file}"
+            for precision in ("fp32", "int8")
+            for file in ("encoder.onnx", "decoder_step.onnx", "weights.bin")
+        ),
+    }
+
+
+def test_card_tells_data_licence_credit_and_parity(exported: Path) -> None:
+    card = (exported / "README.md").read_text()
+    for text in (
+        "# de-en, version 1",
+        "For tests | nothing else.",
+        "| Training data | Nothing at all |",
+        "| Licence | CC0-1.0 |",
+        '| Credit | Nobody, "really" |',
+        "Not measured yet.",
+        "1,200 steps in 10 minutes",
+        "| fp32 | 46 of 46 |",
+    ):
+        assert text in card
+
+
+def test_recipe_in_the_bundle_is_the_one_it_was_trained_with(luong: Checkpoint, exported: Path) -> None:
+    assert load_recipe(exported / "recipe.toml") == luong.recipe
+
+
+def test_two_vocabularies_make_two_tokenizers(
+    tokenizer: Tokenizer, other_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    checkpoint = make_checkpoint(CONFIGS["bahdanau-gru"], tokenizer, other_tokenizer)
+    export(checkpoint, tmp_path / "1")
+    bundle = exporter.open_bundle(tmp_path / "1")
+    assert bundle.source_tokenizer.vocabulary_size == 40
+    assert bundle.target_tokenizer.vocabulary_size == 36
+    assert (bundle.manifest.source_tokenizer, bundle.manifest.target_tokenizer) == (
+        "source.spm",
+        "target.spm",
+    )
+
+
+def test_graphs_that_differ_from_pytorch_leave_nothing_behind(
+    tokenizer: Tokenizer, luong_graphs: dict[str, Graphs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_checkpoint(CONFIGS["luong"], tokenizer, tokenizer)
+    other.model.get_parameter("bridge.bias").data.add_(1)
+    monkeypatch.setattr(exporter, "make_graphs", lambda model, precisions: luong_graphs)
+    with pytest.raises(ParityError):
+        export(other, tmp_path / "de-en" / "1")
+    assert list((tmp_path / "de-en").iterdir()) == []
+
+
+def test_bundle_that_is_there_is_not_replaced_unasked(luong: Checkpoint, exported: Path) -> None:
+    before = (exported / "manifest.json").read_bytes()
+    with pytest.raises(BundleError, match="already exists"):
+        export(luong, exported)
+    assert (exported / "manifest.json").read_bytes() == before

@@ -1,0 +1,73 @@
+"""The fp32 graphs do what the PyTorch model does, at every size: none of the example's is folded in."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.export.toy_checkpoint import open_stepper, random_sources
+
+from dragoman_training.batching import pad_ids
+from dragoman_training.checkpoint import Checkpoint
+
+SIZES = list(product((1, 2, 7, 64), (1, 2, 17, 100)))
+"""Sentences and source positions."""
+
+
+@pytest.mark.parametrize(("sentences", "positions"), SIZES)
+def test_encoder_and_step_equal_pytorch(
+    checkpoint: Checkpoint, graphs_folder: Path, sentences: int, positions: int
+) -> None:
+    generator = np.random.default_rng(sentences * positions)
+    vocabulary = checkpoint.target_tokenizer.vocabulary_size
+    lengths = [positions, *generator.integers(1, positions + 1, sentences - 1).tolist()]
+    sources = random_sources(lengths, vocabulary, eos_id=3)
+    stepper = open_stepper(graphs_folder / "fp32", checkpoint)
+    context = stepper.encode(sources)
+    with torch.inference_mode():
+        memory, state = checkpoint.model.encode(pad_ids(sources, 0), torch.tensor(lengths))
+    for prefix, expected, found in (("memory", memory, context.memory), ("state", state, context.state)):
+        assert {f"{prefix}.{name}" for name in expected} == found.keys()
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[f"{prefix}.{name}"], value.numpy(), atol=1e-5)
+
+    for beam in (1, 2, 5, 8):
+        # The first step has a state row a sentence, the second one a row of the first.
+        token_SK, forced_SK = generator.integers(3, vocabulary, (2, sentences, beam))
+        parent_SK = generator.integers(0, sentences, (sentences, beam))
+        score_SK = generator.normal(size=(sentences, beam)).astype(np.float32)
+        score_SK[:, 1:] = np.where(score_SK[:, 1:] > 0.5, -np.inf, score_SK[:, 1:])
+        found_context, expected_state = context, state
+        for _ in range(2):
+            outputs, found_context = stepper.run_step(
+                found_context, token_SK, parent_SK, score_SK, forced_SK=forced_SK
+            )
+            with torch.inference_mode():
+                gathered = {name: value[parent_SK.flatten()] for name, value in expected_state.items()}
+                logits, attention, expected_state = checkpoint.model.step(
+                    torch.from_numpy(token_SK), memory, gathered
+                )
+            token_scores = logits.log_softmax(dim=-1).numpy().reshape(sentences, beam, vocabulary)
+            running = (token_scores + score_SK[:, :, None]).reshape(sentences, -1)
+            best = -np.sort(-running, axis=1)[:, : 2 * beam]
+            picked = np.take_along_axis(running, outputs["top_index"], axis=1)
+            forced = np.take_along_axis(token_scores, forced_SK[:, :, None], axis=2)[:, :, 0] + score_SK
+            np.testing.assert_allclose(outputs["top_score"], best, atol=1e-4)
+            np.testing.assert_allclose(picked, best, atol=1e-4)
+            np.testing.assert_allclose(outputs["forced_score"], forced, atol=1e-4)
+            np.testing.assert_allclose(outputs["attention"], attention.numpy(), atol=1e-5)
+            for name, value in expected_state.items():
+                np.testing.assert_allclose(found_context.state[f"state.{name}"], value.numpy(), atol=1e-4)
+            parent_SK = generator.permutation(sentences * beam).reshape(sentences, beam)
+
+
+def test_attention_adds_up_to_one_within_the_sentence(checkpoint: Checkpoint, graphs_folder: Path) -> None:
+    stepper = open_stepper(graphs_folder / "fp32", checkpoint)
+    context = stepper.encode(random_sources([3, 9], checkpoint.target_tokenizer.vocabulary_size, eos_id=3))
+    ids = np.full((2, 1), 2)
+    outputs, _ = stepper.run_step(
+        context, ids, np.array([[0], [1]]), np.zeros((2, 1), np.float32), forced_SK=ids
+    )
+    assert (outputs["attention"][0, 0, 3:] == 0).all()
+    np.testing.assert_allclose(outputs["attention"].sum(axis=2), 1, atol=1e-6)

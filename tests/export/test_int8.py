@@ -1,0 +1,92 @@
+"""Int8 graphs: small, near, and safe where there is nothing to scale."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+import onnxruntime
+from onnx_ir.tape import Tape
+from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_sources
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_export.exporter import make_graphs
+from dragoman_export.graph_files import write_graphs
+from dragoman_export.int8.graph import Int8Graph
+from dragoman_export.int8.weights import quantize_weight
+from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.models import LuongConfig
+
+
+def test_weight_is_off_by_half_a_step_at_most() -> None:
+    weight = np.random.default_rng(1).normal(size=(50, 30)).astype(np.float32)
+    weight[:, 3] = 0
+    for output_axis in (0, 1):
+        quantized = quantize_weight(weight, output_axis=output_axis)
+        scale = quantized.scale_N[:, None] if output_axis == 0 else quantized.scale_N
+        assert np.abs(quantized.codes).max() == 127
+        assert (np.abs(quantized.codes * scale - weight) <= 0.5001 * scale).all()
+
+
+def product(weight_KN: np.ndarray, rows_RK: np.ndarray) -> np.ndarray:
+    """The row-wise int8 product of a graph that holds nothing else."""
+    source = ir.Value(
+        name="x", shape=ir.Shape(["R", rows_RK.shape[1]]), type=ir.TensorType(ir.DataType.FLOAT)
+    )
+    graph = ir.Graph([source], [], nodes=[], opset_imports={"": 20}, name="product")
+    int8, tape = Int8Graph(graph), Tape()
+    result = int8.product(tape, int8.rows(tape, source), int8.weight("w", weight_KN, output_axis=1))
+    result.name, result.dtype, result.shape = "y", ir.DataType.FLOAT, ir.Shape(["R", weight_KN.shape[1]])
+    graph.extend(tape.nodes)
+    graph.outputs.append(result)
+    content = ir.to_proto(ir.Model(graph, ir_version=10)).SerializeToString()
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, {"x": rows_RK})[0])
+
+
+def test_product_is_near_the_float_one() -> None:
+    generator = np.random.default_rng(2)
+    weight, rows = generator.normal(size=(512, 64)), generator.normal(size=(20, 512))
+    # Rows of very different size are each rounded by their own scale.
+    rows *= 10.0 ** generator.integers(-6, 6, size=(20, 1))
+    expected = rows @ weight
+    found = product(weight.astype(np.float32), rows.astype(np.float32))
+    error = np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)
+    assert error.max() < 0.02
+
+
+def test_row_of_zeros_gives_zeros() -> None:
+    weight = np.random.default_rng(3).normal(size=(8, 4)).astype(np.float32)
+    rows = np.zeros((2, 8), np.float32)
+    rows[1, 0] = 1e-38
+    found = product(weight, rows)
+    assert (found[0] == 0).all()
+    assert np.isfinite(found).all()
+
+
+def test_every_matrix_is_stored_as_int8_and_once(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    config = LuongConfig(embedding_size=64, encoder_units=64, decoder_units=128)
+    checkpoint = make_checkpoint(config, tokenizer, tokenizer)
+    graphs = make_graphs(checkpoint.model, ["int8"])["int8"]
+    for model in (graphs.encoder, graphs.decoder_step):
+        for value in model.graph.initializers.values():
+            assert value.shape is not None
+            assert value.dtype == ir.DataType.INT8 or len(value.shape) < 2, value.name
+    write_graphs(graphs, tmp_path / "int8")
+    parameters = sum(parameter.numel() for parameter in checkpoint.model.parameters())
+    scalars = sum(parameter.numel() for parameter in checkpoint.model.parameters() if parameter.ndim == 1)
+    columns = scalars  # a scale for each output, of which most have a bias
+    # Beside a byte a parameter, four for biases and scales.
+    assert (tmp_path / "int8" / "weights.bin").stat().st_size < parameters + 4 * (scalars + 2 * columns)
+
+
+def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs_folder: Path) -> None:
+    stepper = open_stepper(graphs_folder / "int8", checkpoint)
+    sources = random_sources([1, 4], checkpoint.target_tokenizer.vocabulary_size, eos_id=3)
+    context = stepper.encode(sources)
+    for state in context.state.values():
+        state[:] = 0
+    ids = np.full((2, 1), 2)
+    outputs, _ = stepper.run_step(
+        context, ids, np.array([[0], [1]]), np.zeros((2, 1), np.float32), forced_SK=ids
+    )
+    assert np.isfinite(outputs["top_score"]).all()

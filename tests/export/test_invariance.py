@@ -1,0 +1,76 @@
+"""A sentence comes out of the graphs the same, bit for bit, whatever shares its batch."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.export.toy_checkpoint import open_stepper, random_sources
+
+from dragoman_export.onnx_stepper import Arrays, OnnxStepper
+from dragoman_training.checkpoint import Checkpoint
+
+LENGTHS = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 20, 31, 33, 64, 65, 100, 130]
+"""Around the sizes at which matrix and vector kernels change their ways."""
+NUM_STEPS = 3
+
+
+def decode(stepper: OnnxStepper, sources: list[list[int]], token_USK: np.ndarray) -> list[Arrays]:
+    """Encodes, steps along given tokens, and returns for each sentence all that belongs to it."""
+    _, sentences, beam = token_USK.shape
+    context = stepper.encode(sources)
+    collected = [{f"encoder {name}": value for name, value in {**context.memory, **context.state}.items()}]
+    parent_SK = np.repeat(np.arange(sentences)[:, None], beam, axis=1)
+    score_SK = np.full((sentences, beam), -np.inf, np.float32)
+    score_SK[:, 0] = 0
+    for step, token_SK in enumerate(token_USK):
+        outputs, context = stepper.run_step(context, token_SK, parent_SK, score_SK, forced_SK=token_SK)
+        state = {
+            name: value.reshape(sentences, beam, *value.shape[1:]) for name, value in context.state.items()
+        }
+        collected.append({f"step {step} {name}": value for name, value in {**outputs, **state}.items()})
+        # Rows change places from step to step.
+        parent_SK = np.arange(sentences)[:, None] * beam + np.arange(beam)[None, ::-1]
+        score_SK = np.tile(-np.arange(beam, dtype=np.float32), (sentences, 1))
+    return [
+        {
+            name: _without_padding(name, value[place], len(source))
+            for part in collected
+            for name, value in part.items()
+        }
+        for place, source in enumerate(sources)
+    ]
+
+
+def _without_padding(name: str, value: np.ndarray, length: int) -> np.ndarray:
+    if "attention" in name:
+        return value[:, :length]
+    return value[:length] if "memory." in name else value
+
+
+def assert_same_bits(one: Arrays, other: Arrays) -> None:
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+@pytest.mark.parametrize("beam", [1, 2, 5, 8])
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_neighbours_order_and_padding_change_no_bit(
+    checkpoint: Checkpoint, graphs_folder: Path, precision: str, beam: int
+) -> None:
+    stepper = open_stepper(graphs_folder / precision, checkpoint)
+    vocabulary = checkpoint.target_tokenizer.vocabulary_size
+    sources = random_sources(LENGTHS, vocabulary, eos_id=3)
+    token_USK = np.random.default_rng(6).integers(4, vocabulary, (NUM_STEPS, len(sources), beam))
+    together = decode(stepper, sources, token_USK)
+    order = np.random.default_rng(7).permutation(len(sources))
+    shuffled = decode(stepper, [sources[place] for place in order], token_USK[:, order])
+    # Without the longest ones the batch is padded less.
+    fewer = [place for place, source in enumerate(sources) if len(source) <= 33]
+    shorter = decode(stepper, [sources[place] for place in fewer], token_USK[:, fewer])
+    for place, source in enumerate(sources):
+        alone = decode(stepper, [source], token_USK[:, [place]])
+        assert_same_bits(alone[0], together[place])
+        assert_same_bits(shuffled[order.tolist().index(place)], together[place])
+        if place in fewer:
+            assert_same_bits(shorter[fewer.index(place)], together[place])

@@ -1,0 +1,124 @@
+"""The gate lets graphs through that decode as PyTorch does, and no others."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+import pytest
+from tests.export.toy_checkpoint import open_stepper
+
+from dragoman_bundle.manifest import SpecialIds
+from dragoman_export.graph_files import write_graphs
+from dragoman_export.parity import ParityError, ParityGate
+from dragoman_export.trace import Graphs
+from dragoman_training.checkpoint import Checkpoint
+
+IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
+
+
+def open_gate(checkpoint: Checkpoint) -> ParityGate:
+    return ParityGate(
+        checkpoint.model,
+        checkpoint.recipe.decoding,
+        source_vocabulary=checkpoint.source_tokenizer.vocabulary_size,
+        source_ids=IDS,
+        target_ids=IDS,
+    )
+
+
+@pytest.fixture(scope="module")
+def luong_gate(luong: Checkpoint) -> ParityGate:
+    return open_gate(luong)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_sound_graphs_pass(checkpoint: Checkpoint, graphs_folder: Path, precision: str) -> None:
+    parity = open_gate(checkpoint).check(open_stepper(graphs_folder / precision, checkpoint), precision)
+    assert parity.num_tokens >= parity.num_sentences == 46
+    if precision == "fp32":
+        assert parity.num_identical == parity.num_sentences
+        assert parity.max_error < 1e-4
+
+
+def test_sound_fp16_graphs_pass(
+    luong: Checkpoint, luong_gate: ParityGate, luong_graphs: dict[str, Graphs], tmp_path: Path
+) -> None:
+    write_graphs(luong_graphs["fp16"], tmp_path / "fp16")
+    parity = luong_gate.check(open_stepper(tmp_path / "fp16", luong), "fp16")
+    assert 0 < parity.mean_error < 0.005
+
+
+def tampered(graphs: Graphs, name: str, change: Callable[[np.ndarray], None]) -> Graphs:
+    """The graphs with a weight of that name changed wherever it occurs."""
+    graphs = Graphs(graphs.encoder.clone(), graphs.decoder_step.clone())
+    found = [
+        model.graph.initializers[name]
+        for model in (graphs.encoder, graphs.decoder_step)
+        if name in model.graph.initializers
+    ]
+    assert found
+    for value in found:
+        assert value.const_value is not None
+        array = value.const_value.numpy().copy()
+        change(array)
+        value.const_value = ir.tensor(array, name=name)
+    return graphs
+
+
+def add_half_to_one_weight(array: np.ndarray) -> None:
+    array.reshape(-1)[0] += 0.5
+
+
+def make_one_weight_no_number(array: np.ndarray) -> None:
+    array.reshape(-1)[0] = np.nan
+
+
+@pytest.mark.parametrize("change", [add_half_to_one_weight, make_one_weight_no_number])
+@pytest.mark.parametrize(
+    "name", ["model.encoder.layers.0.recurrent_weight", "model.bridge.bias", "model.combine.weight"]
+)
+def test_one_wrong_weight_in_fp32_is_refused_saying_where(
+    luong: Checkpoint,
+    luong_gate: ParityGate,
+    luong_graphs: dict[str, Graphs],
+    tmp_path: Path,
+    name: str,
+    change: Callable[[np.ndarray], None],
+) -> None:
+    write_graphs(tampered(luong_graphs["fp32"], name, change), tmp_path / "fp32")
+    where = r"the fp32 graphs do not .* as PyTorch does: .*batch of \d+, source of \d+ tokens"
+    with pytest.raises(ParityError, match=where):
+        luong_gate.check(open_stepper(tmp_path / "fp32", luong), "fp32")
+
+
+def negate(array: np.ndarray) -> None:
+    np.negative(array, out=array)
+
+
+def enlarge_by_a_third(array: np.ndarray) -> None:
+    array *= array.dtype.type(4 / 3)
+
+
+@pytest.mark.parametrize(
+    ("precision", "name", "change"),
+    [
+        ("int8", "model.combine.weight.codes", negate),
+        ("int8", "model.combine.weight.scale", enlarge_by_a_third),
+        ("fp16", "model.combine.weight", negate),
+        ("fp16", "model.combine.weight", enlarge_by_a_third),
+    ],
+)
+def test_one_wrong_matrix_in_a_lower_precision_is_refused_saying_how_far_it_is(
+    luong: Checkpoint,
+    luong_gate: ParityGate,
+    luong_graphs: dict[str, Graphs],
+    tmp_path: Path,
+    precision: str,
+    name: str,
+    change: Callable[[np.ndarray], None],
+) -> None:
+    graphs = tampered(luong_graphs[precision], name, change)
+    write_graphs(graphs, tmp_path / precision)
+    with pytest.raises(ParityError, match=f"the {precision} graphs are too far from PyTorch: .* nats"):
+        luong_gate.check(open_stepper(tmp_path / precision, luong), precision)

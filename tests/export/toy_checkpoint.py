@@ -1,0 +1,101 @@
+"""Checkpoints of every family, small enough to be exported in a second or two, with random weights."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+import torch
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_export.onnx_stepper import OnnxStepper
+from dragoman_training.checkpoint import Checkpoint, vocabulary_shape
+from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, build_model
+from dragoman_training.recipe import CardConfig, DataConfig, DecodingConfig, Recipe
+
+CONFIGS: dict[str, ModelConfig] = {
+    "luong": LuongConfig(
+        embedding_size=12, encoder_layers=2, encoder_units=10, decoder_layers=2, decoder_units=14
+    ),
+    "bahdanau-gru": BahdanauConfig(
+        cell="gru",
+        embedding_size=12,
+        encoder_layers=2,
+        encoder_units=10,
+        decoder_units=14,
+        attention_units=9,
+    ),
+    "bahdanau-lstm": BahdanauConfig(
+        cell="lstm",
+        embedding_size=12,
+        encoder_layers=1,
+        encoder_units=10,
+        decoder_units=14,
+        attention_units=9,
+    ),
+}
+PROGRESS = {"step": 1200, "epoch": 2, "batch": 0, "seconds": 600.0, "best_bleu": 40.0, "validations": []}
+
+
+def train_tokenizer(vocabulary: int) -> Tokenizer:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["abcdefghijklm nopqrstuvwxyz äöüß ABCDEFGHIJ"] * 8),
+        model_writer=model,
+        model_type="char",
+        vocab_size=vocabulary,
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+        minloglevel=2,
+    )
+    return Tokenizer(model.getvalue())
+
+
+def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -> Checkpoint:
+    """A checkpoint with random weights, large enough to make clear choices."""
+    torch.manual_seed(3)
+    model = build_model(config, vocabulary_shape(source, target)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2.5)
+    recipe = Recipe(
+        name="toy",
+        data=DataConfig(
+            source_language="de",
+            target_language="en",
+            train_source=("train.de",),
+            train_target=("train.en",),
+            valid_source=("val.de",),
+            valid_target=("val.en",),
+        ),
+        model=config,
+        decoding=DecodingConfig(max_source_tokens=60, max_output_tokens=12, beam_size=4),
+        card=CardConfig(
+            description="For tests | nothing else.",
+            data="Nothing at all",
+            licence="CC0-1.0",
+            credit='Nobody, "really"',
+        ),
+    )
+    return Checkpoint(
+        recipe=recipe, model=model, source_tokenizer=source, target_tokenizer=target, progress=PROGRESS
+    )
+
+
+def open_stepper(folder: Path, checkpoint: Checkpoint) -> OnnxStepper:
+    target = checkpoint.target_tokenizer
+    return OnnxStepper(
+        folder,
+        vocabulary_size=target.vocabulary_size,
+        source_pad_id=checkpoint.source_tokenizer.pad_id,
+        bos_id=target.bos_id,
+        eos_id=target.eos_id,
+    )
+
+
+def random_sources(lengths: list[int], vocabulary: int, eos_id: int) -> list[list[int]]:
+    """Sentences of random tokens, each with its end."""
+    generator = np.random.default_rng(5)
+    return [[*generator.integers(4, vocabulary, length - 1).tolist(), eos_id] for length in lengths]
