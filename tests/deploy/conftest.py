@@ -1,0 +1,97 @@
+"""The deployment's files, parsed, and what the server really has to set against them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+from tests.deploy.dockerfile import Instruction, final_stage, read_dockerfile
+from tests.server.copying_bundle import MANIFEST
+
+from dragoman.v1 import translation_pb2
+from dragoman_server.call_metrics import CallMetrics
+from dragoman_server.cli import serve
+from dragoman_server.metrics import Metrics, ModelMetrics
+
+ROOT = Path(__file__).parents[2]
+SERVERS = ("dragoman-cpu", "dragoman-gpu")
+
+_DEFAULT = re.compile(r"\$\{\w+:-([^}]*)\}")
+
+
+def _interpolate(value: Any) -> Any:
+    """Puts the default of each ${VARIABLE:-default} in its place, as Compose does where none is set."""
+    if isinstance(value, dict):
+        return {key: _interpolate(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_interpolate(item) for item in value]
+    return _DEFAULT.sub(r"\1", value) if isinstance(value, str) else value
+
+
+@pytest.fixture(scope="session")
+def compose() -> dict[str, Any]:
+    """docker-compose.yml with nothing set in the environment."""
+    parsed: dict[str, Any] = _interpolate(yaml.safe_load((ROOT / "docker-compose.yml").read_text()))
+    return parsed
+
+
+@pytest.fixture(scope="session")
+def dockerfile() -> list[Instruction]:
+    return read_dockerfile(ROOT / "server" / "Dockerfile")
+
+
+@pytest.fixture(params=SERVERS)
+def service(compose: dict[str, Any], request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Each of the two servers."""
+    found: dict[str, Any] = compose["services"][request.param]
+    return found
+
+
+@pytest.fixture
+def options(
+    service: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
+    """What `dragoman serve` makes of the image's environment, the service's environment and its command."""
+    image = dict(
+        pair.split("=", 1)
+        for instruction in final_stage(dockerfile)
+        if instruction.name == "ENV"
+        for pair in instruction.words
+    )
+    known = {f"DRAGOMAN_SERVE_{parameter.name}".upper() for parameter in serve.params}
+    for name, value in (image | service["environment"]).items():
+        if name.startswith("DRAGOMAN"):
+            assert name in known
+            monkeypatch.setenv(name, str(value))
+    context: click.Context = serve.make_context("serve", [str(word) for word in service["command"]])
+    return context.params
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> dict[str, Any]:
+    parsed: dict[str, Any] = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())
+    return parsed
+
+
+@pytest.fixture(scope="session")
+def rules() -> list[dict[str, Any]]:
+    """Recording and alerting rules alike."""
+    groups = yaml.safe_load((ROOT / "deploy/prometheus/rules.yml").read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+@pytest.fixture(scope="session")
+def exported() -> dict[str, frozenset[str]]:
+    """By name of a sample that the server exports: its labels, and those that a scrape adds."""
+    registry = CollectorRegistry()
+    model = ModelMetrics(Metrics(registry), MANIFEST)
+    model.on_load(precision="fp32", providers={"encoder": "CPUExecutionProvider"})
+    CallMetrics(registry).prepare(translation_pb2.DESCRIPTOR.services_by_name["TranslationService"])
+    return {
+        sample.name: frozenset(sample.labels) | {"job", "instance"}
+        for family in registry.collect()
+        for sample in family.samples
+    }

@@ -1,0 +1,123 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.deploy.conftest import ROOT
+from tests.deploy.promql import grouping_labels, selectors
+
+FOLDER = ROOT / "deploy" / "grafana"
+
+
+@pytest.fixture(scope="module")
+def dashboard() -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads((FOLDER / "dashboards" / "dragoman.json").read_text())
+    return parsed
+
+
+@pytest.fixture(scope="module")
+def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those that show something."""
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+@pytest.fixture(scope="module")
+def source() -> dict[str, Any]:
+    """The data source that is provisioned."""
+    [only] = yaml.safe_load((FOLDER / "provisioning/datasources/prometheus.yml").read_text())["datasources"]
+    found: dict[str, Any] = only
+    return found
+
+
+def expressions(panels: list[dict[str, Any]]) -> list[str]:
+    return [target["expr"] for panel in panels for target in panel["targets"]]
+
+
+def test_dashboard_shows_only_what_the_server_exports(
+    panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
+) -> None:
+    for expression in expressions(panels):
+        found = selectors(expression)
+        assert found, expression
+        for selector in found:
+            assert selector.labels <= exported[selector.metric], expression
+        labels = frozenset().union(*(exported[selector.metric] for selector in found))
+        assert grouping_labels(expression) <= labels, expression
+
+
+def test_dashboard_shows_every_metric_of_translation(
+    panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
+) -> None:
+    shown = {selector.metric for expression in expressions(panels) for selector in selectors(expression)}
+    histograms = {name.removesuffix("_bucket") for name in exported if name.endswith("_bucket")}
+    for name in exported:
+        family = next((base for base in histograms if name.startswith(base)), None)
+        parts = {f"{family}_bucket", f"{family}_sum", f"{family}_count"} if family else {name}
+        if name.startswith("dragoman_") and not name.endswith("_created"):
+            assert parts & shown, name
+
+
+def test_model_that_is_chosen_narrows_every_metric_that_has_a_model(
+    dashboard: dict[str, Any], panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
+) -> None:
+    [variable] = dashboard["templating"]["list"]
+    assert variable["query"]["query"] == "label_values(dragoman_model_info, model)"
+    assert "model" in exported["dragoman_model_info"]
+    assert variable["multi"]
+    assert variable["includeAll"]
+    for expression in expressions(panels):
+        selected = [selector for selector in selectors(expression) if "model" in exported[selector.metric]]
+        assert expression.count('model=~"$model"') == len(selected), expression
+
+
+def test_every_panel_says_what_it_shows_and_in_which_unit(panels: list[dict[str, Any]]) -> None:
+    for panel in panels:
+        assert panel["description"].endswith("."), panel["title"]
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+
+
+def test_panels_lie_side_by_side(dashboard: dict[str, Any]) -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert max(x for x, _ in cells) < 24, panel["title"]
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    numbers = [panel["id"] for panel in dashboard["panels"]]
+    assert len(numbers) == len(set(numbers))
+
+
+def test_every_panel_asks_the_provisioned_data_source(
+    dashboard: dict[str, Any], panels: list[dict[str, Any]], source: dict[str, Any]
+) -> None:
+    expected = {"type": source["type"], "uid": source["uid"]}
+    asked = [panel["datasource"] for panel in panels]
+    asked += [target["datasource"] for panel in panels for target in panel["targets"]]
+    asked += [variable["datasource"] for variable in dashboard["templating"]["list"]]
+    assert all(one == expected for one in asked)
+
+
+def test_data_source_is_the_prometheus_beside_it(
+    source: dict[str, Any], compose: dict[str, Any], prometheus: dict[str, Any]
+) -> None:
+    [port] = [mapping.rsplit(":", 1)[1] for mapping in compose["services"]["prometheus"]["ports"]]
+    assert source["url"] == f"http://prometheus:{port}"
+    assert source["jsonData"]["timeInterval"] == prometheus["global"]["scrape_interval"]
+
+
+def test_grafana_finds_what_is_mounted(compose: dict[str, Any]) -> None:
+    grafana = compose["services"]["grafana"]
+    mounts = dict(volume.removesuffix(":ro").split(":") for volume in grafana["volumes"])
+    assert mounts["./deploy/grafana/provisioning/datasources"] == "/etc/grafana/provisioning/datasources"
+    assert mounts["./deploy/grafana/provisioning/dashboards"] == "/etc/grafana/provisioning/dashboards"
+    [provider] = yaml.safe_load((FOLDER / "provisioning/dashboards/dragoman.yml").read_text())["providers"]
+    assert provider["options"]["path"] == mounts["./deploy/grafana/dashboards"]
+    home = Path(grafana["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"])
+    assert str(home.parent) == provider["options"]["path"]
+    assert (FOLDER / "dashboards" / home.name).is_file()

@@ -1,0 +1,80 @@
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+from tests.deploy.conftest import ROOT
+from tests.deploy.promql import grouping_labels, selectors
+
+FOLDER = ROOT / "deploy" / "prometheus"
+
+needs_promtool = pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool is not installed; it comes with Prometheus"
+)
+
+
+def test_prometheus_scrapes_the_server_by_its_name_and_metrics_port(
+    prometheus: dict[str, Any], service: dict[str, Any], options: dict[str, Any]
+) -> None:
+    [scrape] = prometheus["scrape_configs"]
+    [alias] = service["networks"]["default"]["aliases"]
+    assert scrape["static_configs"] == [{"targets": [f"{alias}:{options['metrics_port']}"]}]
+    assert scrape.get("metrics_path", "/metrics") == "/metrics"
+
+
+def test_prometheus_finds_its_files_where_its_image_looks(
+    compose: dict[str, Any], prometheus: dict[str, Any]
+) -> None:
+    assert "./deploy/prometheus:/etc/prometheus:ro" in compose["services"]["prometheus"]["volumes"]
+    assert "command" not in compose["services"]["prometheus"], "the image's own reads /etc/prometheus"
+    for name in prometheus["rule_files"]:
+        assert (FOLDER / name).is_file()
+
+
+def test_rules_ask_for_what_the_server_exports(
+    rules: list[dict[str, Any]], exported: dict[str, frozenset[str]], prometheus: dict[str, Any]
+) -> None:
+    known = exported | {"up": frozenset({"job", "instance"})}
+    for rule in rules:
+        expression = rule["expr"]
+        found = selectors(expression)
+        assert found, expression
+        for selector in found:
+            assert selector.labels <= known[selector.metric], expression
+        labels = frozenset().union(*(known[selector.metric] for selector in found))
+        assert grouping_labels(expression) <= labels, expression
+        if "record" in rule:
+            known[rule["record"]] = grouping_labels(expression)
+    jobs = {scrape["job_name"] for scrape in prometheus["scrape_configs"]}
+    assert jobs == {"dragoman"}, "DragomanDown names it"
+
+
+def test_every_alert_says_what_is_wrong_and_what_to_do(rules: list[dict[str, Any]]) -> None:
+    alerts = [rule for rule in rules if "alert" in rule]
+    assert [alert["alert"] for alert in alerts] == [
+        "DragomanDown",
+        "DragomanSlow",
+        "DragomanErrors",
+        "DragomanQueueNearlyFull",
+        "DragomanCpuFallback",
+    ]
+    for alert in alerts:
+        assert alert["labels"]["severity"] in ("warning", "critical")
+        assert alert["annotations"].keys() == {"summary", "description"}
+
+
+def test_queue_alert_comes_at_four_fifths_of_the_limit(
+    rules: list[dict[str, Any]], options: dict[str, Any]
+) -> None:
+    [expression] = [rule["expr"] for rule in rules if rule.get("alert") == "DragomanQueueNearlyFull"]
+    assert expression == f"dragoman_queue_sentences > {options['max_queue'] * 4 // 5}"
+
+
+@needs_promtool
+def test_promtool_accepts_configuration_and_rules() -> None:
+    subprocess.run(["promtool", "check", "config", FOLDER / "prometheus.yml"], check=True)
+
+
+@needs_promtool
+def test_alerts_fire_when_they_should_and_only_then() -> None:
+    subprocess.run(["promtool", "test", "rules", ROOT / "tests" / "deploy" / "alerts.yml"], check=True)
