@@ -60,6 +60,14 @@ def test_a_truncated_gzip_file_is_refused(tmp_path: Path) -> None:
         read_lines(tmp_path / "a.gz")
 
 
+def test_a_corrupt_gzip_file_is_refused(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(bytes(range(256)) * 50))
+    packed[20:40] = b"x" * 20
+    (tmp_path / "a.gz").write_bytes(packed)
+    with pytest.raises(CorpusError, match=r"a\.gz: can't be read"):
+        read_lines(tmp_path / "a.gz")
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"none\.tsv: can't be read"):
         read_corpus(config(train_tsv=("none.tsv",)), "train", tmp_path)

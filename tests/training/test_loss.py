@@ -8,6 +8,21 @@ from dragoman_training import loss
 from dragoman_training.loss import linear_cross_entropy
 
 
+def test_bf16_products_change_little() -> None:
+    torch.manual_seed(0)
+    features, weight = torch.randn(20, 8, requires_grad=True), torch.randn(30, 8, requires_grad=True)
+    bias, target = torch.zeros(30), torch.randint(30, (20,))
+    exact, _ = linear_cross_entropy(features, weight, bias, target)
+    rounded, _ = linear_cross_entropy(features, weight, bias, target, dtype=torch.bfloat16)
+    torch.testing.assert_close(rounded, exact, rtol=0.01, atol=0)
+    for ours, theirs in zip(
+        torch.autograd.grad(rounded, [features, weight]),
+        torch.autograd.grad(exact, [features, weight]),
+        strict=True,
+    ):
+        assert (ours - theirs).norm() < 0.02 * theirs.norm()
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_loss_and_gradients_are_those_of_cross_entropy(
     smoothing: float, monkeypatch: pytest.MonkeyPatch

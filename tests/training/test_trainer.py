@@ -1,16 +1,19 @@
 """Training: it learns, it resumes to the same numbers, and it stops when it must."""
 
-import shutil
+import os
+import signal
+from itertools import count
 from pathlib import Path
 
 import pytest
 import torch
 from click.testing import CliRunner
 
+from dragoman_training import trainer
 from dragoman_training.checkpoint import load_checkpoint, read_checkpoint
 from dragoman_training.cli import train
+from dragoman_training.stop_request import StopRequest
 from dragoman_training.system import open_checkpoint_system
-from dragoman_training.trainer import Trainer
 
 
 def run(*arguments: object) -> str:
@@ -36,87 +39,155 @@ def test_a_model_learns_the_toy_corpus(toy_folder: Path, toy_checkpoint: Path) -
     assert translations[-1] == ""
 
 
-@pytest.mark.parametrize("family", ["luong", "bahdanau-gru", "bahdanau-lstm"])
-def test_a_resumed_run_ends_with_the_same_numbers(
-    toy_folder: Path, tmp_path: Path, family: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = toy_folder / "toy.toml"
-    options = ["--set", "training.max_epochs=2", "--set", "training.validate_every_epochs=0.7"]
-    if family != "luong":
-        text = recipe.read_text()
+BAHDANAU = """family = "bahdanau"
+cell = "{cell}"
+embedding_size = 16
+encoder_units = 16
+decoder_units = 32
+attention_units = 16
+dropout = 0.1
+"""
+VARIANTS = {
+    "luong": [],
+    "luong in bf16": ["--set", 'training.precision="bf16"'],
+    "bahdanau gru, two vocabularies": ["--set", "vocabulary.shared=false", "--set", "vocabulary.size=100"],
+    "bahdanau lstm": [],
+}
+
+
+def variant_recipe(toy_folder: Path, folder: Path, variant: str) -> Path:
+    """The toy recipe with that family, elsewhere."""
+    text = (toy_folder / "toy.toml").read_text()
+    if variant.startswith("bahdanau"):
+        cell = "gru" if "gru" in variant else "lstm"
         head, tail = text.split('family = "luong"')[0], text.split("dropout = 0.1")[1]
-        recipe = toy_folder / f"{family}.toml"
-        cell = family.removeprefix("bahdanau-")
-        sizes = (
-            "embedding_size = 16\nencoder_units = 16\ndecoder_units = 32\nattention_units = 16\ndropout = 0.1"
-        )
-        recipe.write_text(f'{head}family = "bahdanau"\ncell = "{cell}"\n{sizes}{tail}')
+        text = head + BAHDANAU.format(cell=cell) + tail
+    for split in ("train", "valid"):
+        text = text.replace(f'"{split}.', f'"{toy_folder}/{split}.')
+    path = folder / "recipe.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("variant", "moment"),
+    [
+        ("luong", "in a step"),
+        ("luong", "in a validation"),
+        ("luong in bf16", "in a step"),
+        ("bahdanau gru, two vocabularies", "in a step"),
+        ("bahdanau lstm", "in a validation"),
+    ],
+)
+def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(
+    toy_folder: Path, tmp_path: Path, variant: str, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signals are real, and come where a person's do: in the middle of the work."""
+    recipe = variant_recipe(toy_folder, tmp_path, variant)
+    options = ["--set", "training.max_epochs=2", "--set", "training.validate_every_epochs=0.7"]
+    options += ["--set", "training.batch_tokens=1200", *VARIANTS[variant]]
     run(recipe, "--out", tmp_path / "whole", *options)
 
-    original = Trainer._step
+    name, signal_number = {
+        "in a step": ("linear_cross_entropy", signal.SIGTERM),
+        "in a validation": ("validate", signal.SIGINT),
+    }[moment]
+    original = getattr(trainer, name)
+    calls = count(1)
 
-    def interrupted(self: Trainer, batch: object) -> object:
-        if self.progress.step == 21:
-            raise KeyboardInterrupt
-        return original(self, batch)  # type: ignore[arg-type]
+    def interrupted(*arguments: object, **options: object) -> object:
+        if next(calls) == (30 if moment == "in a step" else 1):
+            os.kill(os.getpid(), signal_number)
+        return original(*arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_step", interrupted)
+        patch.setattr(trainer, name, interrupted)
         result = CliRunner().invoke(train, [str(recipe), "--out", str(tmp_path / "parts"), *options])
     assert result.exit_code == 130, result.output
     assert "--resume" in result.output
+    assert read_checkpoint(tmp_path / "parts" / "last.safetensors")[2]["epoch"] < 2
     run(recipe, "--out", tmp_path / "parts", *options, "--resume")
 
-    whole, _, whole_progress = read_checkpoint(tmp_path / "whole" / "last.safetensors")
-    parts, _, parts_progress = read_checkpoint(tmp_path / "parts" / "last.safetensors")
-    assert whole.keys() == parts.keys()
-    for name, value in whole.items():
-        assert torch.equal(value, parts[name]), name
-    drop_time = [{**entry, "seconds": 0} for entry in whole_progress["validations"]]
-    assert drop_time == [{**entry, "seconds": 0} for entry in parts_progress["validations"]]
+    for file in ("last.safetensors", "best.safetensors"):
+        whole, _, whole_progress = read_checkpoint(tmp_path / "whole" / file)
+        parts, _, parts_progress = read_checkpoint(tmp_path / "parts" / file)
+        assert whole.keys() == parts.keys()
+        for tensor_name, value in whole.items():
+            assert torch.equal(value, parts[tensor_name]), tensor_name
+        drop_time = [{**entry, "seconds": 0} for entry in whole_progress["validations"]]
+        assert drop_time == [{**entry, "seconds": 0} for entry in parts_progress["validations"]]
+
+
+def test_a_second_signal_ends_at_once() -> None:
+    with StopRequest() as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.requested
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_without_an_average_the_model_itself_is_kept(toy_folder: Path, tmp_path: Path) -> None:
+    run(
+        *(toy_folder / "toy.toml", "--out", tmp_path, "--set", "training.ema_decay=0"),
+        *("--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"),
+    )
+    tensors, _, _ = read_checkpoint(tmp_path / "last.safetensors")
+    loaded = load_checkpoint(tmp_path / "last.safetensors").model
+    for name, parameter in loaded.named_parameters():
+        assert torch.equal(parameter, tensors[f"model.{name}"]), name
+
+
+def refusal(*arguments: object) -> str:
+    """What `dragoman train` says when it refuses."""
+    result = CliRunner().invoke(train, [str(argument) for argument in arguments])
+    assert isinstance(result.exception, ValueError), result.output
+    return str(result.exception)
 
 
 def test_training_does_not_overwrite_an_earlier_run(toy_folder: Path, toy_checkpoint: Path) -> None:
-    result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(toy_checkpoint.parent)])
-    assert result.exit_code == 1
-    assert "--resume" in result.output
+    assert "--resume" in refusal(toy_folder / "toy.toml", "--out", toy_checkpoint.parent)
 
 
 def test_there_must_be_something_to_resume(toy_folder: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(tmp_path), "--resume"])
-    assert result.exit_code == 1
-    assert "nothing to resume" in result.output
+    assert "nothing to resume" in refusal(toy_folder / "toy.toml", "--out", tmp_path, "--resume")
 
 
-def test_resuming_with_another_model_is_refused(
-    toy_folder: Path, toy_checkpoint: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("override", "named"),
+    [
+        ("model.decoder_units=8", "model was"),
+        ("vocabulary.size=90", "vocabulary was"),
+        ("training.batch_tokens=100", "training.batch_tokens was 300 and can't become 100"),
+        ("training.seed=9", "training.seed was 1 and can't become 9"),
+    ],
+)
+def test_resuming_with_what_would_change_the_steps_done_is_refused(
+    toy_folder: Path, toy_checkpoint: Path, override: str, named: str
 ) -> None:
-    shutil.copytree(toy_checkpoint.parent, tmp_path / "run")
-    result = CliRunner().invoke(
-        train,
-        [
-            str(toy_folder / "toy.toml"),
-            "--out",
-            str(tmp_path / "run"),
-            "--resume",
-            "--set",
-            "model.decoder_units=8",
-        ],
-    )
-    assert result.exit_code == 1
-    assert "another model" in result.output
+    arguments = (toy_folder / "toy.toml", "--out", toy_checkpoint.parent, "--resume", "--set", override)
+    assert named in refusal(*arguments)
+
+
+def test_pairs_that_are_all_too_long_are_refused(toy_folder: Path, tmp_path: Path) -> None:
+    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, "--set", "data.max_tokens=1")
+    assert "leaves none of the 3000 training pairs" in said
+
+
+@pytest.mark.parametrize(("device", "named"), [("gpu", 'no device "gpu"'), ("cuda:99", "CUDA devices here")])
+def test_a_device_that_is_not_there_is_refused(
+    toy_folder: Path, tmp_path: Path, device: str, named: str
+) -> None:
+    assert named in refusal(toy_folder / "toy.toml", "--out", tmp_path, "--device", device)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_diverging_loss_stops_training_and_says_where(toy_folder: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(
-        train,
-        [
-            *(str(toy_folder / "toy.toml"), "--out", str(tmp_path)),
-            *("--set", "training.learning_rate=1e38", "--set", "training.warmup_steps=1"),
-        ],
+    said = refusal(
+        *(toy_folder / "toy.toml", "--out", tmp_path),
+        *("--set", "training.learning_rate=1e36", "--set", "training.warmup_steps=1"),
     )
-    assert result.exit_code == 1
-    assert "diverged at step" in result.output
+    assert "diverged at step" in said
 
 
 def test_training_stops_when_bleu_no_longer_rises(toy_folder: Path, tmp_path: Path) -> None:

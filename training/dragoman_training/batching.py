@@ -3,6 +3,7 @@
 Shapes: S sentences, T source positions, U target positions.
 """
 
+import dataclasses
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device."""
-        return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__annotations__))
+        return Batch(*(getattr(self, each.name).to(device) for each in dataclasses.fields(self)))
 
 
 class Pairs:

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from dragoman_bundle.tokenizer import Tokenizer
@@ -40,7 +40,7 @@ class Checkpoint:
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     progress: dict[str, Any]
-    """Steps, epochs, minutes, and the validations so far."""
+    """Steps, epochs, seconds, and the validations so far."""
 
 
 def write_checkpoint(
@@ -63,8 +63,9 @@ def write_checkpoint(
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".part")
-    save_file(contents, temporary, metadata)
-    with open(temporary, "rb+") as stream:
+    with open(temporary, "wb") as stream:
+        stream.write(save(contents, metadata))
+        stream.flush()
         os.fsync(stream.fileno())
     temporary.replace(path)
 

@@ -1,6 +1,7 @@
 """Sentence pairs from files: line-parallel, tab-separated, gzipped, or a Hugging Face data set."""
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +30,12 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
     Pairs with an empty side are left out. Raises CorpusError for files that can't be read, that are not
     UTF-8, that have different numbers of lines or no pair at all.
     """
-    if data.hugging_face:
+    files = list(zip(getattr(data, f"{split}_source"), getattr(data, f"{split}_target"), strict=True))
+    tables = getattr(data, f"{split}_tsv")
+    if data.hugging_face and not files and not tables:
         pairs = list(_hugging_face_pairs(data, split, folder))
     else:
-        pairs = [pair for path in getattr(data, f"{split}_tsv") for pair in _tsv_pairs(folder / path)]
-        files = zip(getattr(data, f"{split}_source"), getattr(data, f"{split}_target"), strict=True)
+        pairs = [pair for path in tables for pair in _tsv_pairs(folder / path)]
         for source, target in files:
             pairs += _parallel_pairs(folder / source, folder / target)
     pairs = [(source.strip(), target.strip()) for source, target in pairs]
@@ -54,7 +56,7 @@ def read_lines(path: Path) -> list[str]:
                     lines.append(raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
                 except UnicodeDecodeError as error:
                     raise CorpusError(f"{path}, line {number}: not UTF-8: {error}") from error
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise CorpusError(f"{path}: can't be read: {error}") from error
     return lines
 
@@ -82,11 +84,18 @@ def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[
     try:
         import datasets
     except ImportError as error:
-        raise CorpusError('data.hugging_face needs the library: pip install "datasets"') from error
+        raise CorpusError("data.hugging_face needs its library: pip install datasets") from error
     local = folder / data.hugging_face
-    name = str(local) if local.exists() else data.hugging_face
-    rows = datasets.load_dataset(name, split="train" if split == "train" else "validation")
+    rows = datasets.load_dataset(
+        str(local) if local.exists() else data.hugging_face,
+        data.hugging_face_config or None,
+        split="train" if split == "train" else "validation",
+    )
     if "translation" not in rows.column_names:
-        raise CorpusError(f"{name}: has no column `translation`, only {', '.join(rows.column_names)}")
+        raise CorpusError(
+            f"{data.hugging_face}: has no column `translation`, only {', '.join(rows.column_names)}"
+        )
     for row in rows["translation"]:
+        if missing := {data.source_language, data.target_language} - row.keys():
+            raise CorpusError(f'{data.hugging_face}: has no "{missing.pop()}", only {", ".join(row)}')
         yield row[data.source_language], row[data.target_language]

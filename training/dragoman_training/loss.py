@@ -41,6 +41,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
             uniform_loss = (normalizer_C1.squeeze(1) - logits_CV.mean(dim=1)).sum()
             plain += target_loss
             smoothed += (1 - smoothing) * target_loss + smoothing * uniform_loss
+            if not any(ctx.needs_input_grad):
+                continue
             grad_CV = logits_CV.sub_(normalizer_C1).exp_().sub_(smoothing / vocabulary)
             grad_CV.scatter_add_(1, target_C1, torch.full_like(normalizer_C1, smoothing - 1))
             grad_bias += grad_CV.sum(dim=0)

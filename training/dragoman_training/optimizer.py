@@ -31,16 +31,17 @@ def learning_rate(config: TrainingConfig, step: int, total_steps: int) -> float:
 
 
 class MovingAverage:
-    """A model whose parameters are the exponential moving average of another's (Polyak and Juditsky 1992).
+    """A model whose parameters are the exponential moving average of another's.
 
-    The decay is held back at the beginning, to min(decay, (1 + n) / (10 + n)) after n updates, so that the
-    first random parameters are soon forgotten.
+    A decay of 0 follows the other exactly. The decay is held back at the beginning, to
+    min(decay, (1 + n) / (10 + n)) after n updates, so that the first random parameters are soon forgotten.
     """
 
     def __init__(self, model: Seq2Seq, decay: float) -> None:
         self._decay = decay
         self.num_updates = 0
-        self.model = copy.deepcopy(model).eval().requires_grad_(False)
+        # The move flattens the weights of recurrent layers again, as CUDA wants them.
+        self.model = copy.deepcopy(model).eval().requires_grad_(False).to(next(model.parameters()).device)
 
     @torch.no_grad()
     def update(self, model: Seq2Seq) -> None:

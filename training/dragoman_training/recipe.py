@@ -5,16 +5,17 @@ Owns reading, overriding and checking. A key that no one reads is an error, neve
 
 import dataclasses
 import difflib
+import math
 import tomllib
-import types
 import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig
+from dragoman_training.checks import require_at_least, require_share
+from dragoman_training.models import ModelConfig
 
-FAMILIES: dict[str, type[ModelConfig]] = {"bahdanau": BahdanauConfig, "luong": LuongConfig}
+FAMILIES: dict[str, type[ModelConfig]] = {each.family: each for each in typing.get_args(ModelConfig)}
 
 
 class RecipeError(ValueError):
@@ -47,11 +48,15 @@ class DataConfig:
     valid_tsv: tuple[str, ...] = ()
     """The same for validation."""
     hugging_face: str = ""
-    """Name or folder of a data set with a `translation` column and splits `train` and `validation`."""
+    """Name or folder of a data set with a `translation` column; its split `validation` is used where no
+    validation files are given."""
+    hugging_face_config: str = ""
+    """Configuration of that data set, such as "de-en", where it has several."""
     max_tokens: int = 100
     """Training pairs with a longer side, in tokens, are left out."""
 
     def __post_init__(self) -> None:
+        require_at_least(self, "data", max_tokens=1)
         kinds = [
             bool(self.train_source or self.train_target),
             bool(self.train_tsv),
@@ -82,13 +87,21 @@ class VocabularyConfig:
     character_coverage: float = 1.0
     """Share of the corpus' characters that get a piece; lower it for scripts with thousands."""
 
+    def __post_init__(self) -> None:
+        require_at_least(self, "vocabulary", size=8)
+        if not 0 < self.character_coverage <= 1:
+            raise ValueError(
+                f"vocabulary.character_coverage is {self.character_coverage}, "
+                "but must be above 0 and at most 1"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
     """How the parameters are found."""
 
     batch_tokens: int = 1800
-    """Padded target tokens a batch."""
+    """Padded tokens a batch, on either side."""
     max_epochs: int = 20
     """Passes over the corpus."""
     max_minutes: float = 0.0
@@ -108,7 +121,7 @@ class TrainingConfig:
     ema_decay: float = 0.999
     """Decay a step of the moving average of the parameters, which is what is validated and kept; 0 is off."""
     precision: Literal["fp32", "bf16"] = "bf16"
-    """Precision of matrix products; parameters and the loss are always fp32."""
+    """Precision of activations and matrix products; parameters and the loss are always fp32."""
     validate_every_epochs: float = 1.0
     """Epochs from one validation to the next."""
     validate_sentences: int = 0
@@ -120,6 +133,18 @@ class TrainingConfig:
     threads: int = 0
     """CPU threads; 0 leaves PyTorch's choice."""
 
+    def __post_init__(self) -> None:
+        require_at_least(
+            self, "training", batch_tokens=1, max_epochs=1, warmup_steps=0, patience=0, threads=0
+        )
+        require_at_least(self, "training", max_minutes=0, validate_sentences=0, seed=0)
+        require_share(self, "training", "label_smoothing", "ema_decay")
+        for name in ("learning_rate", "clip_norm", "validate_every_epochs"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"training.{name} is {getattr(self, name)}, but must be above 0")
+        if not all(0 <= beta < 1 for beta in self.adam_betas):
+            raise ValueError(f"training.adam_betas are {self.adam_betas}, but must be at least 0 and below 1")
+
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingConfig:
@@ -129,7 +154,7 @@ class DecodingConfig:
     """Hypotheses kept a sentence; 1 is greedy."""
     length_penalty: float = 1.0
     """Exponent of the length penalty (Wu et al. 2016, equation 14)."""
-    max_source_tokens: int = 128
+    max_source_tokens: int = 100
     """Longest source sentence the model is trusted with."""
     max_output_tokens: int = 256
     """Most tokens of an output, whatever its source."""
@@ -137,6 +162,10 @@ class DecodingConfig:
     """Most output tokens a source token."""
     max_output_margin: int = 10
     """Output tokens beyond that ratio."""
+
+    def __post_init__(self) -> None:
+        require_at_least(self, "decoding", beam_size=1, max_source_tokens=2, max_output_tokens=1)
+        require_at_least(self, "decoding", length_penalty=0, max_output_ratio=0, max_output_margin=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +247,7 @@ def _build(cls: type[Any], table: object, *, where: str) -> Any:
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for key in table:
         if key not in fields:
-            raise RecipeError(_unknown_key(_join(where, key), [_join(where, name) for name in fields]))
+            raise RecipeError(_unknown(key, list(fields), what="unknown key", where=where))
     values = {key: _convert(hints[key], value, where=_join(where, key)) for key, value in table.items()}
     for name, known in fields.items():
         optional = (
@@ -264,19 +293,16 @@ def _build_model_config(value: object, *, where: str) -> ModelConfig:
     if not isinstance(family, str):
         raise RecipeError(f"{where}.family: is missing; known families: {', '.join(FAMILIES)}")
     if family not in FAMILIES:
-        raise RecipeError(_unknown_key(family, list(FAMILIES), what=f"{where}.family"))
+        raise RecipeError(_unknown(family, list(FAMILIES), what=f"{where}.family"))
     config: ModelConfig = _build(FAMILIES[family], value, where=where)
     return config
 
 
-def _unknown_key(key: str, known: list[str], *, what: str = "unknown key") -> str:
-    nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    hint = f'did you mean "{nearest[0]}"?' if nearest else f"known: {', '.join(known)}"
-    return f'{what} "{key}"; {hint}'
+def _unknown(name: str, known: list[str], *, what: str, where: str = "") -> str:
+    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    hint = f'did you mean "{_join(where, nearest[0])}"?' if nearest else f"known: {', '.join(known)}"
+    return f'{what} "{_join(where, name)}"; {hint}'
 
 
 def _join(where: str, key: str) -> str:
     return f"{where}.{key}" if where else key
-
-
-assert isinstance(ModelConfig, types.UnionType)

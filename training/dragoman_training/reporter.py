@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+import torch
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -43,11 +44,12 @@ class StepReport:
 class Reporter:
     """Shows progress on a terminal, or writes a line now and then where there is none."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, first_step: int = 0) -> None:
+        """Writes to `folder`; curves of an earlier run are kept up to `first_step`."""
         self._console = Console()
-        self._board = SummaryWriter(str(folder / "tensorboard"))
+        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=first_step or None)
         self._bar = Progress(
-            TextColumn("epoch {task.fields[epoch]}"),
+            TextColumn("epoch {task.fields[epoch]} {task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("loss {task.fields[loss]:.3f}"),
@@ -56,7 +58,7 @@ class Reporter:
             TextColumn("left"),
             TimeRemainingColumn(),
             console=self._console,
-            disable=not self._console.is_terminal,
+            disable=not self._console.is_interactive,
         )
         self._task = self._bar.add_task("", total=None, epoch=1, loss=0.0, speed=0.0)
         self._window: list[tuple[float, int, float]] = []
@@ -72,13 +74,13 @@ class Reporter:
         self._bar.stop()
         self._board.close()
 
-    def describe(self, model: Seq2Seq, pairs: Pairs, batches_per_epoch: int) -> None:
+    def describe(self, model: Seq2Seq, pairs: Pairs, batches_per_epoch: int, device: torch.device) -> None:
         """Says what is about to be trained."""
         parameters = sum(parameter.numel() for parameter in model.parameters())
         left_out = f" ({pairs.num_left_out:,} too long)" if pairs.num_left_out else ""
         self._print(
             f"{parameters:,} parameters; {len(pairs):,} pairs{left_out}; "
-            f"{batches_per_epoch:,} batches an epoch"
+            f"{batches_per_epoch:,} batches an epoch; on {device}"
         )
 
     def step(self, report: StepReport) -> None:
@@ -109,6 +111,10 @@ class Reporter:
                 f"{self._minutes_left(report):.0f} minutes left"
             )
 
+    def validating(self) -> None:
+        """A validation begins: steps pause."""
+        self._bar.update(self._task, description="validating")
+
     def validation(self, step: int, result: Validation, *, better: bool) -> None:
         """Takes in a validation."""
         self._board.add_scalar("valid/perplexity", result.perplexity, step)
@@ -118,6 +124,7 @@ class Reporter:
             f"step {step:,}: perplexity {result.perplexity:.2f}, BLEU {result.bleu:.2f}"
             f"{' (best so far)' if better else ''}\n  {source}\n  > {translation}\n  = {reference}"
         )
+        self._bar.update(self._task, description="")
         self._window = []
 
     def _minutes_left(self, report: StepReport) -> float:

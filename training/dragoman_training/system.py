@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import torch
-
 from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.device import choose_device
 from dragoman_training.translator import Translator
 
 
@@ -47,10 +46,9 @@ def open_checkpoint_system(
             raise ValueError(f'{location} translates "{data.source_language}" to "{data.target_language}"')
     if precision not in ("auto", "fp32"):
         raise ValueError(f"a checkpoint is evaluated in fp32; {precision} needs an exported bundle")
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    chosen = choose_device(device)
     decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=beam_size)
     translator = Translator(
-        checkpoint.model.to(device), checkpoint.source_tokenizer, checkpoint.target_tokenizer, decoding
+        checkpoint.model.to(chosen), checkpoint.source_tokenizer, checkpoint.target_tokenizer, decoding
     )
-    yield CheckpointSystem(translator, f"{location} with PyTorch in fp32 on {device}")
+    yield CheckpointSystem(translator, f"{location} with PyTorch in fp32 on {chosen}")

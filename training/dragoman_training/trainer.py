@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import operator
 import time
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,20 @@ from torch import Tensor, nn
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.batching import Batch, Pairs
 from dragoman_training.checkpoint import load_parameters, vocabulary_shape, write_checkpoint
-from dragoman_training.corpus import Corpus
+from dragoman_training.corpus import Corpus, CorpusError
 from dragoman_training.loss import linear_cross_entropy
 from dragoman_training.models import build_model
 from dragoman_training.optimizer import MovingAverage, learning_rate
 from dragoman_training.recipe import Recipe
 from dragoman_training.reporter import Reporter, StepReport
+from dragoman_training.stop_request import StopRequest
 from dragoman_training.translator import Translator
 from dragoman_training.validation import Validation, spread, validate
 
 SAVE_EVERY_SECONDS = 600.0
 
 
-class DivergedError(RuntimeError):
+class DivergedError(ValueError):
     """The loss is no number any more; the message says at which step and what to go back to."""
 
 
@@ -45,11 +47,22 @@ class Progress:
     stale: int = 0
     """Validations since then."""
     validations: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    """Step, epochs, seconds, perplexity and BLEU of each."""
+    """Step, seconds, perplexity and BLEU of each."""
+
+
+def check_resumable(saved: Recipe, recipe: Recipe) -> None:
+    """Raises ValueError where a recipe changes what the steps already done rest on."""
+    for key in (
+        *("model", "vocabulary", "data.source_language", "data.target_language", "data.max_tokens"),
+        *("training.batch_tokens", "training.seed"),
+    ):
+        before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
+        if before != after:
+            raise ValueError(f"{key} was {before} and can't become {after} in a run that is resumed")
 
 
 class Trainer:
-    """Trains one model by a recipe; the same seed and recipe give the same parameters on the same machine."""
+    """Trains one model by a recipe; on one CPU the same seed and recipe give the same parameters."""
 
     def __init__(
         self,
@@ -61,7 +74,9 @@ class Trainer:
         folder: Path,
         device: torch.device,
         reporter: Reporter,
+        stop: StopRequest,
     ) -> None:
+        """Tokenizes the corpora and builds the model. Raises CorpusError where every pair is too long."""
         torch.manual_seed(recipe.training.seed)
         self.recipe = recipe
         self.progress = Progress()
@@ -69,7 +84,13 @@ class Trainer:
         self._folder = folder
         self._device = device
         self._reporter = reporter
+        self._stop = stop
         self._train = Pairs(train, *tokenizers, max_tokens=recipe.data.max_tokens)
+        if not len(self._train):
+            raise CorpusError(
+                f"data.max_tokens is {recipe.data.max_tokens}, "
+                f"which leaves none of the {len(train)} training pairs"
+            )
         self._valid_corpus = spread(valid, recipe.training.validate_sentences)
         self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
         self._model = build_model(recipe.model, vocabulary_shape(*tokenizers)).to(device)
@@ -80,7 +101,7 @@ class Trainer:
         batches_per_epoch = len(self._plan(0))
         self._total_steps = batches_per_epoch * recipe.training.max_epochs
         self._validate_every = max(1, round(recipe.training.validate_every_epochs * batches_per_epoch))
-        reporter.describe(self._model, self._train, batches_per_epoch)
+        reporter.describe(self._model, self._train, batches_per_epoch, device)
 
     @property
     def last_path(self) -> Path:
@@ -92,51 +113,54 @@ class Trainer:
         """Where the best model so far is kept."""
         return self._folder / "best.safetensors"
 
-    def run(self) -> Path:
-        """Trains until the recipe says stop and returns the best checkpoint's path.
+    def run(self) -> str:
+        """Trains until the recipe says stop, and returns why it did.
 
-        Interrupted by KeyboardInterrupt it saves the last complete step first. Raises DivergedError.
+        When a stop is requested it finishes the step or validation it is in, saves, and raises
+        KeyboardInterrupt. Raises DivergedError.
         """
-        config = self.recipe.training
         self._began = time.monotonic() - self.progress.seconds
         saved = time.monotonic()
-        try:
-            while self.progress.epoch < config.max_epochs and not self._is_over():
-                for numbers in self._plan(self.progress.epoch)[self.progress.batch :]:
-                    self._reporter.step(self._step(self._train.batch(numbers)))
-                    if self.progress.step % self._validate_every == 0:
-                        self._validate()
-                        if self._is_over():
-                            break
-                    if time.monotonic() - saved > SAVE_EVERY_SECONDS:
-                        self.save()
-                        saved = time.monotonic()
-                else:
-                    self.progress.epoch += 1
-                    self.progress.batch = 0
-            if not self.progress.validations or self.progress.validations[-1]["step"] != self.progress.step:
-                self._validate()
-        except KeyboardInterrupt:
-            self.save()
-            raise
-        return self.best_path
+        while (reason := self._reason_to_end()) is None:
+            for numbers in self._plan(self.progress.epoch)[self.progress.batch :]:
+                self._reporter.step(self._step(self._train.batch(numbers)))
+                if self.progress.step % self._validate_every == 0:
+                    self._validate()
+                if self._stop.requested:
+                    self.save()
+                    raise KeyboardInterrupt
+                if self._reason_to_end() is not None:
+                    break
+                if time.monotonic() - saved > SAVE_EVERY_SECONDS:
+                    self.save()
+                    saved = time.monotonic()
+            else:
+                self.progress.epoch += 1
+                self.progress.batch = 0
+        if not self.progress.validations or self.progress.validations[-1]["step"] != self.progress.step:
+            self._validate()
+        return reason
 
     def _plan(self, epoch: int) -> list[list[int]]:
         config = self.recipe.training
         return self._train.plan(config.batch_tokens, seed=config.seed * 1_000_003 + epoch)
 
-    def _is_over(self) -> bool:
+    def _reason_to_end(self) -> str | None:
         config = self.recipe.training
-        self.progress.seconds = time.monotonic() - self._began
-        late = config.max_minutes > 0 and self.progress.seconds >= 60 * config.max_minutes
-        return late or 0 < config.patience <= self.progress.stale
+        if self.progress.epoch >= config.max_epochs:
+            return f"{config.max_epochs} epochs are done"
+        if 0 < config.patience <= self.progress.stale:
+            return f"{config.patience} validations brought no better BLEU"
+        if 0 < 60 * config.max_minutes <= time.monotonic() - self._began:
+            return f"{config.max_minutes:g} minutes are over"
+        return None
 
     def _step(self, batch: Batch) -> StepReport:
         """One optimizer step. The loss is a mean over target tokens, in nats."""
         config = self.recipe.training
+        num_tokens = int(self._train.counted(batch).sum())
         batch = batch.to(self._device)
         counted_SU = self._train.counted(batch)
-        num_tokens = int(counted_SU.sum())
         self._model.train()
         mixed = config.precision == "bf16"
         with torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
@@ -161,8 +185,7 @@ class Trainer:
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.step()
-        if config.ema_decay > 0:
-            self._average.update(self._model)
+        self._average.update(self._model)
         self.progress.step += 1
         self.progress.batch += 1
         return StepReport(
@@ -181,7 +204,8 @@ class Trainer:
         return f"resume from the last good state, {self.last_path}"
 
     def _validate(self) -> None:
-        model = self._average.model if self.recipe.training.ema_decay > 0 else self._model
+        self._reporter.validating()
+        model = self._average.model
         translator = Translator(model, *self._tokenizers, self.recipe.decoding)
         result: Validation = validate(model, self._valid_corpus, self._valid, translator)
         self.progress.seconds = time.monotonic() - self._began
@@ -223,7 +247,7 @@ class Trainer:
         )
 
     def restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
-        """Goes on where `save` left off, to the same numbers that an uninterrupted run would give."""
+        """Goes on where `save` left off, on a CPU to the numbers that an uninterrupted run gives."""
         load_parameters(self._model, tensors, "model.")
         load_parameters(self._average.model, tensors, "average.")
         for name, parameter in self._model.named_parameters():

@@ -20,7 +20,7 @@ class Validation:
     perplexity: float
     """Exponential of the mean negative log-likelihood of a reference token, eos included."""
     bleu: float
-    """sacreBLEU (13a, cased) of beam search."""
+    """sacreBLEU (13a, cased) of beam search; a poor guide for languages written without spaces."""
     sample: tuple[str, str, str]
     """A source, its translation and its reference."""
 

@@ -4,12 +4,14 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positio
 H decoder units, M = 2 · encoder units, G = gates · H.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from dragoman_training.checks import require_at_least, require_share
 from dragoman_training.models.attention import AdditiveAttention
 from dragoman_training.models.embedding import embeddings
 from dragoman_training.models.output import OutputLayer
@@ -27,6 +29,8 @@ class BahdanauConfig:
     """Recurrent cell of encoder and decoder; the paper's is a GRU."""
     embedding_size: int = 256
     """Width of embeddings and of the readout that the tied output layer reads."""
+    embedding_std: float = 0.25
+    """Standard deviation of the embeddings at the start."""
     encoder_layers: int = 1
     """Bidirectional layers of the encoder; the paper has one."""
     encoder_units: int = 256
@@ -39,19 +43,11 @@ class BahdanauConfig:
     """Probability of dropping an activation between layers."""
 
     def __post_init__(self) -> None:
-        if self.cell not in ("lstm", "gru"):
-            raise ValueError(f'model.cell is "{self.cell}", but must be "gru" or "lstm"')
-        for name in (
-            "embedding_size",
-            "encoder_layers",
-            "encoder_units",
-            "decoder_units",
-            "attention_units",
-        ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"model.{name} is {getattr(self, name)}, but must be at least 1")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"model.dropout is {self.dropout}, but must be at least 0 and below 1")
+        require_at_least(self, "model", embedding_size=1, encoder_layers=1, encoder_units=1)
+        require_at_least(self, "model", decoder_units=1, attention_units=1)
+        require_share(self, "model", "dropout")
+        if not 0 < self.embedding_std < math.inf:
+            raise ValueError(f"model.embedding_std is {self.embedding_std}, but must be above 0")
 
 
 class Bahdanau(Seq2Seq):
@@ -59,7 +55,8 @@ class Bahdanau(Seq2Seq):
 
     The alignment model scores the previous state s_{i-1} against every annotation (equation 6); state and
     readout then see the context: s_i = f(s_{i-1}, y_{i-1}, c_i), p = g(y_{i-1}, s_i, c_i) (equation 4), with
-    one maxout layer before the output (appendix A.2.2).
+    one maxout layer before the output (appendix A.2.2). Differs from the paper: the readout sees s_i, as in
+    equation 4, where the appendix prints s_{i-1}, and the output layer is tied to the embedding.
     """
 
     def __init__(self, config: BahdanauConfig, vocabulary: VocabularyShape) -> None:
@@ -67,7 +64,7 @@ class Bahdanau(Seq2Seq):
         width, units, memory_size = config.embedding_size, config.decoder_units, 2 * config.encoder_units
         gates = (4 if config.cell == "lstm" else 3) * units
         self.config = config
-        self.source_embedding, self.target_embedding = embeddings(vocabulary, width)
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, config.embedding_std)
         self.encoder = BidirectionalEncoder(
             config.cell,
             input_size=width,

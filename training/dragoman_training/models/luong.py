@@ -4,12 +4,14 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positio
 H decoder units, M = 2 · encoder units.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from dragoman_training.checks import require_at_least, require_share
 from dragoman_training.models.attention import GeneralAttention
 from dragoman_training.models.embedding import embeddings
 from dragoman_training.models.output import OutputLayer
@@ -25,6 +27,8 @@ class LuongConfig:
     """Names this family in a recipe."""
     embedding_size: int = 256
     """Width of embeddings and of the attentional state that the tied output layer reads."""
+    embedding_std: float = 0.25
+    """Standard deviation of the embeddings at the start."""
     encoder_layers: int = 2
     """Bidirectional layers of the encoder."""
     encoder_units: int = 256
@@ -37,25 +41,26 @@ class LuongConfig:
     """Probability of dropping an activation between layers."""
 
     def __post_init__(self) -> None:
-        for name in ("embedding_size", "encoder_layers", "encoder_units", "decoder_layers", "decoder_units"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"model.{name} is {getattr(self, name)}, but must be at least 1")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"model.dropout is {self.dropout}, but must be at least 0 and below 1")
+        require_at_least(self, "model", embedding_size=1, encoder_layers=1, encoder_units=1)
+        require_at_least(self, "model", decoder_layers=1, decoder_units=1)
+        require_share(self, "model", "dropout")
+        if not 0 < self.embedding_std < math.inf:
+            raise ValueError(f"model.embedding_std is {self.embedding_std}, but must be above 0")
 
 
 class Luong(Seq2Seq):
     """A stacked LSTM decoder whose top state attends over a bidirectional LSTM encoder.
 
     The attentional state h̃ = tanh(W [context; hidden]) (equation 5) feeds the output layer and, at the next
-    step, the first layer (section 3.3).
+    step, the first layer (section 3.3). Differs from the paper: the encoder reads in both directions, a tanh
+    layer leads from its last states to the decoder's first, and the output layer is tied to the embedding.
     """
 
     def __init__(self, config: LuongConfig, vocabulary: VocabularyShape) -> None:
         super().__init__()
         width, units, memory_size = config.embedding_size, config.decoder_units, 2 * config.encoder_units
         self.config = config
-        self.source_embedding, self.target_embedding = embeddings(vocabulary, width)
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, config.embedding_std)
         self.encoder = BidirectionalEncoder(
             "lstm",
             input_size=width,

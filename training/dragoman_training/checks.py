@@ -1,0 +1,15 @@
+"""Bounds of a config's fields; what breaks them is named as a recipe names it."""
+
+
+def require_at_least(config: object, table: str, **least: float) -> None:
+    """Raises ValueError for the first field below its least value, or that is no number."""
+    for name, minimum in least.items():
+        if not getattr(config, name) >= minimum:
+            raise ValueError(f"{table}.{name} is {getattr(config, name)}, but must be at least {minimum}")
+
+
+def require_share(config: object, table: str, *names: str) -> None:
+    """Raises ValueError for the first field that is not at least 0 and below 1."""
+    for name in names:
+        if not 0 <= getattr(config, name) < 1:
+            raise ValueError(f"{table}.{name} is {getattr(config, name)}, but must be at least 0 and below 1")
