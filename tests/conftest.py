@@ -109,3 +109,16 @@ def toy_checkpoint(toy_folder: Path) -> Path:
     result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(toy_folder / "run")])
     assert result.exit_code == 0, result.output
     return toy_folder / "run" / "best.safetensors"
+
+
+@pytest.fixture(scope="session")
+def toy_models(toy_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of bundles with that model, exported in fp32 and int8, as toy/1."""
+    from click.testing import CliRunner
+
+    from dragoman_export.cli import export
+
+    folder = tmp_path_factory.mktemp("models")
+    result = CliRunner().invoke(export, [str(toy_checkpoint), "--out", str(folder / "toy" / "1")])
+    assert result.exit_code == 0, result.output
+    return folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_server.engine import (
     Engine,
     EngineLimits,
@@ -20,18 +20,8 @@ TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 
 
 @pytest.fixture(scope="module")
-def trained_bundle(toy_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    from dragoman_export.exporter import export_bundle
-    from dragoman_training.checkpoint import load_checkpoint
-
-    return export_bundle(
-        load_checkpoint(toy_checkpoint),
-        tmp_path_factory.mktemp("models") / "toy",
-        name="toy",
-        version="1",
-        precisions=("fp32", "int8"),
-        report=lambda line: None,
-    )
+def trained_bundle(toy_models: Path) -> Bundle:
+    return open_bundle(toy_models / "toy" / "1")
 
 
 def sentences(bundle: Bundle, text: Path, beam_size: int) -> list[Sentence]:

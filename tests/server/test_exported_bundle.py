@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from click.testing import CliRunner
 from tests.conftest import WORDS
 from tests.server.conftest import StartServer
 
@@ -12,24 +11,12 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig
 
 
-@pytest.fixture(scope="module")
-def exported_models(toy_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from dragoman_export.cli import export
-
-    folder = tmp_path_factory.mktemp("exported")
-    result = CliRunner().invoke(
-        export, [str(toy_checkpoint), "--out", str(folder / "toy" / "1")], catch_exceptions=False
-    )
-    assert result.exit_code == 0, result.output
-    return folder
-
-
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 async def test_it_translates_and_aligns(
-    start_server: StartServer, exported_models: Path, toy_folder: Path, precision: str
+    start_server: StartServer, toy_models: Path, toy_folder: Path, precision: str
 ) -> None:
     engine = EngineConfig(device="cpu", precision=precision)
-    running = await start_server(models=exported_models, engine=engine)
+    running = await start_server(models=toy_models, engine=engine)
     sources = (toy_folder / "test.de").read_text().splitlines()
     # All in one text, of which the white space stays.
     text = "\n ".join(sources)
@@ -55,11 +42,9 @@ async def test_it_translates_and_aligns(
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 async def test_one_by_one_together_and_streamed_are_the_same(
-    start_server: StartServer, exported_models: Path, toy_folder: Path, precision: str
+    start_server: StartServer, toy_models: Path, toy_folder: Path, precision: str
 ) -> None:
-    running = await start_server(
-        models=exported_models, engine=EngineConfig(device="cpu", precision=precision)
-    )
+    running = await start_server(models=toy_models, engine=EngineConfig(device="cpu", precision=precision))
     lines = (toy_folder / "test.de").read_text().splitlines()
     languages = {"source_language": "de", "target_language": "en"}
     together = await running.stub.Translate(pb.TranslateRequest(texts=lines, **languages))

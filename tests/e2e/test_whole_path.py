@@ -1,0 +1,131 @@
+"""The whole path as a person walks it: train, export, serve, call; commands in processes of their own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dragoman import Client, ModelNotFoundError
+
+COMMAND = [sys.executable, "-m", "dragoman"]
+
+
+def dragoman(*arguments: object, text: str = "") -> str:
+    """Runs a command to its end and returns what it printed."""
+    command = [*COMMAND, *map(str, arguments)]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class ServerProcess:
+    """A `dragoman serve` on ports that the system chose, up and ready."""
+
+    def __init__(self, models: Path, precision: str) -> None:
+        command = [*COMMAND, "serve", "--models", str(models), "--port", "0", "--metrics-port", "0"]
+        self.process = subprocess.Popen(
+            [*command, "--device", "cpu", "--precision", precision], stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if (entry := json.loads(line))["message"] == "ready":
+                self.address = f"127.0.0.1:{entry['port']}"
+                return
+        raise AssertionError(f"the server ended with {self.process.wait()}")
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(30)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return code
+
+
+@pytest.fixture(scope="module", params=["fp32", "int8"])
+def server(request: pytest.FixtureRequest, toy_models: Path) -> Iterator[ServerProcess]:
+    running = ServerProcess(toy_models, request.param)
+    yield running
+    assert running.stop() == 0
+
+
+def test_the_server_translates_as_the_checkpoint_does(
+    server: ServerProcess, toy_checkpoint: Path, toy_folder: Path, tmp_path: Path
+) -> None:
+    files = ["--source", toy_folder / "test.de", "--reference", toy_folder / "test.en", "--json"]
+    by_server = json.loads(
+        dragoman(
+            *("evaluate", "--server", server.address, "--from", "de", "--to", "en", "--beam", 4),
+            *(*files, "--output", tmp_path / "server"),
+        )
+    )
+    by_checkpoint = json.loads(
+        dragoman(
+            *("evaluate", "--checkpoint", toy_checkpoint, "--beam", 4),
+            *(*files, "--output", tmp_path / "checkpoint"),
+        )
+    )
+    assert by_checkpoint["bleu"] > 90
+    assert by_server.keys() >= {"bleu", "bleu_lc", "chrf", "signature", "sentences", "seconds"}
+    assert by_server["sentences"] == 60
+    assert by_server["bleu"] == pytest.approx(by_checkpoint["bleu"], abs=1.0)
+    with Client(server.address) as client:
+        (model,) = client.models()
+    if model.precision == "fp32":
+        assert (tmp_path / "server").read_text() == (tmp_path / "checkpoint").read_text()
+
+
+def test_the_client_gets_one_translation_a_text_with_words_aligned(server: ServerProcess) -> None:
+    texts = ["ein hund sieht der vogel.", "", "  ein hund.\n\nder vogel. "]
+    with Client(server.address) as client:
+        translations = client.translate(texts, source="de", target="en", alignments=True)
+    first, empty, spaced = translations
+    assert first.text == "a dog sees the bird."
+    assert first.hypotheses[0].text == first.text
+    links = {
+        (texts[0][link.source_start : link.source_end], first.text[link.target_start : link.target_end])
+        for link in first.hypotheses[0].alignments
+    }
+    assert ("hund", "dog") in links
+    assert ("vogel", "bird") in links
+    assert (empty.text, empty.hypotheses) == ("", ())
+    assert spaced.text.startswith("  ")
+    assert spaced.text.endswith(" ")
+    assert spaced.text.count("\n\n") == 1
+
+
+def test_the_commands_translate(server: ServerProcess, tmp_path: Path) -> None:
+    options = ["--server", server.address, "--from", "de", "--to", "en"]
+    assert dragoman("translate", *options, "ein hund ruft ein mann.") == "a dog calls a man.\n"
+    assert dragoman("translate", *options, text="ein hund ruft ein mann.\n\n") == "a dog calls a man.\n\n"
+    assert "hund" in dragoman("translate", *options, "--n-best", 2, "--alignments", "ein hund ruft ein mann.")
+    (tmp_path / "in").write_text("ein hund ruft ein mann.\n\nder fisch sucht der hund nie.\n")
+    dragoman("translate-file", *options, tmp_path / "in", tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "a dog calls a man.\n\nnever the fish seeks the dog.\n"
+    assert "toy" in dragoman("models", "--server", server.address)
+
+
+def test_an_unknown_language_pair_names_those_there_are(server: ServerProcess) -> None:
+    with Client(server.address) as client, pytest.raises(ModelNotFoundError, match="de"):
+        client.translate(["x"], source="fr", target="en")
+
+
+def test_the_demo_runs(toy_models: Path, tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    models.symlink_to(toy_models)
+    demo = Path(__file__).parents[2] / "clients" / "demo.py"
+    done = subprocess.run(
+        [sys.executable, str(demo), "--models", str(models)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | {"COLUMNS": "100"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "device in use: CPU" in done.stdout
+    assert "dragoman_target_tokens_total" in done.stdout
