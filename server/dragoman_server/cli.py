@@ -69,13 +69,19 @@ _POSITIVE = click.IntRange(min=1)
     "--max-message-bytes",
     type=_POSITIVE,
     default=RequestLimits.max_message_bytes,
-    help="Most bytes of one gRPC message.",
+    help="Most bytes of one gRPC message received.",
 )
 @click.option(
     "--max-stream-items",
     type=_POSITIVE,
     default=RequestLimits.max_stream_items,
     help="Most items of one stream that are translated at a time.",
+)
+@click.option(
+    "--max-calls",
+    type=_POSITIVE,
+    default=RequestLimits.max_calls,
+    help="Most calls that are in at a time, of all callers together.",
 )
 @click.option(
     "--max-queue",
@@ -124,6 +130,7 @@ def serve(
     max_output_tokens: int,
     max_message_bytes: int,
     max_stream_items: int,
+    max_calls: int,
     max_queue: int,
     max_rows: int,
     max_source_positions: int,
@@ -158,6 +165,7 @@ def serve(
                 max_output_tokens=max_output_tokens,
                 max_message_bytes=max_message_bytes,
                 max_stream_items=max_stream_items,
+                max_calls=max_calls,
             ),
             engine=EngineConfig(
                 device=device,

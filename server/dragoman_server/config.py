@@ -20,9 +20,11 @@ class RequestLimits:
     max_output_tokens: int = 1024
     """Most output tokens a sentence that a request may ask for."""
     max_message_bytes: int = 16 * 1024 * 1024
-    """Most bytes of one gRPC message, received or sent."""
+    """Most bytes of one gRPC message received; what is sent is bounded by what was accepted."""
     max_stream_items: int = 64
     """Most items of one stream that are translated at a time; no more are read until one is answered."""
+    max_calls: int = 1000
+    """Most calls that are in at a time, of all callers together; a stream is one."""
 
     def __post_init__(self) -> None:
         _require_positive(
@@ -33,6 +35,7 @@ class RequestLimits:
             "max_output_tokens",
             "max_message_bytes",
             "max_stream_items",
+            "max_calls",
         )
 
 

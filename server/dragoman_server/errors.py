@@ -4,6 +4,7 @@ Exception
 ├── RequestError                 the server refuses the call
 │   ├── InvalidRequestError      INVALID_ARGUMENT, a violation for each field
 │   ├── ModelNotFoundError       NOT_FOUND, naming what there is
+│   ├── TooManyCallsError        RESOURCE_EXHAUSTED, with the time to wait before trying again
 │   └── NotServingError          UNAVAILABLE: the models are loading, or the server drains
 ├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
 ├── engine.QueueFullError        RESOURCE_EXHAUSTED, with the time to wait before trying again
@@ -27,6 +28,14 @@ from dragoman_server.engine import DeadlineExpiredError, EngineClosedError, Queu
 
 DOMAIN = "dragoman.v1"
 """ErrorInfo.domain of every status."""
+MAX_VIOLATIONS = 8
+"""Most violations that a status tells of. It travels in a call's trailer, which gRPC bounds at 8 KiB."""
+MAX_QUOTED_CHARACTERS = 80
+"""Most characters that a status repeats of what a caller wrote, for the same reason."""
+
+# A caller's clock starts before the server's: what ends a call by its deadline comes a moment before that has
+# passed here.
+_DEADLINE_SLACK_SECONDS = 0.05
 
 
 class RequestError(Exception):
@@ -47,12 +56,22 @@ class InvalidRequestError(RequestError, ValueError):
     """The request holds values that the server does not take."""
 
     def __init__(self, violations: Sequence[Violation]) -> None:
-        super().__init__("; ".join(f"{violation.field}: {violation.description}" for violation in violations))
-        self.violations = tuple(violations)
+        self.violations = tuple(violations[:MAX_VIOLATIONS])
+        told = [f"{violation.field}: {violation.description}" for violation in self.violations]
+        if num_more := len(violations) - len(self.violations):
+            told.append(f"and {num_more} more")
+        super().__init__("; ".join(told))
 
 
 class ModelNotFoundError(RequestError, LookupError):
     """There is no such model, or none for the languages."""
+
+
+class TooManyCallsError(RequestError):
+    """As many calls are in as the server takes at a time."""
+
+    def __init__(self, max_calls: int) -> None:
+        super().__init__(f"the server is at work on {max_calls} calls, as many as it takes at a time")
 
 
 class NotServingError(RequestError):
@@ -74,6 +93,9 @@ class _Answer:
 _TABLE: dict[type[Exception], _Answer] = {
     InvalidRequestError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="INVALID_REQUEST"),
     ModelNotFoundError: _Answer(code=grpc.StatusCode.NOT_FOUND, reason="MODEL_NOT_FOUND"),
+    TooManyCallsError: _Answer(
+        code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0
+    ),
     NotServingError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
     SentenceError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
     QueueFullError: _Answer(code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
@@ -98,9 +120,15 @@ def status_of(error: Exception) -> status_pb2.Status:
 
 def cancellation_code(context: grpc.aio.ServicerContext[Any, Any]) -> grpc.StatusCode:
     """Why grpc cancels a call's handler: the caller's deadline passed, or the caller went away."""
-    if context.time_remaining() == 0:
+    remaining = context.time_remaining()
+    if remaining is not None and remaining <= _DEADLINE_SLACK_SECONDS:
         return grpc.StatusCode.DEADLINE_EXCEEDED
     return grpc.StatusCode.CANCELLED
+
+
+def quote(text: str) -> str:
+    """What a caller wrote, in quotation marks and cut short where it is long."""
+    return repr(text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[: MAX_QUOTED_CHARACTERS - 1]}…")
 
 
 def _answer(error: Exception) -> _Answer:

@@ -1,4 +1,4 @@
-"""Whether calls are let in: not while the models load, not once the server drains.
+"""Whether calls are let in: not while the models load, not once the server drains, and so many at a time.
 
 Belongs to the event loop's thread.
 """
@@ -7,13 +7,14 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dragoman_server.errors import NotServingError
+from dragoman_server.errors import NotServingError, TooManyCallsError
 
 
 class Gate:
     """Counts the calls that are in, and closes for good."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_calls: int) -> None:
+        self._max_calls = max_calls
         self._open = False
         self._num_inside = 0
         self._empty = asyncio.Event()
@@ -36,11 +37,13 @@ class Gate:
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
-        """Around a call. Raises NotServingError where it is not let in."""
+        """Around a call. Raises NotServingError or TooManyCallsError where it is not let in."""
         if self.draining.is_set():
             raise NotServingError("draining")
         if not self._open:
             raise NotServingError("loading")
+        if self._num_inside >= self._max_calls:
+            raise TooManyCallsError(self._max_calls)
         self._num_inside += 1
         self._empty.clear()
         try:

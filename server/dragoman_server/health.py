@@ -7,7 +7,7 @@
 """
 
 from grpc_health.v1 import health_pb2
-from grpc_health.v1._async import HealthServicer
+from grpc_health.v1.health import aio
 
 from dragoman_server.repository import Repository
 
@@ -22,7 +22,7 @@ class Health:
     """What the server says of itself: NOT_SERVING until it is ready, and again once it drains."""
 
     def __init__(self) -> None:
-        self.servicer = HealthServicer()
+        self.servicer = aio.HealthServicer()
 
     async def loading(self) -> None:
         """The server is up and its models are not."""

@@ -3,15 +3,24 @@
 For containers and their like, whose health check is a command. Asks grpc.health.v1, as any other client.
 """
 
+import os
+
 import click
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from dragoman_server.config import ServerConfig
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 
 
 @click.command(context_settings={"show_default": True})
-@click.option("--server", default="localhost:50051", help="HOST:PORT of the server.")
+@click.option(
+    "--server",
+    default=lambda: f"localhost:{os.environ.get('DRAGOMAN_SERVE_PORT', ServerConfig.port)}",
+    show_default="localhost, and the port as `dragoman serve` takes it",
+    help="HOST:PORT of the server.",
+)
 @click.option("--service", default="", help='Which service; "" is the server as a whole.')
 @click.option("--timeout", default=3.0, help="Seconds to wait.")
 def healthcheck(server: str, service: str, timeout: float) -> None:

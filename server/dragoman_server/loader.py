@@ -19,7 +19,8 @@ class ModelLoader:
     def load(self, bundle: Bundle) -> Model:
         """A model that has translated a sentence.
 
-        Raises DeviceUnavailableError, PrecisionUnavailableError, or DecoderError where the graphs don't run.
+        Raises DeviceUnavailableError, PrecisionUnavailableError, DecoderError where the graphs don't run, or
+        SentenceError where the model takes longer sentences than the configuration has source positions for.
         """
         decoder = open_decoder(bundle, self._config)
         metrics = ModelMetrics(self._metrics, bundle.manifest)
@@ -30,7 +31,9 @@ class ModelLoader:
         except BaseException:
             engine.close()
             raise
-        metrics.on_load(precision=decoder.precision, providers=decoder.providers)
+        metrics.on_load(
+            precision=decoder.precision, providers=decoder.providers, max_queue=self._config.max_queue
+        )
         return Model(
             bundle=bundle,
             engine=engine,
@@ -68,10 +71,11 @@ def open_engine(
 
 
 def _warm(engine: Engine, bundle: Bundle, beam_size: int) -> None:
-    """Decodes the empty sentence, so that no caller waits for what is allocated at first use."""
+    """Decodes the longest sentence: no caller waits for what is allocated at first use."""
     decoding = bundle.manifest.decoding
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=1, length_penalty=decoding.length_penalty, max_output_tokens=8
     )
-    sentence = Sentence(source=(bundle.manifest.source_ids.eos,), options=options, return_attention=True)
+    source = (bundle.manifest.source_ids.eos,) * decoding.max_source_tokens
+    sentence = Sentence(source=source, options=options, return_attention=True)
     engine.submit([sentence])[0].result()

@@ -61,6 +61,7 @@ class Metrics:
             "dragoman_step_padded_positions_total", "Source positions in decoder steps, padding included."
         )
         self.waiting = gauge("dragoman_queue_sentences", "Sentences that wait for a place in a batch.")
+        self.queue_limit = gauge("dragoman_queue_limit_sentences", "Most sentences that may wait.")
         self.running = gauge("dragoman_running_sentences", "Sentences that are being decoded.")
         self.model_info = Gauge(
             "dragoman_model_info",
@@ -102,10 +103,12 @@ class ModelMetrics(Observer):
         self._source_positions = metrics.source_positions.labels(*labels)
         self._padded_positions = metrics.padded_positions.labels(*labels)
         self._waiting = metrics.waiting.labels(*labels)
+        self._queue_limit = metrics.queue_limit.labels(*labels)
         self._running = metrics.running.labels(*labels)
 
-    def on_load(self, *, precision: str, providers: Mapping[str, str]) -> None:
+    def on_load(self, *, precision: str, providers: Mapping[str, str], max_queue: int) -> None:
         """The model is ready; `providers` says by graph where it runs."""
+        self._queue_limit.set(max_queue)
         self._model_info.labels(*self._labels, self._architecture, precision).set(1)
         for graph, provider in providers.items():
             self._provider_info.labels(*self._labels, graph, provider).set(1)

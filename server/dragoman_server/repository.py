@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman_bundle import Bundle, BundleError, open_bundle
-from dragoman_server.engine import DecoderError, Engine, PrecisionUnavailableError
-from dragoman_server.errors import ModelNotFoundError
+from dragoman_server.engine import DecoderError, Engine, PrecisionUnavailableError, SentenceError
+from dragoman_server.errors import ModelNotFoundError, quote
 from dragoman_server.metrics import ModelMetrics
 
 
@@ -60,7 +60,7 @@ class Repository:
         found = [model for model in self.models if name in (model.key, model.bundle.manifest.name)]
         if not found:
             known = ", ".join(model.key for model in self.models)
-            raise ModelNotFoundError(f"there is no model {name!r}; there are: {known}")
+            raise ModelNotFoundError(f"there is no model {quote(name)}; there are: {known}")
         return found[-1]
 
     def by_languages(self, source: str, target: str) -> Model:
@@ -70,7 +70,8 @@ class Repository:
         if not found:
             pairs = sorted({"-".join(model.languages) for model in self.models})
             raise ModelNotFoundError(
-                f"there is no model from {source!r} to {target!r}; the pairs there are: {', '.join(pairs)}"
+                f"there is no model from {quote(source)} to {quote(target)}; "
+                f"the pairs there are: {', '.join(pairs)}"
             )
         first_name = found[0].bundle.manifest.name
         return [model for model in found if model.bundle.manifest.name == first_name][-1]
@@ -84,8 +85,9 @@ class Repository:
 def load_repository(folder: Path, load: Callable[[Bundle], Model]) -> Repository:
     """Opens every bundle NAME/VERSION in `folder`.
 
-    A bundle that does not check out, lacks the precision that `load` asks it for, or does not decode is left
-    out. Raises RepositoryError where that leaves none, with each one's reason; anything else passes.
+    A bundle that does not check out, lacks the precision that `load` asks it for, takes longer sentences than
+    its engine, or does not decode is left out. Raises RepositoryError where that leaves none, with each one's
+    reason; anything else passes.
     """
     if not folder.is_dir():
         raise RepositoryError(f"the models folder {folder} does not exist")
@@ -95,7 +97,7 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model]) -> Repository
         key = f"{path.parent.name}/{path.name}"
         try:
             models.append(load(_open(path, key)))
-        except (BundleError, DecoderError, PrecisionUnavailableError) as error:
+        except (BundleError, DecoderError, PrecisionUnavailableError, SentenceError) as error:
             refused[key] = error
         except BaseException:
             Repository(models, refused).close()

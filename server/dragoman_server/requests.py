@@ -1,4 +1,4 @@
-"""Reads requests off the wire: every field is checked, and all that is wrong is told at once.
+"""Reads requests off the wire: every field is checked, and what is wrong is told at once.
 
 Owns the limits of what a caller may ask for and the names of the fields in violations.
 """
@@ -7,9 +7,10 @@ import math
 from collections.abc import Sequence
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_bundle import Bundle
 from dragoman_server.config import RequestLimits
 from dragoman_server.document import TranslationOptions
-from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.errors import InvalidRequestError, Violation, quote
 from dragoman_server.length import LengthPolicy
 from dragoman_server.repository import Model, Repository
 from dragoman_server.segmentation import Segmentation
@@ -17,6 +18,8 @@ from dragoman_server.translator import TranslationRequest
 
 MAX_LENGTH_PENALTY = 10.0
 """Largest exponent that a request may ask for, far from where its power overflows."""
+MAX_TARGET_PREFIX_CHARACTERS = 4_000
+"""Longest target prefix: it is tokenized on the event loop, for a couple of milliseconds."""
 
 _LENGTH_POLICIES = {
     pb.LENGTH_POLICY_UNSPECIFIED: LengthPolicy.SPLIT,
@@ -54,12 +57,18 @@ class RequestReader:
         translated = dict(zip(given, model.languages, strict=True))
         _raise_if_any(
             [
-                _violation(field, f"is {value!r}, and model {model.key} has {translated[field]!r}")
+                _violation(field, f"is {quote(value)}, and model {model.key} has {translated[field]!r}")
                 for field, value in given.items()
                 if value and value.lower() != translated[field]
             ]
         )
         return model
+
+    def find_model(self, message: pb.GetModelRequest) -> Model:
+        """The model that is asked about. Raises InvalidRequestError, or ModelNotFoundError."""
+        if not message.name:
+            raise InvalidRequestError([_violation("name", "is required")])
+        return self._repository.by_name(message.name)
 
     def read(self, message: pb.TranslateRequest, model: Model) -> TranslationRequest:
         """A unary request. Raises InvalidRequestError."""
@@ -127,12 +136,9 @@ class RequestReader:
         if max_output_tokens is not None and not 1 <= max_output_tokens <= limit:
             description = f"is {max_output_tokens}; it must be from 1 to {limit}"
             violations.append(_violation("options.max_output_tokens", description))
-        target_prefix = tuple(model.bundle.target_tokenizer.encode_ids([options.target_prefix])[0])
-        if len(target_prefix) >= (max_output_tokens or limit):
-            description = (
-                f"has {len(target_prefix)} tokens, and a sentence takes {max_output_tokens or limit}"
-            )
-            violations.append(_violation("options.target_prefix", description))
+        target_prefix = _read_target_prefix(
+            options.target_prefix, model.bundle, max_output_tokens or limit, violations
+        )
         if options.length_policy not in _LENGTH_POLICIES:
             violations.append(
                 _violation("options.length_policy", f"is {options.length_policy}, which is not known")
@@ -150,6 +156,24 @@ class RequestReader:
             segmentation=_SEGMENTATIONS[message.segmentation],
             return_alignments=message.return_alignments,
         )
+
+
+def _read_target_prefix(
+    text: str, bundle: Bundle, max_output_tokens: int, violations: list[Violation]
+) -> tuple[int, ...]:
+    field = "options.target_prefix"
+    if len(text) > MAX_TARGET_PREFIX_CHARACTERS:
+        description = f"has {len(text)} characters, and a prefix takes {MAX_TARGET_PREFIX_CHARACTERS}"
+        violations.append(_violation(field, description))
+        return ()
+    tokens = tuple(bundle.target_tokenizer.encode_ids([text])[0])
+    if len(tokens) >= max_output_tokens:
+        description = f"has {len(tokens)} tokens, and a sentence takes {max_output_tokens}"
+        violations.append(_violation(field, description))
+    if bundle.manifest.target_ids.unk in tokens:
+        description = "has characters that the model cannot write; leave them out"
+        violations.append(_violation(field, description))
+    return tokens
 
 
 def _violation(field: str, description: str) -> Violation:

@@ -35,11 +35,11 @@ def write_model(model: Model) -> pb.Model:
         parameters=manifest.architecture.parameters,
         precision=model.precision,
         providers=model.providers,
+        # Without max_output_tokens: a request that sets none gets a limit from the length of each sentence.
         defaults=pb.DecodingOptions(
             beam_size=model.default_beam_size,
             num_hypotheses=1,
             length_penalty=decoding.length_penalty,
-            max_output_tokens=decoding.max_output_tokens,
             length_policy=pb.LENGTH_POLICY_SPLIT,
         ),
         max_source_tokens=decoding.max_source_tokens,

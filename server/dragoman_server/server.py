@@ -6,6 +6,7 @@ draining   health says NOT_SERVING, new calls are answered UNAVAILABLE, accepted
 """
 
 import asyncio
+import ipaddress
 import logging
 import signal
 import socket
@@ -49,7 +50,7 @@ class Server:
         self._metrics = Metrics(self._registry)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
-        self._gate = Gate()
+        self._gate = Gate(config.limits.max_calls)
         self._health = Health()
         self._service = TranslationService(gate=self._gate, limits=config.limits)
         self._grpc = self._make_grpc_server()
@@ -103,6 +104,11 @@ class Server:
     async def _listen(self) -> None:
         config = self._config
         self.port = self._bind(config.host, config.port)
+        if not _is_loopback(config.host):
+            logger.warning(
+                "this port speaks without TLS and asks nobody who they are: put a proxy in front of it",
+                extra={"host": config.host, "port": self.port},
+            )
         if config.metrics_port:
             try:
                 http, thread = start_http_server(config.metrics_port, config.host, self._registry)
@@ -132,14 +138,14 @@ class Server:
 
     def _make_grpc_server(self) -> grpc.aio.Server:
         calls = CallMetrics(self._registry)
-        max_bytes = self._config.limits.max_message_bytes
         server = grpc.aio.server(
             interceptors=[calls, MalformedMessages()],
             options=[
                 # With it a second server on the same port would start and take half of the calls.
                 ("grpc.so_reuseport", 0),
-                ("grpc.max_receive_message_length", max_bytes),
-                ("grpc.max_send_message_length", max_bytes),
+                ("grpc.max_receive_message_length", self._config.limits.max_message_bytes),
+                # Answers are bounded by what was accepted; to refuse one would waste all that it took.
+                ("grpc.max_send_message_length", -1),
             ],
         )
         translation_pb2_grpc.add_TranslationServiceServicer_to_server(self._service, server)
@@ -168,6 +174,13 @@ async def serve(config: ServerConfig) -> None:
     await server.start()
     await stop.wait()
     await server.drain()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _why_unbindable(host: str, port: int) -> OSError | None:

@@ -77,7 +77,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     async def GetModel(self, message: pb.GetModelRequest, context: Context) -> pb.GetModelResponse:
         """See the proto."""
         async with open_call("GetModel", context, self._gate) as call:
-            model = self._repository.by_name(message.name)
+            model = self._reader().find_model(message)
             call.model = model.key
             return pb.GetModelResponse(model=write_model(model))
 

@@ -4,8 +4,11 @@ Owns the window, and that every item read is answered once. Must not know what a
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+
+import grpc
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import InvalidRequestError, NotServingError, Violation
@@ -59,7 +62,9 @@ class TranslationStream:
         response = await self._answer(item)
         # A call takes one write at a time. The item's place is free once the caller takes its answer.
         async with self._writing:
-            await self._context.write(response)
+            # Fails where the caller has just gone away; that this ends the call is told in another way.
+            with contextlib.suppress(grpc.aio.InternalError):
+                await self._context.write(response)
         self._slots.release()
 
 

@@ -6,13 +6,13 @@ Owns the way from texts to futures and back, and that cancelled work leaves the 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeVar
 
 from dragoman_server.document import Document, TranslatedText, TranslationOptions, complete, prepare
 from dragoman_server.engine import Sentence, SentenceResult
 from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.gathering import gather_results
 from dragoman_server.length import UnitTooLongError
 from dragoman_server.repository import Model
 
@@ -82,9 +82,9 @@ async def _search(request: TranslationRequest, sentences: Sequence[Sentence]) ->
         )
         field = request.text_fields[0] if len(request.texts) == 1 else "texts"
         raise InvalidRequestError([Violation(field=field, description=description)])
-    futures: list[Future[SentenceResult]] = model.engine.submit(sentences) if sentences else []
+    futures = model.engine.submit(sentences)
     try:
-        return await asyncio.gather(*map(asyncio.wrap_future, futures))
+        return await gather_results(futures)
     finally:
         # What is finished does not mind.
         for future in futures:

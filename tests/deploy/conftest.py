@@ -88,7 +88,7 @@ def exported() -> dict[str, frozenset[str]]:
     """By name of a sample that the server exports: its labels, and those that a scrape adds."""
     registry = CollectorRegistry()
     model = ModelMetrics(Metrics(registry), MANIFEST)
-    model.on_load(precision="fp32", providers={"encoder": "CPUExecutionProvider"})
+    model.on_load(precision="fp32", providers={"encoder": "CPUExecutionProvider"}, max_queue=1)
     CallMetrics(registry).prepare(translation_pb2.DESCRIPTOR.services_by_name["TranslationService"])
     return {
         sample.name: frozenset(sample.labels) | {"job", "instance"}

@@ -93,7 +93,20 @@ def test_build_arguments_of_compose_are_those_of_the_dockerfile(
 
 def test_container_does_not_run_as_root(dockerfile: list[Instruction]) -> None:
     user = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]
-    assert user.split(":")[0] not in ("root", "0")
+    assert user.isdecimal(), "where root is forbidden, only a number tells that this is not root"
+    assert int(user) > 0
+
+
+def test_image_has_the_versions_that_the_project_is_tested_with(dockerfile: list[Instruction]) -> None:
+    [install] = [item.text for item in dockerfile if item.name == "RUN" and "pip install" in item.text]
+    assert "--constraint constraints.txt" in install
+    assert "constraints.txt" in sources(dockerfile)
+
+
+def test_image_is_called_in_the_dockerfile_as_in_compose(compose: dict[str, Any]) -> None:
+    comment = (ROOT / "server" / "Dockerfile").read_text().partition("ARG")[0]
+    for name in SERVERS:
+        assert f" -t {compose['services'][name]['image']} " in comment
 
 
 def test_no_shell_stands_between_a_signal_and_the_server(dockerfile: list[Instruction]) -> None:

@@ -63,11 +63,9 @@ def test_every_alert_says_what_is_wrong_and_what_to_do(rules: list[dict[str, Any
         assert alert["annotations"].keys() == {"summary", "description"}
 
 
-def test_queue_alert_comes_at_four_fifths_of_the_limit(
-    rules: list[dict[str, Any]], options: dict[str, Any]
-) -> None:
+def test_queue_alert_comes_at_four_fifths_of_the_limit(rules: list[dict[str, Any]]) -> None:
     [expression] = [rule["expr"] for rule in rules if rule.get("alert") == "DragomanQueueNearlyFull"]
-    assert expression == f"dragoman_queue_sentences > {options['max_queue'] * 4 // 5}"
+    assert expression == "dragoman_queue_sentences > 0.8 * dragoman_queue_limit_sentences"
 
 
 @needs_promtool

@@ -139,6 +139,16 @@ def test_a_group_that_could_not_be_encoded_takes_no_place() -> None:
     assert lane.num_running == 1
 
 
+def test_who_is_removed_while_joining_is_gone_at_once() -> None:
+    lane = Lane(1, EngineLimits())
+    wait(lane, 40, 4)
+    [long, short] = lane.admit()
+    assert lane.remove(set(long)) == set(long)
+    assert lane.running == short
+    assert lane.remove(set(short)) == set(short)
+    assert (lane.num_running, lane.settle([])) == (0, None)
+
+
 def test_a_crowded_lane_waits_for_a_quarter_of_its_places() -> None:
     lane = Lane(1, EngineLimits(max_rows=8, max_beam_size=1))
     running = wait_and_run(lane, *[8] * 8)

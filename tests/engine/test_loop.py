@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future, wait
 
 import pytest
-from tests.engine.table_decoder import EOS, FloatArray, TableDecoder, Tokens, random_model
+from tests.engine.table_decoder import EOS, FloatArray, TableBatch, TableDecoder, Tokens, random_model
 
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
@@ -218,7 +218,8 @@ def test_a_sentence_that_can_never_be_decoded_is_refused_and_its_fellows_with_it
 ) -> None:
     with pytest.raises(SentenceError, match=message):
         house.engine.submit([sentence(5), wrong])
-    assert house.engine.drain(0)
+    house.engine.close()
+    assert not house.recorder.outcomes
 
 
 def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:
@@ -237,6 +238,31 @@ def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:
     [after] = house.engine.submit([sentence(8, beam_size=2)])
     assert after.result(timeout=30).hypotheses
     assert house.recorder.outcomes == {Outcome.FINISHED: 3, Outcome.FAILED: 1}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "dragoman_server.engine.lane.Lane.settle",
+        "tests.engine.table_decoder.TableDecoder.open_batch",
+        "dragoman_server.engine.beam.Beams.regroup",
+        "dragoman_server.engine.beam.Beams.advance",
+    ],
+)
+def test_a_failure_of_our_own_costs_its_batch_and_not_the_engine(
+    house: House, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def explode(*_: object) -> None:
+        raise RuntimeError("our own bug")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(broken, explode)
+        futures = house.run(sentence(7), sentence(8))
+    for future in futures:
+        assert str(future.exception()) == "the decoder failed: RuntimeError: our own bug"
+    [after] = house.engine.submit([sentence(9)])
+    assert after.result(timeout=30).hypotheses
+    assert house.recorder.outcomes == {Outcome.FAILED: 2, Outcome.FINISHED: 1}
 
 
 def test_a_group_that_cannot_be_encoded_fails_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,21 +289,6 @@ def test_scores_that_are_no_numbers_fail_their_sentence_and_not_its_neighbours()
     assert good.result().hypotheses
     assert isinstance(bad.exception(), DecoderError)
     assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.FAILED: 1}
-    house.engine.close()
-
-
-def test_draining_finishes_what_was_accepted_and_refuses_more() -> None:
-    house = House(one_place_limits())
-    gate = threading.Event()
-    house.at_step[1] = gate.wait
-    futures = house.engine.submit([sentence(7), sentence(8)])
-    house.engine.start()
-    assert not house.engine.drain(0.01)
-    with pytest.raises(EngineClosedError):
-        house.engine.submit([sentence(9)])
-    gate.set()
-    assert house.engine.drain(30)
-    assert all(future.done() for future in futures)
     house.engine.close()
 
 
@@ -321,8 +332,21 @@ def test_the_observer_is_told_rows_positions_and_padding(house: House) -> None:
 
 def test_an_idle_engine_keeps_no_batch(house: House) -> None:
     house.run(sentence(7), sentence(8, beam_size=2))
-    assert house.engine.drain(30)
+    house.engine.close()
     assert house.engine._runs == {}
+
+
+def test_a_lane_keeps_its_batch_from_step_to_step(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[None] = []
+    open_batch = house.decoder.open_batch
+
+    def count() -> TableBatch:
+        opened.append(None)
+        return open_batch()
+
+    monkeypatch.setattr(house.decoder, "open_batch", count)
+    house.run(sentence(7, steps=4), sentence(8, steps=2, beam_size=2))
+    assert len(opened) == 2
 
 
 def test_a_lane_that_ran_empty_takes_up_new_work() -> None:
@@ -354,5 +378,5 @@ def test_callers_of_many_threads_are_all_answered(house: House) -> None:
     for thread in threads:
         thread.join()
     assert len(results) == 160
-    assert house.engine.drain(30)
+    house.engine.close()
     assert sum(house.recorder.outcomes.values()) == 320

@@ -104,6 +104,17 @@ def test_auto_falls_to_the_cpu_and_its_precision(bundle: Bundle) -> None:
     assert decoder.precision == ("fp32" if decoder.providers["encoder"].startswith("CPU") else "fp16")
 
 
+def test_auto_runs_a_bundle_that_has_only_int8_on_the_cpu(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    decoder = OnnxDecoder.open(tiny_bundle(tmp_path, tokenizer, ("int8",)))
+    assert decoder.precision == "int8"
+    assert set(decoder.providers.values()) == {"CPUExecutionProvider"}
+
+
+def test_auto_refuses_a_precision_that_the_bundle_lacks(bundle: Bundle) -> None:
+    with pytest.raises(PrecisionUnavailableError, match="no int8 graphs"):
+        OnnxDecoder.open(bundle, precision="int8")
+
+
 def test_int8_is_what_a_cpu_prefers(tmp_path: Path, tokenizer: Tokenizer) -> None:
     bundle = tiny_bundle(tmp_path, tokenizer, ("fp32", "int8"))
     assert OnnxDecoder.open(bundle, device="cpu").precision == "int8"

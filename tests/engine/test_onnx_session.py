@@ -1,7 +1,9 @@
 """Where graphs run, told by real sessions."""
 
 from pathlib import Path
+from typing import Any
 
+import onnxruntime
 import pytest
 
 from dragoman_bundle.bundle import Bundle
@@ -15,6 +17,20 @@ def test_a_session_takes_its_threads_and_does_not_spin(bundle: Bundle) -> None:
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (2, 1)
     assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
     assert session.get_providers() == [CPU_PROVIDER]
+
+
+def test_nothing_is_reported_home(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    make = onnxruntime.InferenceSession
+
+    def make_session(*arguments: Any, **options: Any) -> onnxruntime.InferenceSession:
+        calls.append("session")
+        return make(*arguments, **options)
+
+    monkeypatch.setattr(onnxruntime, "disable_telemetry_events", lambda: calls.append("telemetry off"))
+    monkeypatch.setattr(onnxruntime, "InferenceSession", make_session)
+    open_session(bundle.graph_path("fp32", "encoder"), device="cpu", num_threads=1)
+    assert calls == ["telemetry off", "session"]
 
 
 def test_arithmetic_elsewhere_than_wanted_is_found_and_shapes_are_not(bundle: Bundle) -> None:

@@ -15,7 +15,9 @@ from dragoman_server.errors import (
     InvalidRequestError,
     ModelNotFoundError,
     NotServingError,
+    TooManyCallsError,
     Violation,
+    cancellation_code,
     code_of,
     status_of,
 )
@@ -23,6 +25,7 @@ from dragoman_server.errors import (
 ERRORS = {
     InvalidRequestError([Violation(field="texts", description="too many")]): "INVALID_ARGUMENT",
     ModelNotFoundError("no such model"): "NOT_FOUND",
+    TooManyCallsError(1000): "RESOURCE_EXHAUSTED",
     NotServingError("loading"): "UNAVAILABLE",
     NotServingError("draining"): "UNAVAILABLE",
     SentenceError("too long"): "INVALID_ARGUMENT",
@@ -66,6 +69,26 @@ def test_whoever_may_try_again_is_told_when(error: Exception) -> None:
 
 def test_an_internal_error_keeps_its_cause_to_itself() -> None:
     assert "secret" not in str(status_of(ZeroDivisionError("secret")))
+
+
+class Cancelled:
+    """As much of a call's context as tells how much time its caller left it."""
+
+    def __init__(self, remaining: float | None) -> None:
+        self._remaining = remaining
+
+    def time_remaining(self) -> float | None:
+        return self._remaining
+
+
+@pytest.mark.parametrize(
+    ("remaining", "code"),
+    [(None, "CANCELLED"), (0.5, "CANCELLED"), (0.03, "DEADLINE_EXCEEDED"), (0.0, "DEADLINE_EXCEEDED")],
+)
+def test_a_deadline_has_passed_for_the_caller_a_moment_before_it_has_here(
+    remaining: float | None, code: str
+) -> None:
+    assert cancellation_code(Cancelled(remaining)).name == code
 
 
 def test_violations_name_their_fields() -> None:

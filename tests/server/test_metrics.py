@@ -5,9 +5,10 @@ from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.server.conftest import RunningServer
+from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import EngineConfig
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 MODEL = {"model": "de-en", "version": "1", "source": "de", "target": "en"}
@@ -59,6 +60,11 @@ async def test_the_model_and_where_its_graphs_run_are_told(running: RunningServe
     for graph in ("encoder", "decoder_step"):
         labels = {"graph": graph, "provider": "CPUExecutionProvider"}
         assert running.metric("dragoman_provider_info", **labels, **MODEL) == 1
+
+
+async def test_the_limit_of_the_queue_is_told_beside_who_waits(start_server: StartServer) -> None:
+    running = await start_server(engine=EngineConfig(device="cpu", max_queue=7))
+    assert running.metric("dragoman_queue_limit_sentences", **MODEL) == 7
 
 
 async def test_an_idle_engine_shows_no_sentences(running: RunningServer) -> None:

@@ -15,7 +15,7 @@ from dragoman_server.metrics import Metrics
 from dragoman_server.repository import Repository, RepositoryError, load_repository
 
 
-def load(folder: Path, **config: str) -> Repository:
+def load(folder: Path, **config: str | int) -> Repository:
     engine = EngineConfig(**({"device": "cpu"} | config))
     loader = ModelLoader(engine, max_beam_size=4, metrics=Metrics(CollectorRegistry()))
     repository = load_repository(folder, loader.load)
@@ -102,7 +102,15 @@ def test_an_empty_models_folder_is_told(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_a_missing_device_is_no_fault_of_the_bundle(tmp_path: Path) -> None:
+def test_a_model_of_longer_sentences_than_its_engine_is_told_with_both_numbers(tmp_path: Path) -> None:
+    write(tmp_path, "de-en/1")
+    assert not load(tmp_path, max_source_positions=64).refused
+    with pytest.raises(RepositoryError, match=r"de-en/1: .* 64 tokens, .* max_source_positions is 63"):
+        load(tmp_path, max_source_positions=63)
+
+
+def test_a_missing_device_is_no_fault_of_the_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
     write(tmp_path, "de-en/1")
     with pytest.raises(DeviceUnavailableError):
         load(tmp_path, device="cuda")

@@ -41,7 +41,7 @@ class ServerProcess:
             "0",
             *arguments,
         ]
-        self.process = subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.log: list[dict[str, object]] = []
 
     def wait_for(self, event: str) -> dict[str, object]:
@@ -74,9 +74,9 @@ def start_process() -> Iterator[Callable[..., ServerProcess]]:
         server.process.communicate()
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dragoman_server", "--metrics-port", "0", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | environment)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -160,7 +160,7 @@ async def test_a_metrics_port_in_use_is_told(running: RunningServer, models: Pat
 
 
 def test_cuda_is_demanded_in_vain(models: Path) -> None:
-    ended = run("--models", str(models), "--port", "0", "--device", "cuda")
+    ended = run("--models", str(models), "--port", "0", "--device", "cuda", CUDA_VISIBLE_DEVICES="")
     assert ended.returncode == 1
     assert "cuda" in ended.stderr.lower()
     assert "Traceback" not in ended.stderr
@@ -196,9 +196,7 @@ def test_an_option_out_of_bounds_is_named(tmp_path: Path, arguments: list[str], 
 
 
 def test_options_come_from_the_environment_too(tmp_path: Path) -> None:
-    environment = os.environ | {"DRAGOMAN_SERVE_MODELS": str(tmp_path / "nowhere")}
-    command = [sys.executable, "-m", "dragoman_server", "--metrics-port", "0", "--port", "0"]
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    ended = run("--port", "0", DRAGOMAN_SERVE_MODELS=str(tmp_path / "nowhere"))
     assert "nowhere does not exist" in ended.stderr
 
 
@@ -278,6 +276,8 @@ def test_the_health_check_command_asks_a_server(
     port = server.wait_for("ready")["port"]
     command = [sys.executable, "-m", "dragoman_server.healthcheck", "--server", f"localhost:{port}"]
     assert subprocess.run(command, timeout=60).returncode == 0
+    environment = os.environ | {"DRAGOMAN_SERVE_PORT": str(port)}
+    assert subprocess.run(command[:3], env=environment, timeout=60).returncode == 0
     unknown = subprocess.run(
         [*command, "--service", "dragoman.v1.model/xx"], stderr=subprocess.PIPE, timeout=60
     )
@@ -286,6 +286,15 @@ def test_the_health_check_command_asks_a_server(
     server.process.terminate()
     assert server.end()[0] == 0
     assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=60).returncode == 1
+
+
+@pytest.mark.parametrize(("host", "is_told"), [("127.0.0.1", False), ("0.0.0.0", True)])
+async def test_who_opens_the_port_to_others_is_told_that_it_speaks_without_tls(
+    start_server: StartServer, caplog: pytest.LogCaptureFixture, host: str, is_told: bool
+) -> None:
+    await start_server(host=host)
+    warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert any("without TLS" in warning for warning in warnings) == is_told
 
 
 async def test_several_models_are_served_side_by_side(start_server: StartServer, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Translate, ListModels and GetModel over a real port; the model copies its input."""
 
 import asyncio
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import grpc
@@ -13,6 +15,7 @@ from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_server import translator
 from dragoman_server.config import EngineConfig, RequestLimits
 
 GERMAN = {"source_language": "de", "target_language": "en"}
@@ -200,6 +203,42 @@ async def test_all_that_is_wrong_is_told_at_once(running: RunningServer) -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("prefix", "words"), [("x" * 4001, "a prefix takes 4000"), ("No 日", "characters that the model cannot")]
+)
+async def test_a_target_prefix_that_no_translation_can_begin_with_is_refused(
+    running: RunningServer, prefix: str, words: str
+) -> None:
+    options = pb.DecodingOptions(target_prefix=prefix)
+    request = pb.TranslateRequest(texts=["Ja."], options=options, **GERMAN)
+    assert await violated_fields(running, request) == ["options.target_prefix"]
+    assert words in (await failure(running.stub.Translate(request))).details()
+
+
+async def test_of_very_many_violations_the_first_are_told(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_texts=1000, max_text_characters=10))
+    request = pb.TranslateRequest(texts=["x" * 11] * 1000, **GERMAN)
+    assert await violated_fields(running, request) == [f"texts[{index}]" for index in range(8)]
+    assert (await failure(running.stub.Translate(request))).details().endswith("; and 992 more")
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"model": "é" * 10_000}, grpc.StatusCode.NOT_FOUND),
+        ({"source_language": "é" * 10_000, "target_language": "é" * 10_000}, grpc.StatusCode.NOT_FOUND),
+        ({"model": "de-en", "source_language": "é" * 10_000}, grpc.StatusCode.INVALID_ARGUMENT),
+    ],
+)
+async def test_a_name_beyond_measure_is_repeated_in_part(
+    running: RunningServer, fields: dict[str, str], code: grpc.StatusCode
+) -> None:
+    error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **fields)))
+    assert error.code() is code
+    assert detail(error, error_details_pb2.ErrorInfo()).reason
+    assert "é…'" in error.details()
+
+
 async def test_an_unknown_segmentation_is_named(running: RunningServer) -> None:
     request = pb.TranslateRequest(texts=["Ja."], segmentation=9, **GERMAN)
     assert await violated_fields(running, request) == ["segmentation"]
@@ -215,6 +254,11 @@ async def test_a_message_over_the_limit_is_refused(start_server: StartServer) ->
     error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["x" * 2000], **GERMAN)))
     assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert await translate(running, "Ja.")
+
+
+async def test_an_answer_may_be_larger_than_a_request(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_message_bytes=1000))
+    assert len(await translate(running, *["Ja."] * 60)) == 60
 
 
 async def test_languages_are_required_without_a_model(running: RunningServer) -> None:
@@ -235,6 +279,12 @@ async def test_an_unknown_language_pair_names_those_there_are(running: RunningSe
 async def test_a_model_is_found_by_its_name(running: RunningServer, model: str) -> None:
     response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], model=model))
     assert response.model.version == "1"
+
+
+async def test_a_model_that_is_asked_about_must_be_named(running: RunningServer) -> None:
+    error = await failure(running.stub.GetModel(pb.GetModelRequest()))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.details() == "name: is required"
 
 
 async def test_an_unknown_model_names_those_there_are(running: RunningServer) -> None:
@@ -298,9 +348,12 @@ async def test_invalid_unicode_on_the_wire_is_refused_and_harms_nobody(running: 
 
 async def test_an_expired_deadline_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
     running = await start_server(models=slow_models)
-    request = pb.TranslateRequest(texts=["wort " * 10] * 50, **GERMAN)
-    error = await failure(running.stub.Translate(request, timeout=0.3))
+    # Far more than a second's work, and time enough for a busy machine to begin with it.
+    request = pb.TranslateRequest(texts=["wort " * 10] * 1000, **GERMAN)
+    error = await failure(running.stub.Translate(request, timeout=1))
     assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    while running.metric("dragoman_requests_total") == 0:
+        await asyncio.sleep(0.01)
     await engine_is_idle(running)
     assert running.metric("dragoman_requests_total", outcome="DEADLINE_EXCEEDED") == 1
     assert running.metric("grpc_server_handled_total", grpc_code="DEADLINE_EXCEEDED") == 1
@@ -338,19 +391,48 @@ async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, s
     assert len((await first).translations) == 40
 
 
+async def test_one_call_too_many_is_told_when_to_come_again(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    running = await start_server(models=slow_models, limits=RequestLimits(max_calls=1))
+    first = asyncio.ensure_future(translate(running, *["wort " * 10] * 8))
+    while running.metric("dragoman_running_sentences") == 0:
+        await asyncio.sleep(0.01)
+    error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN)))
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "TOO_MANY_CALLS"
+    assert len(await first) == 8
+    assert await translate(running, "Ja.")
+
+
 async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server: StartServer) -> None:
     running = await start_server(engine=EngineConfig(device="cpu", max_queue=5))
     request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 2, **GERMAN)
     assert await violated_fields(running, request) == ["texts"]
 
 
-async def test_a_large_request_does_not_hold_up_a_small_one(start_server: StartServer) -> None:
-    running = await start_server()
-    large = asyncio.ensure_future(translate(running, *["Ein Satz. Noch einer. " * 100] * 20))
-    await asyncio.sleep(0.02)
+async def test_a_large_request_does_not_hold_up_a_small_one(
+    running: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def recorded(work: Callable[..., object]) -> Callable[..., object]:
+        def run(*arguments: object) -> object:
+            threads.append(threading.get_ident())
+            return work(*arguments)
+
+        return run
+
+    for name in ("prepare", "complete"):
+        monkeypatch.setattr(translator, name, recorded(getattr(translator, name)))
     await translate(running, "Ja.")
-    assert not large.done()
-    assert len(await large) == 20
+    # The server's loop is the test's.
+    assert threads == [threading.get_ident()] * 2
+    threads.clear()
+    await translate(running, *["Ein Satz. Noch einer. " * 20] * 10)
+    assert len(threads) == 20
+    assert threading.get_ident() not in threads
 
 
 async def test_models_are_listed_with_what_they_are(running: RunningServer) -> None:
@@ -363,6 +445,7 @@ async def test_models_are_listed_with_what_they_are(running: RunningServer) -> N
         "decoder_step": "CPUExecutionProvider",
     }
     assert model.defaults.beam_size == 2
+    assert not model.defaults.HasField("max_output_tokens"), "the limit comes from a sentence's length"
     assert model.max_source_tokens == 64
     assert model.quality[0].metric == "BLEU"
     assert model.licence == "CC0-1.0"

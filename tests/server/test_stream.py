@@ -11,6 +11,7 @@ from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
+from dragoman_server.stream import TranslationStream
 
 CONFIG = pb.TranslateStreamRequest(
     config=pb.TranslateStreamConfig(source_language="de", target_language="en")
@@ -145,6 +146,22 @@ async def test_a_cancelled_stream_frees_the_engine(start_server: StartServer, sl
     while running.metric("dragoman_sentences_total", outcome="cancelled") < 20:
         await asyncio.sleep(0.01)
     assert running.metric("dragoman_requests_total", outcome="CANCELLED") == 20
+
+
+async def test_a_caller_that_went_away_is_no_error_of_the_server() -> None:
+    class Gone:
+        async def write(self, response: pb.TranslateStreamResponse) -> None:
+            raise grpc.aio.InternalError("Failed grpc_call_start_batch: 8")
+
+    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+        return pb.TranslateStreamResponse(id=item.id)
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        for number in range(3):
+            yield item(str(number), "Ja.")
+
+    async with asyncio.timeout(10):
+        await TranslationStream(answer, context=Gone(), max_items=1).run(messages(), asyncio.Event())
 
 
 async def test_a_stream_ends_with_the_server_and_its_read_items_are_answered(

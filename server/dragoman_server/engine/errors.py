@@ -3,9 +3,9 @@
 EngineError
 ├── SentenceError               refused by submit: no batch could ever hold or decode it; a ValueError too
 ├── QueueFullError              refused by submit: too many sentences are waiting
-├── EngineClosedError           refused by submit, or a sentence's answer: the engine drains or is closed
+├── EngineClosedError           refused by submit, or a sentence's answer: the engine is closed
 ├── DeadlineExpiredError        a sentence's answer: its deadline passed
-├── DecoderError                a sentence's answer: the decoder failed on its batch; the cause is chained
+├── DecoderError                a sentence's answer: decoding its batch failed; the cause is chained
 ├── PrecisionUnavailableError   the bundle has no graphs of the precision asked for; a ValueError too
 └── DeviceUnavailableError      the device asked for cannot run the graphs
 """

@@ -84,6 +84,8 @@ class Lane:
         A lane that nobody runs in any more forgets its places: it begins anew with an empty batch.
         """
         removed = {ticket for ticket in tickets if self.waiting.pop(ticket, ticket) is None}
+        removed |= tickets & set(self._joining)
+        self._joining = [ticket for ticket in self._joining if ticket not in tickets]
         for place, ticket in enumerate(self._places):
             if ticket is not None and ticket in tickets:
                 removed.add(ticket)

@@ -58,9 +58,8 @@ class Engine:
         self._scheduler = Scheduler(limits)
         self._runs: dict[Lane, _Run] = {}
         self._cancelled: list[Ticket] = []
-        self._draining = False
         self._closed = False
-        # Guards the scheduler and the three fields above; notified whenever one of them changes.
+        # Guards the scheduler and the three fields above; notified when there is work, or no more to come.
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="dragoman-engine", daemon=True)
 
@@ -79,19 +78,13 @@ class Engine:
         now = time.monotonic()
         tickets = [Ticket(sentence=sentence, accepted_at=now) for sentence in sentences]
         with self._changed:
-            if self._draining or self._closed:
+            if self._closed:
                 raise EngineClosedError("the engine is shutting down and takes no more sentences")
             self._scheduler.add(tickets)
             self._changed.notify_all()
         for ticket in tickets:
             ticket.future.add_done_callback(partial(self._note_if_cancelled, ticket))
         return [ticket.future for ticket in tickets]
-
-    def drain(self, timeout_seconds: float) -> bool:
-        """Refuses new work and waits for what was accepted; whether all of it ended in time."""
-        with self._changed:
-            self._draining = True
-            return self._changed.wait_for(lambda: self._num_accepted == 0, timeout_seconds)
 
     def close(self) -> None:
         """Ends the thread after the step it is in; what is left fails with EngineClosedError."""
@@ -127,10 +120,15 @@ class Engine:
     def _work(self) -> None:
         try:
             while (turn := self._next_turn()) is not None:
-                self._take_turn(*turn)
+                lane, groups = turn
+                try:
+                    self._take_turn(lane, groups)
+                except Exception as error:
+                    # The decoder's or our own: it costs those who were in it, and nobody after them.
+                    self._fail_batch(lane.running, error)
                 self._report_queue()
         finally:
-            # Also after a failure of our own: nobody waits for an answer that never comes.
+            # Nobody waits for an answer that never comes.
             with self._changed:
                 self._closed = True
             self._fail_what_is_left()
@@ -148,7 +146,6 @@ class Engine:
                 self._drop_empty_runs()
                 lane = self._scheduler.next_lane()
                 groups = lane.admit() if lane is not None else []
-                self._changed.notify_all()
             self._report_queue()
             for _ in cancelled:
                 self._observer.on_finish(Outcome.CANCELLED)
@@ -165,16 +162,14 @@ class Engine:
             regrouping = lane.settle([group for group, _ in encoded])
         if not lane.num_running:
             return
-        run = self._runs.setdefault(lane, _Run(self._decoder, lane.beam_size))
-        try:
-            if regrouping is not None:
-                run.regroup(regrouping, [memory for _, memory in encoded], joined)
-            started = time.monotonic()
-            output = run.batch.step(run.beams.rows())
-            now = time.monotonic()
-        except Exception as error:
-            self._fail_batch(lane.running, error)
-            return
+        if lane not in self._runs:
+            self._runs[lane] = _Run(self._decoder, lane.beam_size)
+        run = self._runs[lane]
+        if regrouping is not None:
+            run.regroup(regrouping, [memory for _, memory in encoded], joined)
+        started = time.monotonic()
+        output = run.batch.step(run.beams.rows())
+        now = time.monotonic()
         self._observer.on_step(
             num_sentences=len(run.tickets),
             num_rows=len(run.tickets) * lane.beam_size,
@@ -224,7 +219,6 @@ class Engine:
     def _fail_what_is_left(self) -> None:
         with self._changed:
             left = self._scheduler.clear()
-            self._changed.notify_all()
         for ticket in left:
             error = EngineClosedError("the engine was closed before the sentence was translated")
             self._fail(ticket, error, Outcome.CLOSED)
@@ -241,11 +235,10 @@ class Engine:
         self._observer.on_finish(outcome if was_waited_for else Outcome.CANCELLED)
 
     def _remove(self, tickets: Iterable[Ticket]) -> None:
-        """Ends tickets that were answered; only then are they gone for those who drain."""
+        """Ends tickets that were answered."""
         with self._changed:
             self._scheduler.remove(tickets)
             self._drop_empty_runs()
-            self._changed.notify_all()
 
     def _drop_empty_runs(self) -> None:
         """Frees the batches of lanes that ran empty, and lets these begin anew."""

@@ -141,7 +141,8 @@ class OnnxDecoder:
             return cls._open(bundle, device, precision, num_threads or count_processors())
         try:
             return cls._open(bundle, "cuda", precision, num_threads or count_processors())
-        except DeviceUnavailableError as error:
+        except (DeviceUnavailableError, PrecisionUnavailableError) as error:
+            # A bundle may hold nothing but what suits a CPU.
             logger.info("running on the CPU: %s", error)
             return cls._open(bundle, "cpu", precision, num_threads or count_processors())
 

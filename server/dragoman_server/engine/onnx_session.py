@@ -37,6 +37,8 @@ def open_session(path: Path, *, device: str, num_threads: int) -> onnxruntime.In
     if provider == CUDA_PROVIDER:
         # CUDA's and cuDNN's libraries as installed by pip are not on the loader's path.
         onnxruntime.preload_dlls()
+    # Some builds of onnxruntime report home what they load.
+    onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = num_threads
     options.inter_op_num_threads = 1

@@ -1,0 +1,60 @@
+"""Futures of other threads, awaited together."""
+
+import asyncio
+import threading
+from concurrent.futures import Future
+
+import pytest
+
+from dragoman_server.gathering import gather_results
+
+
+async def test_results_keep_their_order_and_wake_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    wake = loop.call_soon_threadsafe
+    wakings: list[object] = []
+
+    def count(callback: object, *arguments: object) -> object:
+        wakings.append(callback)
+        return wake(callback, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+    futures: list[Future[int]] = [Future() for _ in range(100)]
+    futures[7].set_result(7)
+
+    def answer(numbers: range) -> None:
+        for number in numbers:
+            if number != 7:
+                futures[number].set_result(number)
+
+    threads = [threading.Thread(target=answer, args=(range(start, 100, 2),)) for start in (0, 1)]
+    for thread in threads:
+        thread.start()
+    async with asyncio.timeout(30):
+        assert await gather_results(futures) == list(range(100))
+    assert len(wakings) == 1
+
+
+async def test_the_first_failure_is_told_while_others_are_still_at_work() -> None:
+    futures: list[Future[int]] = [Future() for _ in range(3)]
+    threading.Timer(0, futures[1].set_exception, [KeyError("second")]).start()
+    async with asyncio.timeout(30):
+        with pytest.raises(KeyError, match="second"):
+            await gather_results(futures)
+    futures[0].set_exception(KeyError("too late to matter"))
+
+
+async def test_who_was_cancelled_is_not_disturbed_by_what_ends_later() -> None:
+    futures: list[Future[int]] = [Future(), Future()]
+    waiting = asyncio.ensure_future(gather_results(futures))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    futures[0].cancel()
+    futures[1].set_exception(KeyError("nobody waits"))
+    await asyncio.sleep(0)
+
+
+async def test_of_nothing_there_is_nothing_to_wait_for() -> None:
+    assert await gather_results([]) == []
