@@ -2,7 +2,7 @@
 
     python clients/demo.py [--models FOLDER]
 
-Exit code 0, or 1 with the end of the server's log where it does not come up.
+Exit code 0, or 1 with what went wrong: the end of the server's log where it does not come up.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dragoman import Client, Translation, UnavailableError
+from dragoman import Client, DeadlineExceededError, DragomanError, Translation, UnavailableError
 from dragoman.cli.alignment_picture import alignment_picture
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
@@ -56,7 +56,7 @@ def main() -> int:
     try:
         with running_server(models, console) as (address, metrics_port):
             show(address, metrics_port, console)
-    except RuntimeError as error:
+    except (RuntimeError, DragomanError) as error:
         console.print(Text(str(error)))
         return 1
     console.print(
@@ -75,6 +75,7 @@ def running_server(models: Path, console: Console) -> Iterator[tuple[str, int]]:
     address = f"127.0.0.1:{port}"
     command = [sys.executable, "-m", "dragoman", "serve", "--models", str(models)]
     command += ["--host", "127.0.0.1", "--port", str(port), "--metrics-port", str(metrics_port)]
+    command += ["--log-format", "text"]
     console.print(f"$ dragoman {' '.join(command[3:])}\n", style="dim")
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -107,7 +108,7 @@ def wait_until_serving(address: str, process: subprocess.Popen[bytes], log: int)
             try:
                 if client.health():
                     return
-            except UnavailableError:
+            except (UnavailableError, DeadlineExceededError):
                 pass
             time.sleep(0.1)
     end = os.pread(log, 1 << 16, 0).decode(errors="replace").splitlines()[-15:]
@@ -120,8 +121,10 @@ def show(address: str, metrics_port: int, console: Console) -> None:
         for model in client.models():
             devices = sorted({name.removesuffix("ExecutionProvider") for name in model.providers.values()})
             size = f"{model.parameters / 1e6:.1f} M parameters"
-            console.print(f"{model.reference}: {model.architecture}, {size}, {model.precision}")
-            console.print(f"device in use: [bold]{', '.join(devices)}[/]\n")
+            console.print(f"{model.reference}: {model.architecture}, {size}")
+            console.print(
+                f"device in use: [bold]{', '.join(devices)}[/], precision: [bold]{model.precision}[/]\n"
+            )
         started_at = time.perf_counter()
         translations = client.translate(TEXTS, source="de", target="en")
         seconds = time.perf_counter() - started_at

@@ -7,7 +7,10 @@ from dragoman.errors import InvalidRequestError
 SERVICE_CONFIG = {
     "methodConfig": [
         {
-            "name": [{"service": "dragoman.v1.TranslationService"}],
+            "name": [
+                {"service": "dragoman.v1.TranslationService", "method": method}
+                for method in ("Translate", "ListModels", "GetModel")
+            ],
             "retryPolicy": {
                 "maxAttempts": 5,
                 "initialBackoff": "0.1s",
@@ -19,7 +22,11 @@ SERVICE_CONFIG = {
         }
     ]
 }
-"""gRPC's own retries. A stream is retried until its first result has come; health never: it tells of now."""
+"""gRPC's own retries, of calls with one answer.
+
+TranslateStream has none: gRPC would keep a stream alive that waits for texts, where its server is gone before
+the first result, and never end it. Health has none: it tells of now.
+"""
 
 CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.service_config", json.dumps(SERVICE_CONFIG)),

@@ -28,7 +28,7 @@ class Client:
     """A connection to a Dragoman server. Threads may share it. Use it in a `with` block, or close it.
 
     Every call raises a DragomanError where it fails. One that finds no server is tried again for a second or
-    two first.
+    two first; `translate_stream` and `health` are not, and fail at once.
     """
 
     def __init__(
@@ -40,7 +40,8 @@ class Client:
     ) -> None:
         """Takes the server's HOST:PORT; connects at the first call, not here.
 
-        `timeout_seconds` holds for each call that sets none of its own; None waits without limit.
+        `timeout_seconds` holds for each call but a stream, where the call sets none of its own; None is no
+        limit.
         `credentials` turn on TLS.
         """
         self._timeout_seconds = timeout_seconds
@@ -82,7 +83,8 @@ class Client:
     ) -> list[Translation]:
         """Translates texts, and returns one translation for each, in their order: all of them, or an error.
 
-        A long list travels in several requests, a few at a time; `timeout_seconds` holds for all of it.
+        A long list travels in several requests, a few at a time; `timeout_seconds` holds for all of it;
+        None is the client's own.
         What is None is left to the model or the server. `dragoman.Settings` explains each option.
         """
         settings = Settings(
@@ -139,7 +141,8 @@ class Client:
 
         Results come as they complete, or with `in_order` in the order of the texts. One bad text ends in a
         result with an error, not in the end of the stream. At most `window` texts are under way: sent, and
-        their result not yet taken. `timeout_seconds` holds for the whole stream; None sets no limit.
+        their result not yet taken. `timeout_seconds` holds for the whole stream; None is no
+        limit: the client's own does not hold for streams.
         What reading `texts` raises is raised here, after the results of earlier texts.
         Leave the stream early through `contextlib.closing`.
         """

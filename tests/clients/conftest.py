@@ -30,6 +30,11 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         """Each ends one call, of any kind, before it does anything."""
         self.disconnects: deque[int] = deque()
         """Each ends one stream with UNAVAILABLE after so many results."""
+        self.overloads: dict[str, status_pb2.Status] = {}
+        """The result of a stream's item, by its text, the first time that it comes."""
+        self.holds_calls = False
+        """Whether Translate answers only when its call has ended, as by being cancelled."""
+        self.call_ended = threading.Event()
         self.delay_seconds = 0.0
         """Sleeps before each answer."""
         self.reorders = False
@@ -40,12 +45,15 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         self._lock = threading.Lock()
 
     def Translate(self, request, context):
+        context.add_callback(self.call_ended.set)
         self.requests.append(request)
         self._fail(context)
         with self._lock:
             self.in_flight += 1
             self.max_in_flight = max(self.max_in_flight, self.in_flight)
         time.sleep(self.delay_seconds)
+        if self.holds_calls:
+            self.call_ended.wait(60)
         with self._lock:
             self.in_flight -= 1
         wanted = request.options.num_hypotheses or 1
@@ -60,7 +68,8 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         for request in request_iterator:
             self.items += 1
             time.sleep(self.delay_seconds)
-            held.append(answer(request.item))
+            overload = self.overloads.pop(request.item.text, None)
+            held.append(answer(request.item, overload))
             if self.reorders and len(held) < 2:
                 continue
             for response in reversed(held):
@@ -117,7 +126,9 @@ def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb
     )
 
 
-def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+def answer(item: pb.TranslateStreamItem, error: status_pb2.Status | None) -> pb.TranslateStreamResponse:
+    if error is not None:
+        return pb.TranslateStreamResponse(id=item.id, error=error)
     if item.text.startswith("!"):
         code = item.text[1:].split()[0]
         status = status_pb2.Status(code=code_pb2.Code.Value(code), message=f"scripted {code}")

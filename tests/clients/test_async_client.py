@@ -66,12 +66,16 @@ async def test_deadline_ends_the_call(client, server):
 
 
 async def test_cancelled_task_cancels_its_call(client, server):
-    server.servicer.delay_seconds = 0.3
+    server.servicer.holds_calls = True
     task = asyncio.create_task(client.translate(["ja"], **DE_EN))
-    await asyncio.sleep(0.1)
+    while not server.servicer.requests:
+        await asyncio.sleep(0.01)
+    assert not server.servicer.call_ended.is_set()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    # The client's own limit for the call is 20 seconds.
+    assert await asyncio.to_thread(server.servicer.call_ended.wait, 10)
 
 
 @pytest.mark.parametrize("in_order", [True, False])

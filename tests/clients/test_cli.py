@@ -39,6 +39,44 @@ def test_help_teaches_and_loads_no_command(monkeypatch):
     assert "Translate texts, or the lines of standard input." in told
 
 
+@pytest.fixture
+def run_without_training(monkeypatch, run):
+    """The commands where a package of ours was left out, as in the image of the server."""
+
+    class Absence:
+        def find_spec(self, fullname, path=None, target=None):
+            if fullname == "dragoman_training":
+                raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "dragoman_training"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Absence(), *sys.meta_path])
+    return run
+
+
+def test_help_names_what_to_install_for_a_package_that_is_absent(run_without_training):
+    told = run_without_training("--help")
+    assert told.exit_code == 0
+    assert "Not installed: pip install 'dragoman[training]'" in told.stdout
+    assert "Translate texts, or the lines of standard input." in told.stdout
+
+
+def test_command_whose_package_is_absent_says_what_to_install(run_without_training):
+    told = run_without_training("train", "recipe.toml")
+    assert told.exit_code == 1
+    assert told.stderr == (
+        "Error: `dragoman train` needs dragoman_training, which is not installed: "
+        "pip install 'dragoman[training]'\n"
+    )
+
+
+def test_timeout_is_told_to_hold_for_texts_alone(run, server):
+    assert "standard input has no limit" in " ".join(run("translate", "--help").stdout.split())
+    server.servicer.delay_seconds = 0.3
+    assert run("translate", *DE_EN, "--timeout", "0.1", "ja").exit_code == 1
+    assert run("translate", *DE_EN, "--timeout", "0.1", stdin="ja\n").stdout == "JA\n"
+
+
 def test_every_command_has_its_help(run):
     for command in ("translate", "translate-file", "models", "evaluate"):
         told = run(command, "--help")

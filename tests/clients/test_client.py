@@ -1,7 +1,10 @@
 """The blocking client against a real server."""
 
+import subprocess
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
@@ -317,10 +320,53 @@ def test_stream_that_breaks_is_unavailable(client, server):
         next(stream)
 
 
-def test_stream_is_tried_again_before_its_first_result(client, server):
-    server.servicer.failures.extend([server.status("UNAVAILABLE")] * 2)
-    stream = client.translate_stream(enumerate(["ja", "nein"]), **DE_EN)
-    assert sorted(result.translation.text for result in stream) == ["JA", "NEIN"]
+def test_stream_is_not_tried_again(client, server):
+    server.servicer.failures.append(server.status("UNAVAILABLE"))
+    with pytest.raises(dragoman.UnavailableError, match="scripted"):
+        next(client.translate_stream(enumerate(["ja", "nein"]), **DE_EN))
+    assert client_results(client, server, ["ja"])[0].translation.text == "JA"
+
+
+SILENT_SERVER = """
+import sys, threading, grpc
+from concurrent.futures import ThreadPoolExecutor
+from dragoman.v1 import translation_pb2_grpc as pb_grpc
+
+class Silent(pb_grpc.TranslationServiceServicer):
+    def TranslateStream(self, requests, context):
+        for _ in requests:
+            print("took a message", flush=True)
+        threading.Event().wait()
+
+server = grpc.server(ThreadPoolExecutor(1))
+pb_grpc.add_TranslationServiceServicer_to_server(Silent(), server)
+print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+server.start()
+server.wait_for_termination()
+"""
+
+
+def test_stream_whose_server_is_killed_before_its_first_result_ends():
+    """The texts have not ended: like standard input, or a file longer than the window."""
+    texts_end = threading.Event()
+
+    def texts():
+        yield 0, "ja"
+        texts_end.wait()
+
+    with subprocess.Popen([sys.executable, "-c", SILENT_SERVER], stdout=subprocess.PIPE) as process:
+        port = int(process.stdout.readline())
+        with Client(f"127.0.0.1:{port}") as client, ThreadPoolExecutor(1) as reader:
+            stream = client.translate_stream(texts(), **DE_EN)
+            first = reader.submit(next, stream)
+            process.stdout.readline()
+            process.kill()
+            try:
+                with pytest.raises(dragoman.UnavailableError):
+                    first.result(timeout=20)
+            finally:
+                texts_end.set()
+                client.close()
 
 
 def test_models_are_described(client):

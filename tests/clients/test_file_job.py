@@ -12,10 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
+from google.protobuf import duration_pb2
+from google.rpc import error_details_pb2
 
 from dragoman import Client, Settings, UnavailableError
 from dragoman.jobs import FileJob, JobError
 from dragoman.jobs import journal as journal_module
+from dragoman.jobs.lines import MAX_LINE_BYTES
 
 DE_EN = Settings(source="de", target="en")
 
@@ -246,10 +249,38 @@ def test_server_that_stays_away_ends_the_job_which_then_goes_on(client, server, 
 
 def test_overloaded_line_is_tried_again(client, server, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n!RESOURCE_EXHAUSTED once\nb\n")
-    with pytest.raises(Exception, match="RESOURCE_EXHAUSTED"):
-        run(client, source, output, patience_seconds=0)
-    assert not output.exists()
+    source.write_text("a\nb\nc\n")
+    delay = error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(nanos=750_000_000))
+    server.servicer.overloads["b"] = server.status("RESOURCE_EXHAUSTED", "queue is full", delay)
+    listener = Listener()
+    summary = run(client, source, output, listener=listener)
+    assert output.read_text() == "A\nB\nC\n"
+    assert summary.failed == 0
+    assert listener.waits == [0.75]
+
+
+def test_silence_before_a_failure_costs_no_patience(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n")
+    server.servicer.delay_seconds = 0.4
+    server.servicer.disconnects.append(0)
+    listener = Listener()
+    run(client, source, output, listener=listener, patience_seconds=0.3)
+    assert output.read_text() == "A\n"
+    assert len(listener.waits) == 1
+
+
+def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    longest = "a" * MAX_LINE_BYTES
+    source.write_text(f"eins\n{longest}\n{longest}a\nzwei\n")
+    summary = run(client, source, output)
+    assert output.read_text() == f"EINS\n{longest.upper()}\n\nZWEI\n"
+    assert (summary.lines, summary.failed) == (4, 1)
+    record = json.loads(summary.errors.read_text())
+    assert (record["line"], record["status"]) == (3, "INVALID_ARGUMENT")
+    assert f"at most {MAX_LINE_BYTES}" in record["message"]
+    assert record["text"] == longest + "a"
 
 
 @pytest.mark.parametrize("change", ["input", "settings"])

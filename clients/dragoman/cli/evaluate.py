@@ -22,10 +22,20 @@ BLOCK_LINES = 512
 
 @click.command()
 @click.option("--server", metavar="HOST:PORT", help="Measure a server; needs --from and --to.")
-@click.option("--bundle", metavar="FOLDER", help="Measure a bundle, without a server.")
-@click.option("--checkpoint", metavar="FILE", help="Measure a checkpoint of training, in PyTorch.")
-@click.option("--from", "source_language", metavar="LANG", help="Language of the source.")
-@click.option("--to", "target_language", metavar="LANG", help="Language of the reference.")
+@click.option(
+    "--bundle", metavar="FOLDER", help="Measure a bundle, such as models/de-en/1, without a server."
+)
+@click.option(
+    "--checkpoint",
+    metavar="FILE",
+    help="Measure a checkpoint of training, such as runs/NAME/best.safetensors, in PyTorch.",
+)
+@click.option(
+    "--from", "source_language", metavar="LANG", help="Language of the source; only --server needs it."
+)
+@click.option(
+    "--to", "target_language", metavar="LANG", help="Language of the reference; only --server needs it."
+)
 @click.option(
     "--source",
     required=True,
@@ -39,11 +49,26 @@ BLOCK_LINES = 512
     help="Its translation, line by line.",
 )
 @click.option(
-    "--beam", "beam_size", type=click.IntRange(min=1), default=5, show_default=True, help="1 is greedy."
+    "--beam",
+    "beam_size",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Hypotheses kept while searching; 1 is greedy.",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option(
-    "--precision", type=click.Choice(["auto", "fp32", "int8", "fp16"]), default="auto", show_default=True
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="Where it runs. Not for --server, which chose at its start.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "int8", "fp16"]),
+    default="auto",
+    show_default=True,
+    help="Which of a bundle's graphs run; auto takes what suits the device. Not for --server.",
 )
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
@@ -64,8 +89,11 @@ def evaluate(
 ) -> None:
     """Measure translation quality on a test set: BLEU and chrF.
 
+    Give one of --server, --bundle and --checkpoint.
+
     \b
       dragoman evaluate --bundle models/de-en/1 --source val.de --reference val.en
+      dragoman evaluate --checkpoint runs/tatoeba-de-en/best.safetensors --source val.de --reference val.en
       dragoman evaluate --server localhost:50051 --from de --to en --source val.de --reference val.en --json
     """
     given = {"server": server, "bundle": bundle, "checkpoint": checkpoint}

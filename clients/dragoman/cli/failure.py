@@ -15,12 +15,19 @@ class Failure(click.ClickException):
 
 
 def missing_extra(what: str, entry_point: EntryPoint, error: ModuleNotFoundError) -> click.ClickException:
-    """What to install for something whose module is missing. Raises `error` again where it is one of ours."""
-    if not entry_point.extras or (error.name or "").startswith("dragoman"):
+    """What to install for something whose module is missing.
+
+    A whole package of ours may be left out of an image; a module missing within one is a bug: raises `error`.
+    """
+    name = error.name or ""
+    if not entry_point.extras or (name.startswith("dragoman") and "." in name):
         raise error
-    return click.ClickException(
-        f"{what} needs {error.name}, which is not installed: pip install 'dragoman[{entry_point.extras[0]}]'"
-    )
+    return click.ClickException(f"{what} needs {name}, which is not installed: {how_to_install(entry_point)}")
+
+
+def how_to_install(entry_point: EntryPoint) -> str:
+    """The command that installs what an entry point needs beyond the bare install."""
+    return f"pip install 'dragoman[{','.join(entry_point.extras)}]'"
 
 
 def _message(error: Exception) -> str:

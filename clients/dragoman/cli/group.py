@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from dragoman.cli.failure import Failure, missing_extra
+from dragoman.cli.failure import Failure, how_to_install, missing_extra
 
 
 class CommandGroup(click.Group):
@@ -92,7 +92,10 @@ def _entry_point(name: str) -> EntryPoint | None:
 
 def _summary(entry_point: EntryPoint) -> str:
     """First line of the command's docstring, read from the source: importing it may need its extra."""
-    spec = importlib.util.find_spec(entry_point.module)
+    try:
+        spec = importlib.util.find_spec(entry_point.module)
+    except ModuleNotFoundError:
+        return f"Not installed: {how_to_install(entry_point)}"
     if spec is None or spec.origin is None:
         return ""
     for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:

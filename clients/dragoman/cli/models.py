@@ -19,7 +19,7 @@ from dragoman.model import Model
 @click.option(
     "--json", "as_json", is_flag=True, help="Print a JSON object for each model, with all there is."
 )
-@timeout_option
+@timeout_option("Most time the server may take to answer.")
 def models(*, server: str, source: str, target: str, as_json: bool, timeout_seconds: float) -> None:
     """List the models that a server serves."""
     with Client(server, timeout_seconds=timeout_seconds) as client:

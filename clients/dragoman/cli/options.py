@@ -20,15 +20,18 @@ server_option = click.option(
     help="Where the server listens.",
 )
 
-timeout_option = click.option(
-    "--timeout",
-    "timeout_seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Most time a call may take.",
-)
+
+def timeout_option(help_text: str) -> Callable[[Command], Command]:
+    """The time that a call may take."""
+    return click.option(
+        "--timeout",
+        "timeout_seconds",
+        type=click.FloatRange(min=0, min_open=True),
+        default=600.0,
+        show_default=True,
+        metavar="SECONDS",
+        help=help_text,
+    )
 
 
 def settings_options(command: Command) -> Command:
@@ -41,9 +44,22 @@ def settings_options(command: Command) -> Command:
         "--to", "target", required=True, metavar="LANG", help='Language to translate to, such as "en".'
     )
     @click.option("--model", metavar="NAME[/VERSION]", help="Model to use. Default: the server chooses.")
-    @click.option("--beam", "beam_size", type=int, help="Hypotheses kept while searching; 1 is greedy.")
-    @click.option("--length-penalty", type=float, help="Exponent of the length penalty; 0 turns it off.")
-    @click.option("--max-output-tokens", type=int, help="Most tokens a sentence's translation may have.")
+    @click.option(
+        "--beam",
+        "beam_size",
+        type=int,
+        help="Hypotheses kept while searching; 1 is greedy. Default: the model's.",
+    )
+    @click.option(
+        "--length-penalty",
+        type=float,
+        help="Exponent of the length penalty; 0 turns it off. Default: the model's.",
+    )
+    @click.option(
+        "--max-output-tokens",
+        type=int,
+        help="Most tokens a sentence's translation may have. Default: the model's, by the sentence's length.",
+    )
     @click.option(
         "--long-sentences",
         "length_policy",
@@ -53,7 +69,8 @@ def settings_options(command: Command) -> Command:
     @click.option(
         "--segmentation",
         type=click.Choice(["sentence", "line"]),
-        help="What the model translates at once. Default: sentence, found by the rules of the language.",
+        help="What the model translates at once: a sentence, found by the rules of the language, or a line. "
+        "Default: sentence.",
     )
     @wraps(command)
     def with_settings(

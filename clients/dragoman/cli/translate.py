@@ -24,12 +24,21 @@ _INDENT = 5
 @server_option
 @settings_options
 @click.option(
-    "--n-best", "num_hypotheses", type=int, metavar="N", help="Show the N best translations of each."
+    "--n-best",
+    "num_hypotheses",
+    type=int,
+    metavar="N",
+    help="Show the N best translations of each, with scores; at most the beam.",
 )
 @click.option("--prefix", "target_prefix", metavar="TEXT", help="What the translation must begin with.")
 @click.option("--alignments", is_flag=True, help="Draw which words come from which.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each text, with all there is.")
-@timeout_option
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON object a line for each text: every hypothesis, score and count.",
+)
+@timeout_option("Most time that all TEXT together may take; standard input has no limit.")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 def translate(
     *,
@@ -43,6 +52,9 @@ def translate(
     texts: tuple[str, ...],
 ) -> None:
     """Translate texts, or the lines of standard input.
+
+    Prints a translation for each TEXT. Without TEXT reads standard input, a text a line, and prints each
+    translation as it is ready, in order.
 
     \b
       dragoman translate --from de --to en "Guten Morgen. Wie geht es dir?"

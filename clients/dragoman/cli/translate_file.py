@@ -20,14 +20,16 @@ from dragoman.settings import Settings
 @server_option
 @settings_options
 @click.option("--overwrite", is_flag=True, help="Replace OUTPUT where it exists.")
-@click.option("--restart", is_flag=True, help="Begin anew, in place of going on with an earlier run.")
+@click.option(
+    "--restart", is_flag=True, help="Begin anew; drops what an earlier run of the same OUTPUT has done."
+)
 @click.option(
     "--window",
     type=click.IntRange(min=1),
     default=256,
     show_default=True,
     metavar="LINES",
-    help="Lines under way at once.",
+    help="Lines sent and not yet answered, at most.",
 )
 @click.option(
     "--patience",
@@ -36,7 +38,7 @@ from dragoman.settings import Settings
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait for a server that is away.",
+    help="How long to try again where the server is away or overloaded, before giving up.",
 )
 @click.argument("input_path", metavar="INPUT", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("output_path", metavar="OUTPUT", type=click.Path(dir_okay=False, path_type=Path))
@@ -56,8 +58,9 @@ def translate_file(
     The names say what the files hold: `.jsonl` is JSON lines, whose "text" is translated and which come back
     with a "translation"; all else is text, one a line. `.gz` after either is read and written compressed.
 
-    OUTPUT appears when it is complete. A run that was stopped, however suddenly, goes on when the same
-    command is called again. A line that fails is left empty, and recorded in OUTPUT.errors.jsonl.
+    OUTPUT appears when it is complete; until then the work lies beside it, in OUTPUT.partial. A run that was
+    stopped, however suddenly, goes on when the same command is called again. A line that fails is left empty,
+    in JSON lines with a "translation" of null, and recorded in OUTPUT.errors.jsonl.
 
     \b
       dragoman translate-file --from de --to en corpus.de corpus.en

@@ -73,8 +73,9 @@ class FileJob:
     ) -> None:
         """A name that ends in `.jsonl` means JSON lines, any other text; with `.gz` after it, compressed.
 
-        `window` is the number of lines under way. After `patience_seconds` without one result the job gives
-        up on a server that is away. At most the work of `checkpoint_seconds` is done twice.
+        `window` is the number of lines under way. The job gives up on a server that fails it for
+        `patience_seconds`, counted from the first failure after a result. At most the work of
+        `checkpoint_seconds` is done twice.
         Raises JobError where both files cannot be meant.
         """
         if source.resolve() == output.resolve():
@@ -161,7 +162,7 @@ class FileJob:
             next(lines)
         backlog = Backlog(lines)
         wait_seconds = FIRST_WAIT_SECONDS
-        heard_at = time.monotonic()
+        away_since: float | None = None
         while True:
             stream = client.translate_stream(
                 ((line, line.text) for line in backlog.stream()),
@@ -174,12 +175,14 @@ class FileJob:
                     for result in stream:
                         if isinstance(result.error, UnavailableError | OverloadedError):
                             raise result.error
-                        wait_seconds, heard_at = FIRST_WAIT_SECONDS, time.monotonic()
+                        wait_seconds, away_since = FIRST_WAIT_SECONDS, None
                         backlog.done(result.id)
                         yield result
                 return
             except (UnavailableError, OverloadedError) as error:
-                if time.monotonic() - heard_at >= self._patience_seconds:
+                failed_at = time.monotonic()
+                away_since = failed_at if away_since is None else away_since
+                if failed_at - away_since >= self._patience_seconds:
                     raise
                 if isinstance(error, OverloadedError) and error.retry_after_seconds is not None:
                     wait_seconds = max(wait_seconds, error.retry_after_seconds)
