@@ -79,8 +79,12 @@ def test_files_without_a_pair_are_refused(tmp_path: Path) -> None:
         read_corpus(config(train_tsv=("a.tsv",)), "train", tmp_path)
 
 
-def test_a_hugging_face_data_set_is_read_from_a_folder(tmp_path: Path) -> None:
-    pytest.importorskip("datasets", reason="the optional library `datasets` is not installed")
+def test_a_hugging_face_data_set_is_read_from_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Read when the library is imported, which nothing else here does.
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     folder = tmp_path / "set"
     folder.mkdir()
     for split in ("train", "validation"):
@@ -89,3 +93,6 @@ def test_a_hugging_face_data_set_is_read_from_a_folder(tmp_path: Path) -> None:
     for split in ("train", "valid"):
         corpus = read_corpus(data, split, tmp_path)
         assert (corpus.sources, corpus.targets) == (["eins"], ["one"])
+    without = DataConfig(source_language="de", target_language="fr", hugging_face="set")
+    with pytest.raises(CorpusError, match='has no "fr", only de, en'):
+        read_corpus(without, "train", tmp_path)

@@ -84,7 +84,8 @@ def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[
     try:
         import datasets
     except ImportError as error:
-        raise CorpusError("data.hugging_face needs its library: pip install datasets") from error
+        hint = "data.hugging_face needs its library: pip install 'dragoman[hugging-face]'"
+        raise CorpusError(hint) from error
     local = folder / data.hugging_face
     rows = datasets.load_dataset(
         str(local) if local.exists() else data.hugging_face,

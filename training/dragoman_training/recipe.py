@@ -120,8 +120,9 @@ class TrainingConfig:
     """Probability taken from the target and spread over the vocabulary."""
     ema_decay: float = 0.999
     """Decay a step of the moving average of the parameters, which is what is validated and kept; 0 is off."""
-    precision: Literal["fp32", "bf16"] = "bf16"
-    """Precision of activations and matrix products; parameters and the loss are always fp32."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """Precision of activations and matrix products; auto is bf16 where the device multiplies in it. Parameters
+    and the loss are always fp32."""
     validate_every_epochs: float = 1.0
     """Epochs from one validation to the next."""
     validate_sentences: int = 0

@@ -14,6 +14,7 @@ from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.batching import Batch, Pairs
 from dragoman_training.checkpoint import load_parameters, vocabulary_shape, write_checkpoint
 from dragoman_training.corpus import Corpus, CorpusError
+from dragoman_training.device import multiplies_in_bf16
 from dragoman_training.loss import linear_cross_entropy
 from dragoman_training.models import build_model
 from dragoman_training.optimizer import MovingAverage, learning_rate
@@ -83,6 +84,8 @@ class Trainer:
         self._tokenizers = tokenizers
         self._folder = folder
         self._device = device
+        precision = recipe.training.precision
+        self._mixed = precision == "bf16" or (precision == "auto" and multiplies_in_bf16(device))
         self._reporter = reporter
         self._stop = stop
         self._train = Pairs(train, *tokenizers, max_tokens=recipe.data.max_tokens)
@@ -162,8 +165,7 @@ class Trainer:
         batch = batch.to(self._device)
         counted_SU = self._train.counted(batch)
         self._model.train()
-        mixed = config.precision == "bf16"
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._mixed):
             features_SUD = self._model(batch.source_ST, batch.source_length_S, batch.target_input_SU)
         smoothed, plain = linear_cross_entropy(
             features_SUD[counted_SU],
@@ -171,7 +173,7 @@ class Trainer:
             self._model.output.bias,
             batch.target_output_SU[counted_SU],
             smoothing=config.label_smoothing,
-            dtype=torch.bfloat16 if mixed else torch.float32,
+            dtype=torch.bfloat16 if self._mixed else torch.float32,
         )
         self._optimizer.zero_grad(set_to_none=True)
         (smoothed / num_tokens).backward()
