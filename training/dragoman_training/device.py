@@ -20,5 +20,5 @@ def choose_device(name: str) -> torch.device:
 def multiplies_in_bf16(device: torch.device) -> bool:
     """Whether bf16 products are done by the hardware, and so pay."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return bool(torch.cpu._is_avx512_bf16_supported())

@@ -121,8 +121,8 @@ class TrainingConfig:
     ema_decay: float = 0.999
     """Decay a step of the moving average of the parameters, which is what is validated and kept; 0 is off."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """Precision of activations and matrix products; auto is bf16 where the device multiplies in it. Parameters
-    and the loss are always fp32."""
+    """Precision of activations and matrix products; auto is bf16 where the device multiplies in it.
+    Parameters and the loss are always fp32."""
     validate_every_epochs: float = 1.0
     """Epochs from one validation to the next."""
     validate_sentences: int = 0
