@@ -2,12 +2,15 @@
 
 import os
 import random
+import signal
 from pathlib import Path
 
 import pytest
 
 # One thread: small matrices gain nothing from more, and the numbers do not depend on how many there are.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Where the tests run in the background, Ctrl-C is ignored by them and all they start, unless told otherwise.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WORDS = {
     "ein": "a",
