@@ -1,1 +1,1 @@
-"""TODO."""
+"""The translation server: gRPC, text and metrics around the engine that decodes."""

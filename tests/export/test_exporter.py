@@ -11,7 +11,7 @@ from dragoman_export.exporter import export_bundle
 from dragoman_export.parity import ParityError
 from dragoman_export.trace import Graphs
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.recipe import load_recipe
+from dragoman_training.recipe_reader import load_recipe
 
 
 def export(checkpoint: Checkpoint, destination: Path) -> list[str]:

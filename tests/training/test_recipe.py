@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from dragoman_training.models import BahdanauConfig, LuongConfig
-from dragoman_training.recipe import RecipeError, load_recipe
+from dragoman_training.recipe import RecipeError
+from dragoman_training.recipe_reader import load_recipe
 
 MINIMAL = """
 name = "x"

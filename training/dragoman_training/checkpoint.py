@@ -20,7 +20,8 @@ from torch import Tensor
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.models import Seq2Seq, VocabularyShape, build_model
-from dragoman_training.recipe import Recipe, recipe_from_table
+from dragoman_training.recipe import Recipe
+from dragoman_training.recipe_reader import recipe_from_table
 
 FORMAT = "dragoman checkpoint 1"
 

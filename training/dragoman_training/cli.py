@@ -47,7 +47,7 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
     from dragoman_training.checkpoint import read_checkpoint, stored_tokenizers
     from dragoman_training.corpus import read_corpus
     from dragoman_training.device import choose_device
-    from dragoman_training.recipe import load_recipe
+    from dragoman_training.recipe_reader import load_recipe
     from dragoman_training.reporter import Reporter
     from dragoman_training.stop_request import StopRequest
     from dragoman_training.trainer import Trainer, check_resumable

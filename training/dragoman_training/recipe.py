@@ -1,21 +1,11 @@
-"""Recipes: TOML files that say everything about a training run.
+"""Recipes: everything about a training run, as frozen settings that check themselves."""
 
-Owns reading, overriding and checking. A key that no one reads is an error, never ignored.
-"""
-
-import dataclasses
-import difflib
 import math
-import tomllib
-import typing
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from dragoman_training.checks import require_at_least, require_share
 from dragoman_training.models import ModelConfig
-
-FAMILIES: dict[str, type[ModelConfig]] = {each.family: each for each in typing.get_args(ModelConfig)}
 
 
 class RecipeError(ValueError):
@@ -201,109 +191,3 @@ class Recipe:
     """How sentences are decoded."""
     card: CardConfig = field(default_factory=CardConfig)
     """What the model card says."""
-
-
-def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
-    """Reads a recipe file and applies `key.subkey=value` overrides, values written as in TOML.
-
-    Raises RecipeError for what is not TOML, for unknown keys (naming the nearest known one), for values of
-    the wrong type or out of range; OSError where the file can't be read.
-    """
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: not a TOML file: {error}") from error
-    for override in overrides:
-        _apply_override(table, override)
-    return recipe_from_table(table)
-
-
-def recipe_from_table(table: dict[str, Any]) -> Recipe:
-    """A recipe from nested tables, as TOML or a checkpoint holds it. Raises RecipeError."""
-    recipe: Recipe = _build(Recipe, table, where="")
-    return recipe
-
-
-def _apply_override(table: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals:
-        raise RecipeError(f'override "{override}" is not of the form key=value')
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    *parents, last = key.strip().split(".")
-    for parent in parents:
-        table = table.setdefault(parent, {})
-        if not isinstance(table, dict):
-            raise RecipeError(f'override "{override}": {parent} is not a table')
-    table[last] = value
-
-
-def _build(cls: type[Any], table: object, *, where: str) -> Any:
-    """Builds a dataclass from a table; `where` is the dotted key it stands at."""
-    if not isinstance(table, dict):
-        raise RecipeError(f"{where}: must be a table, not {table!r}")
-    hints = typing.get_type_hints(cls)
-    fields = {field.name: field for field in dataclasses.fields(cls)}
-    for key in table:
-        if key not in fields:
-            raise RecipeError(_unknown(key, list(fields), what="unknown key", where=where))
-    values = {key: _convert(hints[key], value, where=_join(where, key)) for key, value in table.items()}
-    for name, known in fields.items():
-        optional = (
-            known.default is not dataclasses.MISSING or known.default_factory is not dataclasses.MISSING
-        )
-        if name not in values and not optional:
-            raise RecipeError(f"{_join(where, name)}: is missing")
-    try:
-        return cls(**values)
-    except RecipeError:
-        raise
-    except ValueError as error:
-        raise RecipeError(str(error)) from error
-
-
-def _convert(kind: Any, value: object, *, where: str) -> Any:
-    """A TOML value as the field's type; raises RecipeError where it is of another."""
-    if kind == ModelConfig:
-        return _build_model_config(value, where=where)
-    if dataclasses.is_dataclass(kind):
-        return _build(typing.cast(type[Any], kind), value, where=where)
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Literal:
-        if value not in arguments:
-            raise RecipeError(f"{where}: is {value!r}, but must be one of {', '.join(map(repr, arguments))}")
-        return value
-    if origin is tuple:
-        items = value if isinstance(value, list | tuple) else [value]
-        variadic = arguments[-1] is Ellipsis
-        if not variadic and len(items) != len(arguments):
-            raise RecipeError(f"{where}: must have {len(arguments)} values, not {len(items)}")
-        kinds = [arguments[0]] * len(items) if variadic else arguments
-        return tuple(_convert(each, item, where=where) for each, item in zip(kinds, items, strict=True))
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise RecipeError(f"{where}: is {value!r}, but must be of type {kind.__name__}")
-    return value
-
-
-def _build_model_config(value: object, *, where: str) -> ModelConfig:
-    family = value.get("family") if isinstance(value, dict) else None
-    if not isinstance(family, str):
-        raise RecipeError(f"{where}.family: is missing; known families: {', '.join(FAMILIES)}")
-    if family not in FAMILIES:
-        raise RecipeError(_unknown(family, list(FAMILIES), what=f"{where}.family"))
-    config: ModelConfig = _build(FAMILIES[family], value, where=where)
-    return config
-
-
-def _unknown(name: str, known: list[str], *, what: str, where: str = "") -> str:
-    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f'did you mean "{_join(where, nearest[0])}"?' if nearest else f"known: {', '.join(known)}"
-    return f'{what} "{_join(where, name)}"; {hint}'
-
-
-def _join(where: str, key: str) -> str:
-    return f"{where}.{key}" if where else key
