@@ -51,11 +51,12 @@ class DecoderStepGraph(nn.Module):
         sentences, beam = token_SK.shape
         parent_R = parent_SK.flatten()
         gathered = [tensor.index_select(0, parent_R) for tensor in state]
-        logits_RV, attention_SKT, new_state = self.model.step(
+        features_RD, attention_SKT, new_state = self.model.step(
             token_SK,
             dict(zip(self.memory_names, memory, strict=True)),
             dict(zip(self.state_names, gathered, strict=True)),
         )
+        logits_RV = self.model.output(features_RD)
         token_score_RV = logits_RV.float().log_softmax(dim=-1)
         forced_score_R1 = token_score_RV.gather(1, forced_SK.reshape(-1, 1))
         running_RV = token_score_RV + score_SK.reshape(-1, 1)

@@ -45,9 +45,11 @@ def test_encoder_and_step_equal_pytorch(
             )
             with torch.inference_mode():
                 gathered = {name: value[parent_SK.flatten()] for name, value in expected_state.items()}
-                logits, attention, expected_state = checkpoint.model.step(
+                features, attention, expected_state = checkpoint.model.step(
                     torch.from_numpy(token_SK), memory, gathered
                 )
+            with torch.inference_mode():
+                logits = checkpoint.model.output(features)
             token_scores = logits.log_softmax(dim=-1).numpy().reshape(sentences, beam, vocabulary)
             running = (token_scores + score_SK[:, :, None]).reshape(sentences, -1)
             best = -np.sort(-running, axis=1)[:, : 2 * beam]

@@ -43,8 +43,8 @@ def test_stepping_agrees_with_teacher_forcing(model: Seq2Seq) -> None:
     with torch.inference_mode():
         memory, state = model.encode(source_ST, length_S)
         for step in range(5):
-            logits_SV, _, state = model.step(target_SU[:, step : step + 1], memory, state)
-            torch.testing.assert_close(logits_SV, expected_SUV[:, step], rtol=1e-4, atol=1e-5)
+            features_SD, _, state = model.step(target_SU[:, step : step + 1], memory, state)
+            torch.testing.assert_close(model.output(features_SD), expected_SUV[:, step], rtol=1e-4, atol=1e-5)
 
 
 def test_neither_padding_nor_neighbours_matter(model: Seq2Seq) -> None:
@@ -67,10 +67,10 @@ def test_rows_of_a_beam_are_independent_sentences(model: Seq2Seq) -> None:
     with torch.inference_mode():
         memory, state = model.encode(source_ST, length_S)
         rows = {name: value.repeat_interleave(3, dim=0) for name, value in state.items()}
-        logits_RV, attention_SKT, _ = model.step(token_SK, memory, rows)
+        features_RD, attention_SKT, _ = model.step(token_SK, memory, rows)
         for k in range(3):
-            logits_SV, attention_S1T, _ = model.step(token_SK[:, k : k + 1], memory, state)
-            torch.testing.assert_close(logits_RV.view(2, 3, -1)[:, k], logits_SV)
+            features_SD, attention_S1T, _ = model.step(token_SK[:, k : k + 1], memory, state)
+            torch.testing.assert_close(features_RD.view(2, 3, -1)[:, k], features_SD)
             torch.testing.assert_close(attention_SKT[:, k], attention_S1T[:, 0])
 
 
@@ -86,8 +86,8 @@ def test_attention_is_a_distribution_over_the_source_alone(model: Seq2Seq) -> No
 
 def test_pad_unk_and_bos_are_never_produced(model: Seq2Seq) -> None:
     memory, state = model.encode(torch.randint(4, 40, (2, 4)), torch.tensor([4, 4]))
-    logits_SV, _, _ = model.step(torch.full((2, 1), 2), memory, state)
-    assert (logits_SV.softmax(dim=-1)[:, :3] == 0).all()
+    features_SD, _, _ = model.step(torch.full((2, 1), 2), memory, state)
+    assert (model.output(features_SD).softmax(dim=-1)[:, :3] == 0).all()
 
 
 def test_every_parameter_learns(model: Seq2Seq) -> None:

@@ -103,7 +103,7 @@ class Bahdanau(Seq2Seq):
         context_SKM, attention_SKT, state = self._advance(self.token_input(token_SKE), memory, state)
         hidden_SKH = state["hidden"].unflatten(0, token_SK.shape)
         features_SKE = self._readout(token_SKE, context_SKM, hidden_SKH)
-        return self.output(features_SKE.flatten(0, 1)), attention_SKT, state
+        return features_SKE.flatten(0, 1), attention_SKT, state
 
     def forward(self, source_ST: Tensor, source_length_S: Tensor, target_SU: Tensor) -> Tensor:
         memory, state = self.encode(source_ST, source_length_S)

@@ -100,7 +100,7 @@ class Luong(Seq2Seq):
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
         projected_SKG = self.token_input(self.target_embedding(token_SK))
         attention_SKT, state = self._advance(projected_SKG, memory, state)
-        return self.output(state["feed"]), attention_SKT, state
+        return state["feed"], attention_SKT, state
 
     def forward(self, source_ST: Tensor, source_length_S: Tensor, target_SU: Tensor) -> Tensor:
         memory, state = self.encode(source_ST, source_length_S)

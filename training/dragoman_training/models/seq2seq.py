@@ -49,8 +49,8 @@ class Seq2Seq(nn.Module, ABC):
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
         """Advances every row by one token.
 
-        `state` has S·K rows, already those that the rows continue. Returns logits [R, V] in which pad, bos
-        and unk are out of reach, attention [S, K, T] and the new state.
+        `state` has S·K rows, already those that the rows continue. Returns features [R, D], which `output`
+        turns into logits, attention [S, K, T] and the new state.
         """
 
     @abstractmethod
