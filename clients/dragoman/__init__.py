@@ -23,7 +23,7 @@ from dragoman.errors import (
     UnsupportedError,
 )
 from dragoman.model import DecodingDefaults, Model, ModelReference, Quality
-from dragoman.settings import LengthPolicy, Segmentation, Settings
+from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 from dragoman.translation import Alignment, FinishReason, Hypothesis, StreamResult, Timings, Translation
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "ModelNotFoundError",
     "ModelReference",
     "OverloadedError",
+    "Priority",
     "Quality",
     "Segmentation",
     "ServerError",

@@ -14,7 +14,7 @@ from dragoman.deadline import Deadline
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
 from dragoman.model import Model
-from dragoman.settings import LengthPolicy, Segmentation, Settings
+from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 from dragoman.translation import Key, StreamResult, Translation
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
@@ -78,6 +78,7 @@ class Client:
         target_prefix: str | None = None,
         length_policy: LengthPolicy | None = None,
         segmentation: Segmentation | None = None,
+        priority: Priority | None = None,
         alignments: bool = False,
         timeout_seconds: float | None = None,
     ) -> list[Translation]:
@@ -98,6 +99,7 @@ class Client:
             target_prefix=target_prefix,
             length_policy=length_policy,
             segmentation=segmentation,
+            priority=priority,
             alignments=alignments,
         )
         requests = messages.translate_requests(messages.check_texts(texts), settings)
@@ -132,6 +134,7 @@ class Client:
         target_prefix: str | None = None,
         length_policy: LengthPolicy | None = None,
         segmentation: Segmentation | None = None,
+        priority: Priority | None = None,
         alignments: bool = False,
         in_order: bool = False,
         window: int = 256,
@@ -157,6 +160,7 @@ class Client:
             target_prefix=target_prefix,
             length_policy=length_policy,
             segmentation=segmentation,
+            priority=priority,
             alignments=alignments,
         )
         ledger = Ledger[Key](in_order=in_order)

@@ -24,6 +24,7 @@ _LENGTH_POLICIES = {
 }
 _LENGTH_POLICY_NAMES = {value: name for name, value in _LENGTH_POLICIES.items()}
 _SEGMENTATIONS = {"sentence": pb.SEGMENTATION_SENTENCE, "line": pb.SEGMENTATION_LINE}
+_PRIORITIES = {"interactive": pb.PRIORITY_INTERACTIVE, "bulk": pb.PRIORITY_BULK}
 _FINISH_REASONS = {
     pb.FINISH_REASON_STOP: FinishReason.STOP,
     pb.FINISH_REASON_LENGTH: FinishReason.LENGTH,
@@ -77,6 +78,7 @@ def _translate_request(texts: list[str], settings: Settings) -> pb.TranslateRequ
         options=_options(settings),
         return_alignments=settings.alignments,
         segmentation=_segmentation(settings),
+        priority=_priority(settings),
     )
 
 
@@ -90,6 +92,7 @@ def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
             options=_options(settings),
             return_alignments=settings.alignments,
             segmentation=_segmentation(settings),
+            priority=_priority(settings),
         )
     )
 
@@ -113,6 +116,10 @@ def _options(settings: Settings) -> pb.DecodingOptions:
 
 def _segmentation(settings: Settings) -> pb.Segmentation | None:
     return _SEGMENTATIONS[settings.segmentation] if settings.segmentation is not None else None
+
+
+def _priority(settings: Settings) -> pb.Priority | None:
+    return _PRIORITIES[settings.priority] if settings.priority is not None else None
 
 
 def translations(response: pb.TranslateResponse) -> list[Translation]:

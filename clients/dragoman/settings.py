@@ -7,6 +7,7 @@ from dragoman.errors import FieldViolation, InvalidRequestError
 
 LengthPolicy = Literal["split", "reject", "truncate"]
 Segmentation = Literal["sentence", "line"]
+Priority = Literal["interactive", "bulk"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class Settings:
     """What happens to a sentence that is too long for the model."""
     segmentation: Segmentation | None = None
     """How a text is cut into the units that the model translates."""
+    priority: Priority | None = None
+    """Who goes first where the server is full; None is interactive for a call and bulk for a stream."""
     alignments: bool = False
     """Whether each hypothesis comes with its word alignments."""
 
@@ -42,7 +45,11 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not 1 <= value < 2**32:
                 raise _invalid(name, f"is {value}; it must be at least 1")
-        for name, choices in (("length_policy", LengthPolicy), ("segmentation", Segmentation)):
+        for name, choices in (
+            ("length_policy", LengthPolicy),
+            ("segmentation", Segmentation),
+            ("priority", Priority),
+        ):
             value = getattr(self, name)
             if value is not None and value not in get_args(choices):
                 raise _invalid(name, f"is {value!r}; it must be one of {', '.join(get_args(choices))}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from dragoman_server.config import EngineConfig, LogFormat, RequestLimits, ServerConfig
+from dragoman_server.config import Batching, EngineConfig, LogFormat, RequestLimits, ServerConfig
 
 _PORT = click.IntRange(0, 65535)
 _POSITIVE = click.IntRange(min=1)
@@ -93,13 +93,26 @@ _POSITIVE = click.IntRange(min=1)
     "--max-rows",
     type=_POSITIVE,
     default=EngineConfig.max_rows,
-    help="Most rows, sentences times beam, that a step decodes together.",
+    help="Most rows, sentences times beam, that are decoded at a time.",
 )
 @click.option(
-    "--max-source-positions",
+    "--max-source-tokens",
     type=_POSITIVE,
-    default=EngineConfig.max_source_positions,
-    help="Most source positions, padding included, that a step attends to.",
+    default=EngineConfig.max_source_tokens,
+    help="Most source tokens, padding included, that are attended to at a time.",
+)
+@click.option(
+    "--max-bulk-share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=EngineConfig.max_bulk_share,
+    help="Largest share of the rows that bulk sentences take; the rest is kept free for interactive ones.",
+)
+@click.option(
+    "--batching",
+    type=click.Choice(["continuous", "request"]),
+    default=EngineConfig.batching,
+    help="With continuous, sentences join a running batch; with request, a batch ends before the next begins, "
+    "which is slower and there to compare with.",
 )
 @click.option(
     "--drain-seconds",
@@ -133,7 +146,9 @@ def serve(
     max_calls: int,
     max_queue: int,
     max_rows: int,
-    max_source_positions: int,
+    max_source_tokens: int,
+    max_bulk_share: float,
+    batching: Batching,
     drain_seconds: float,
     log_format: LogFormat,
     reflection: bool,
@@ -172,8 +187,10 @@ def serve(
                 precision=precision,
                 threads=threads,
                 max_rows=max_rows,
-                max_source_positions=max_source_positions,
+                max_source_tokens=max_source_tokens,
+                max_bulk_share=max_bulk_share,
                 max_queue=max_queue,
+                batching=batching,
             ),
         )
     except ValueError as error:

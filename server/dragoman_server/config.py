@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 LogFormat = Literal["json", "text"]
+Batching = Literal["continuous", "request"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +51,20 @@ class EngineConfig:
     threads: int | None = None
     """CPU threads of one model; None: as many as this process may use."""
     max_rows: int = 320
-    """Most rows, sentences times beam, that a step decodes together."""
-    max_source_positions: int = 16_384
-    """Most source positions, padding included, that a step attends to."""
+    """Most rows, sentences times beam, that are decoded at a time."""
+    max_source_tokens: int = 16_384
+    """Most source tokens, padding included, that are attended to at a time."""
+    max_bulk_share: float = 0.75
+    """Largest share of the rows that bulk sentences take: the rest is free for interactive ones at once."""
     max_queue: int = 10_000
     """Most sentences of a model that wait for a place in a batch."""
+    batching: Batching = "continuous"
+    """"continuous": sentences join a running batch; "request": a batch ends before the next begins."""
 
     def __post_init__(self) -> None:
-        _require_positive(self, "max_rows", "max_source_positions", "max_queue")
+        _require_positive(self, "max_rows", "max_source_tokens", "max_queue")
+        if not 0 < self.max_bulk_share <= 1:
+            raise ValueError(f"max_bulk_share is {self.max_bulk_share}; it must be above 0 and at most 1")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it must be at least 1")
 

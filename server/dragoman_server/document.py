@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from dragoman_bundle import Bundle
 from dragoman_server import engine
 from dragoman_server.alignment import Alignment, align
-from dragoman_server.engine import FinishReason, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine import FinishReason, Priority, SearchOptions, Sentence, SentenceResult
 from dragoman_server.length import LengthPolicy, Unit, fit
 from dragoman_server.segmentation import Segmentation, filler_for, join, segment
 
@@ -30,6 +30,7 @@ class TranslationOptions:
     length_policy: LengthPolicy = LengthPolicy.SPLIT
     segmentation: Segmentation = Segmentation.SENTENCE
     return_alignments: bool = False
+    priority: Priority = Priority.INTERACTIVE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +111,7 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
                 options=_search_options(options, bundle, len(source), len(prefix)),
                 target_prefix=prefix,
                 return_attention=options.return_alignments,
+                priority=options.priority,
                 deadline=deadline,
             )
             for source, prefix in zip(sources, prefixes, strict=False)

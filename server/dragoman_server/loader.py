@@ -60,9 +60,11 @@ def open_engine(
         decoder,
         limits=EngineLimits(
             max_rows=config.max_rows,
-            max_source_positions=config.max_source_positions,
+            max_source_tokens=config.max_source_tokens,
+            max_bulk_share=config.max_bulk_share,
             max_queue=config.max_queue,
             max_beam_size=max_beam_size,
+            continuous=config.batching == "continuous",
         ),
         observer=observer,
     )

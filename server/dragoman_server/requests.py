@@ -10,6 +10,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_bundle import Bundle
 from dragoman_server.config import RequestLimits
 from dragoman_server.document import TranslationOptions
+from dragoman_server.engine import Priority
 from dragoman_server.errors import InvalidRequestError, Violation, quote
 from dragoman_server.length import LengthPolicy
 from dragoman_server.repository import Model, Repository
@@ -32,6 +33,8 @@ _SEGMENTATIONS = {
     pb.SEGMENTATION_SENTENCE: Segmentation.SENTENCE,
     pb.SEGMENTATION_LINE: Segmentation.LINE,
 }
+
+_PRIORITIES = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
 
 RequestSettings = pb.TranslateRequest | pb.TranslateStreamConfig
 
@@ -145,6 +148,9 @@ class RequestReader:
             )
         if message.segmentation not in _SEGMENTATIONS:
             violations.append(_violation("segmentation", f"is {message.segmentation}, which is not known"))
+        priority = message.priority or _default_priority(message)
+        if priority not in _PRIORITIES:
+            violations.append(_violation("priority", f"is {message.priority}, which is not known"))
         _raise_if_any(violations)
         return TranslationOptions(
             beam_size=beam_size,
@@ -155,7 +161,13 @@ class RequestReader:
             length_policy=_LENGTH_POLICIES[options.length_policy],
             segmentation=_SEGMENTATIONS[message.segmentation],
             return_alignments=message.return_alignments,
+            priority=_PRIORITIES[priority],
         )
+
+
+def _default_priority(message: RequestSettings) -> pb.Priority:
+    """Somebody waits for a call; a stream is a job."""
+    return pb.PRIORITY_INTERACTIVE if isinstance(message, pb.TranslateRequest) else pb.PRIORITY_BULK
 
 
 def _read_target_prefix(

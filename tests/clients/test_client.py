@@ -58,11 +58,13 @@ def test_every_option_reaches_the_server_and_only_those_given(client, server):
         target_prefix="Yes",
         length_policy="truncate",
         segmentation="line",
+        priority="bulk",
         alignments=True,
     )
     bare, full = server.servicer.requests
     assert not bare.options.ListFields()
     assert not bare.HasField("segmentation")
+    assert not bare.HasField("priority")
     assert (full.source_language, full.target_language, full.model) == ("de", "en", "de-en/1")
     assert full.options.HasField("length_penalty")
     assert full.options.length_penalty == 0.0
@@ -70,6 +72,7 @@ def test_every_option_reaches_the_server_and_only_those_given(client, server):
     assert full.options.target_prefix == "Yes"
     assert full.options.length_policy == messages.pb.LENGTH_POLICY_TRUNCATE
     assert full.segmentation == messages.pb.SEGMENTATION_LINE
+    assert full.priority == messages.pb.PRIORITY_BULK
     assert full.return_alignments
 
 
@@ -126,6 +129,7 @@ def test_lone_surrogate_is_named(client, server):
         ("max_output_tokens", 2**32),
         ("length_policy", "cut"),
         ("segmentation", "word"),
+        ("priority", "urgent"),
     ],
 )
 def test_option_that_cannot_be_meant_is_refused_with_its_name(client, option, value):
@@ -404,6 +408,6 @@ def test_public_names_are_frozen():
         "Alignment", "AsyncClient", "AuthenticationError", "CallCancelledError", "Client",
         "DeadlineExceededError", "DecodingDefaults", "DragomanError", "FieldViolation", "FinishReason",
         "Hypothesis", "InvalidRequestError", "LengthPolicy", "Model", "ModelNotFoundError", "ModelReference",
-        "OverloadedError", "Quality", "Segmentation", "ServerError", "Settings", "StreamResult", "Timings",
-        "Translation", "UnavailableError", "UnsupportedError",
+        "OverloadedError", "Priority", "Quality", "Segmentation", "ServerError", "Settings", "StreamResult",
+        "Timings", "Translation", "UnavailableError", "UnsupportedError",
     }  # fmt: skip

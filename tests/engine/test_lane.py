@@ -1,26 +1,40 @@
 """Who joins, who leaves and who stands where, by numbers worked out by hand."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from dragoman_server.engine.lane import MAX_PASSES, Lane, Regrouping, group_by_length, padded
-from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.request import SearchOptions, Sentence
+from dragoman_server.engine.request import Priority, SearchOptions, Sentence
+from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
 
+INTERACTIVE, BULK = Priority.INTERACTIVE, Priority.BULK
 
-def ticket(length: int, beam_size: int = 1) -> Ticket:
+
+def ticket(length: int, beam_size: int = 1, priority: Priority = INTERACTIVE) -> Ticket:
     options = SearchOptions(beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=9)
-    return Ticket(sentence=Sentence(source=(3,) * length, options=options), accepted_at=0.0)
+    sentence = Sentence(source=(3,) * length, options=options, priority=priority)
+    return Ticket(sentence=sentence, accepted_at=0.0)
 
 
-def wait(lane: Lane, *lengths: int) -> list[Ticket]:
-    tickets = [ticket(length, lane.beam_size) for length in lengths]
-    lane.waiting.update(dict.fromkeys(tickets))
+def wait(lane: Lane, *lengths: int, priority: Priority = INTERACTIVE) -> list[Ticket]:
+    tickets = [ticket(length, lane.beam_size, priority) for length in lengths]
+    for each in tickets:
+        lane.waiting.add(each)
     return tickets
 
 
-def step(lane: Lane) -> Regrouping | None:
-    return lane.settle(lane.admit())
+def room(rows: int = 320, *, bulk_rows: int = 240, positions: int = 16_384) -> Room:
+    return Room(rows=rows, bulk_rows=bulk_rows, positions=positions)
+
+
+def step(lane: Lane, room: Room = room()) -> Regrouping | None:  # noqa: B008
+    return lane.settle(group_by_length(lane.admit(room)))
+
+
+def priorities(tickets: Sequence[Ticket]) -> list[Priority]:
+    return [each.sentence.priority for each in tickets]
 
 
 def lengths(regrouping: Regrouping | None) -> list[int]:
@@ -44,9 +58,9 @@ def test_sentences_are_encoded_with_those_of_their_length() -> None:
 
 
 def test_everyone_joins_where_there_is_room() -> None:
-    lane = Lane(2, EngineLimits(max_rows=20, max_beam_size=2))
+    lane = Lane(2)
     tickets = wait(lane, 5, 9, 2)
-    regrouping = step(lane)
+    regrouping = step(lane, room(20))
     assert regrouping is not None
     assert set(regrouping.tickets) == set(tickets)
     assert regrouping.source_positions == 16
@@ -55,28 +69,28 @@ def test_everyone_joins_where_there_is_room() -> None:
 
 
 def test_nothing_is_regrouped_while_nobody_comes_or_goes() -> None:
-    lane = Lane(2, EngineLimits(max_beam_size=2))
+    lane = Lane(2)
     wait(lane, 5, 9, 2)
     step(lane)
     assert step(lane) is None
 
 
 def test_rows_are_the_budget() -> None:
-    lane = Lane(5, EngineLimits(max_rows=19, max_beam_size=5))
+    lane = Lane(5)
     wait(lane, 4, 4, 4, 4)
-    assert len(lengths(step(lane))) == 3
+    assert len(lengths(step(lane, room(19)))) == 3
     assert len(lane.waiting) == 1
 
 
 def test_padded_positions_are_the_budget() -> None:
-    lane = Lane(1, EngineLimits(max_source_positions=64))
+    lane = Lane(1)
     wait(lane, 30, 4, 4)
     # Two sentences padded to 32 fill 64 positions; a third does not fit.
-    assert lengths(step(lane)) == [4, 30]
+    assert lengths(step(lane, room(positions=64))) == [4, 30]
 
 
 def test_newcomers_fill_gaps_and_stayers_keep_their_places() -> None:
-    lane = Lane(1, EngineLimits())
+    lane = Lane(1)
     a, b, c, d = wait(lane, 8, 8, 8, 8)
     step(lane)
     lane.remove({b})
@@ -88,7 +102,7 @@ def test_newcomers_fill_gaps_and_stayers_keep_their_places() -> None:
 
 
 def test_the_last_ones_move_into_gaps_when_a_batch_shrinks() -> None:
-    lane = Lane(1, EngineLimits())
+    lane = Lane(1)
     a, b, c, d, e = wait(lane, 8, 8, 8, 8, 8)
     step(lane)
     lane.remove({a, c})
@@ -99,7 +113,7 @@ def test_the_last_ones_move_into_gaps_when_a_batch_shrinks() -> None:
 
 
 def test_a_batch_is_trimmed_only_if_a_quarter_is_saved() -> None:
-    lane = Lane(1, EngineLimits())
+    lane = Lane(1)
     long, middle, short = wait(lane, 40, 32, 20)
     step(lane)
     lane.remove({long})
@@ -113,7 +127,7 @@ def test_a_batch_is_trimmed_only_if_a_quarter_is_saved() -> None:
 
 
 def test_a_lane_that_ran_empty_begins_anew() -> None:
-    lane = Lane(1, EngineLimits())
+    lane = Lane(1)
     lane.remove(set(wait_and_run(lane, 40, 40)))
     [short] = wait(lane, 4)
     regrouping = step(lane)
@@ -129,9 +143,9 @@ def wait_and_run(lane: Lane, *sizes: int) -> list[Ticket]:
 
 
 def test_a_group_that_could_not_be_encoded_takes_no_place() -> None:
-    lane = Lane(1, EngineLimits())
+    lane = Lane(1)
     wait(lane, 40, 4)
-    [_, short] = lane.admit()
+    [_, short] = group_by_length(lane.admit(room()))
     assert lane.num_running == 2
     regrouping = lane.settle([short])
     assert regrouping is not None
@@ -140,43 +154,43 @@ def test_a_group_that_could_not_be_encoded_takes_no_place() -> None:
 
 
 def test_who_is_removed_while_joining_is_gone_at_once() -> None:
-    lane = Lane(1, EngineLimits())
+    lane = Lane(1)
     wait(lane, 40, 4)
-    [long, short] = lane.admit()
-    assert lane.remove(set(long)) == set(long)
-    assert lane.running == short
-    assert lane.remove(set(short)) == set(short)
+    [long, short] = lane.admit(room())
+    assert lane.remove({long}) == {long}
+    assert lane.running == [short]
+    assert lane.remove({short}) == {short}
     assert (lane.num_running, lane.settle([])) == (0, None)
 
 
 def test_a_crowded_lane_waits_for_a_quarter_of_its_places() -> None:
-    lane = Lane(1, EngineLimits(max_rows=8, max_beam_size=1))
+    lane = Lane(1)
     running = wait_and_run(lane, *[8] * 8)
     wait(lane, 8, 8, 8)
     lane.remove({running[0]})
-    assert lane.admit() == []
+    assert lane.admit(room(8)) == []
     lane.settle([])
     lane.remove({running[1]})
-    assert len(lengths(step(lane))) == 8
+    assert len(lengths(step(lane, room(8)))) == 8
 
 
 def test_in_a_crowd_those_that_add_no_padding_join_first() -> None:
-    lane = Lane(1, EngineLimits(max_rows=4, max_beam_size=1))
+    lane = Lane(1)
     running = wait_and_run(lane, 16, 16, 16, 16)
     wait(lane, 60, 3, 15, 9)
     lane.remove({running[0], running[1]})
-    assert lengths(step(lane)) == [9, 15, 16, 16]
+    assert lengths(step(lane, room(4))) == [9, 15, 16, 16]
 
 
 def test_who_waits_longest_is_passed_over_a_bounded_number_of_times() -> None:
-    lane = Lane(1, EngineLimits(max_rows=4, max_beam_size=1))
+    lane = Lane(1)
     running = wait_and_run(lane, 16, 16, 16, 16)
     [long] = wait(lane, 60)
     passes = 0
     while long in lane.waiting:
         wait(lane, *[16] * 4)
         lane.remove({running[0]})
-        regrouping = step(lane)
+        regrouping = step(lane, room(4))
         assert regrouping is not None
         running = list(regrouping.tickets)
         passes += 1
@@ -185,14 +199,14 @@ def test_who_waits_longest_is_passed_over_a_bounded_number_of_times() -> None:
 
 
 def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
-    lane = Lane(1, EngineLimits(max_rows=4, max_source_positions=64, max_beam_size=1))
+    lane = Lane(1)
     running = wait_and_run(lane, 16, 16, 16, 16)
     [long] = wait(lane, 64)
     wait(lane, *[16] * 20)
 
     def run_without(leaving: set[Ticket]) -> list[Ticket]:
         lane.remove(leaving)
-        regrouping = step(lane)
+        regrouping = step(lane, room(4, positions=64))
         assert regrouping is not None
         return list(regrouping.tickets)
 
@@ -207,8 +221,41 @@ def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
 
 @pytest.mark.parametrize(("continuous", "expected"), [(True, 2), (False, 1)])
 def test_request_level_batching_ends_a_batch_before_the_next_begins(continuous: bool, expected: int) -> None:
-    lane = Lane(1, EngineLimits(continuous=continuous))
+    lane = Lane(1, continuous=continuous)
     wait_and_run(lane, 8)
     wait(lane, 8)
     step(lane)
     assert lane.num_running == expected
+
+
+def test_interactive_sentences_go_before_bulk() -> None:
+    lane = Lane(1)
+    wait(lane, 8, 8, priority=BULK)
+    wait(lane, 8, 8)
+    assert priorities(lane.admit(room(3))) == [INTERACTIVE, INTERACTIVE, BULK]
+
+
+def test_bulk_leaves_its_share_free_for_who_comes_next() -> None:
+    lane = Lane(2)
+    wait(lane, *[8] * 9, priority=BULK)
+    assert len(lengths(step(lane, room(12, bulk_rows=8)))) == 4
+    wait(lane, 8, 8, 8)
+    # Two places are free, and bulk has all it may have.
+    assert priorities(lane.admit(room(12, bulk_rows=8))) == [INTERACTIVE, INTERACTIVE]
+
+
+def test_bulk_is_passed_over_a_bounded_number_of_times() -> None:
+    lane = Lane(1)
+    tiny = room(4, bulk_rows=3)
+    running = wait_and_run(lane, 8, 8, 8, 8)
+    [bulk] = wait(lane, 8, priority=BULK)
+    for _ in range(MAX_PASSES):
+        wait(lane, 8)
+        lane.remove({running[0]})
+        regrouping = step(lane, tiny)
+        assert regrouping is not None
+        running = list(regrouping.tickets)
+        assert bulk in lane.waiting
+    wait(lane, 8)
+    lane.remove({running[0]})
+    assert lane.admit(tiny) == [bulk]

@@ -37,7 +37,7 @@ def test_a_prefix_must_leave_room_for_a_token() -> None:
         Sentence(source=(1,), options=OPTIONS, target_prefix=(5, 5, 5))
 
 
-@pytest.mark.parametrize("name", ["max_rows", "max_source_positions", "max_queue", "max_beam_size"])
+@pytest.mark.parametrize("name", ["max_rows", "max_source_tokens", "max_queue", "max_beam_size"])
 def test_a_limit_that_leaves_no_room_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is 0"):
         EngineLimits(**{name: 0})  # type: ignore[arg-type]

@@ -7,25 +7,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_server.engine.errors import QueueFullError, SentenceError
+from dragoman_server.engine.lane import MAX_PASSES
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.request import SearchOptions, Sentence
+from dragoman_server.engine.request import Priority, SearchOptions, Sentence
 from dragoman_server.engine.scheduler import Scheduler
 from dragoman_server.engine.ticket import Ticket
 
 
-def ticket(length: int = 5, beam_size: int = 1, deadline: float | None = None) -> Ticket:
+def ticket(
+    length: int = 5,
+    beam_size: int = 1,
+    deadline: float | None = None,
+    priority: Priority = Priority.INTERACTIVE,
+) -> Ticket:
     options = SearchOptions(beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=9)
-    sentence = Sentence(source=(3,) * length, options=options, deadline=deadline)
+    sentence = Sentence(source=(3,) * length, options=options, deadline=deadline, priority=priority)
     return Ticket(sentence=sentence, accepted_at=0.0)
 
 
 def take_turn(scheduler: Scheduler) -> tuple[int, tuple[Ticket, ...]]:
     """Beam size and newcomers of the next turn."""
-    lane = scheduler.next_lane()
-    assert lane is not None
-    groups = lane.admit()
-    lane.settle(groups)
-    return lane.beam_size, tuple(t for group in groups for t in group)
+    turn = scheduler.next_turn(0.0)
+    assert turn.lane is not None
+    turn.lane.settle(turn.groups)
+    return turn.lane.beam_size, tuple(t for group in turn.groups for t in group)
 
 
 def test_the_queue_takes_all_or_nothing() -> None:
@@ -60,7 +65,7 @@ def test_a_lane_with_nothing_to_do_gets_no_turn() -> None:
     assert scheduler.remove([one]) == {one}
     assert [take_turn(scheduler)[0] for _ in range(2)] == [5, 5]
     scheduler.remove([five])
-    assert scheduler.next_lane() is None
+    assert scheduler.next_turn(0.0).lane is None
 
 
 def test_a_removed_sentence_is_gone_whether_it_waits_or_runs_and_only_once() -> None:
@@ -96,9 +101,9 @@ def test_the_deadlines_of_those_who_ended_are_forgotten() -> None:
 
 
 def test_a_sentence_that_no_batch_can_hold_is_refused() -> None:
-    scheduler = Scheduler(EngineLimits(max_source_positions=16, max_beam_size=4))
+    scheduler = Scheduler(EngineLimits(max_source_tokens=16, max_beam_size=4))
     scheduler.check(ticket(16, 4).sentence)
-    with pytest.raises(SentenceError, match=r"17 tokens, padded to 24, .* max_source_positions is 16"):
+    with pytest.raises(SentenceError, match=r"17 tokens, padded to 24, .* max_source_tokens is 16"):
         scheduler.check(ticket(17).sentence)
     with pytest.raises(SentenceError, match="beam_size is 5, and the engine's max_beam_size 4"):
         scheduler.check(ticket(beam_size=5).sentence)
@@ -108,11 +113,100 @@ def test_clearing_returns_everyone() -> None:
     scheduler = Scheduler(EngineLimits(max_rows=1, max_beam_size=1))
     tickets = [ticket(), ticket(), ticket(deadline=1.0)]
     scheduler.add(tickets)
-    lane = scheduler.next_lane()
-    assert lane is not None
-    lane.admit()
+    scheduler.next_turn(0.0)
     assert set(scheduler.clear()) == set(tickets)
     assert (scheduler.num_waiting, scheduler.num_running) == (0, 0)
+
+
+def test_rows_are_shared_by_all_lanes() -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=12, max_beam_size=5))
+    scheduler.add([ticket(beam_size=5) for _ in range(2)])
+    assert len(take_turn(scheduler)[1]) == 2
+    scheduler.add([ticket() for _ in range(4)])
+    # Two rows are free. The lane of beam 5 wants nothing more, and keeps what it has.
+    assert take_turn(scheduler) == (5, ())
+    assert len(take_turn(scheduler)[1]) == 2
+
+
+def test_a_lane_that_others_wait_for_takes_no_more_than_its_share() -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=12, max_beam_size=2))
+    wide = [ticket(beam_size=2) for _ in range(12)]
+    scheduler.add(wide)
+    running = list(take_turn(scheduler)[1])
+    assert len(running) == 6
+    narrow = [ticket() for _ in range(12)]
+    scheduler.add(narrow)
+    # No row is free for the narrow lane. One after the other of the wide one ends, and is not replaced
+    # before that lane is down to half of the rows.
+    joined: list[Ticket] = []
+    for _ in range(8):
+        beam_size, newcomers = take_turn(scheduler)
+        joined += newcomers
+        assert beam_size == 1 or not newcomers
+        if beam_size == 2 and len(running) > 3:
+            scheduler.remove([running.pop()])
+    assert len(joined) == 6
+    assert set(joined) <= set(narrow)
+
+
+def test_a_sentence_that_needs_the_whole_budget_gets_it() -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=4, max_source_tokens=64, max_beam_size=2))
+    scheduler.add([ticket(8) for _ in range(4)])
+    running = list(take_turn(scheduler)[1])
+    whole = ticket(64, beam_size=2)
+    scheduler.add([whole])
+    for turn in range(MAX_PASSES + 4):
+        scheduler.add([ticket(8)])
+        beam_size, newcomers = take_turn(scheduler)
+        if beam_size == 2:
+            assert newcomers == (whole,)
+            assert turn >= MAX_PASSES
+            break
+        running += newcomers
+        scheduler.remove([running.pop(0)])
+    else:
+        pytest.fail("it starved")
+
+
+def test_bulk_rows_are_counted_over_all_lanes() -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=16, max_beam_size=2, max_bulk_share=0.5))
+    scheduler.add([ticket(priority=Priority.BULK) for _ in range(6)])
+    assert len(take_turn(scheduler)[1]) == 6
+    scheduler.add([ticket(beam_size=2, priority=Priority.BULK) for _ in range(6)])
+    # Eight rows are bulk's, and six are taken: one sentence of two rows.
+    assert take_turn(scheduler) == (1, ())
+    assert len(take_turn(scheduler)[1]) == 1
+
+
+def test_a_beam_wider_than_the_share_of_bulk_runs_one_by_one() -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=5, max_beam_size=5, max_bulk_share=0.5))
+    scheduler.add([ticket(beam_size=5, priority=Priority.BULK) for _ in range(2)])
+    assert len(take_turn(scheduler)[1]) == 1
+
+
+def test_work_that_cannot_be_answered_in_time_is_dropped_before_it_is_encoded() -> None:
+    scheduler = Scheduler(EngineLimits())
+    known = ticket(10)
+    scheduler.add([known])
+    lane = scheduler.next_turn(0.0).lane
+    assert lane is not None
+    lane.settle([[known]])
+    scheduler.on_encode(0.02)
+    scheduler.on_step(lane, 0.01)
+    scheduler.on_finish(known, steps=15)
+    # A sentence of 6 tokens is expected to take 9 steps of 10 ms and 20 ms of encoding: half of it is 55 ms.
+    hopeless, hopeful = ticket(6, deadline=1.054), ticket(6, deadline=1.056)
+    scheduler.add([hopeless, hopeful])
+    turn = scheduler.next_turn(1.0)
+    assert turn.late == [hopeless]
+    assert turn.groups == [[hopeful]]
+    assert scheduler.num_waiting == 0
+
+
+def test_nobody_is_dropped_for_a_time_that_nobody_knows() -> None:
+    scheduler = Scheduler(EngineLimits())
+    scheduler.add([ticket(100, deadline=1e-6)])
+    assert scheduler.next_turn(0.0).late == []
 
 
 @dataclass(frozen=True)
@@ -125,6 +219,7 @@ class Arrival:
     num_steps: int
     deadline: int | None
     cancelled_at: int | None
+    priority: Priority
 
 
 arrivals = st.builds(
@@ -135,6 +230,7 @@ arrivals = st.builds(
     num_steps=st.integers(1, 12),
     deadline=st.none() | st.integers(1, 60),
     cancelled_at=st.none() | st.integers(1, 60),
+    priority=st.sampled_from(Priority),
 )
 
 
@@ -142,21 +238,28 @@ arrivals = st.builds(
 @given(
     workload=st.lists(arrivals, max_size=60),
     max_rows=st.integers(5, 24),
-    max_source_positions=st.integers(64, 256),
+    max_source_tokens=st.integers(64, 256),
+    max_bulk_share=st.floats(0.1, 1),
     continuous=st.booleans(),
 )
 def test_every_sentence_ends_once_within_the_budget(
-    workload: list[Arrival], max_rows: int, max_source_positions: int, continuous: bool
+    workload: list[Arrival],
+    max_rows: int,
+    max_source_tokens: int,
+    max_bulk_share: float,
+    continuous: bool,
 ) -> None:
     limits = EngineLimits(
         max_rows=max_rows,
-        max_source_positions=max_source_positions,
+        max_source_tokens=max_source_tokens,
+        max_bulk_share=max_bulk_share,
         max_beam_size=5,
         continuous=continuous,
     )
     scheduler = Scheduler(limits)
     plans = {
-        ticket(a.length, a.beam_size, None if a.deadline is None else float(a.deadline)): a for a in workload
+        ticket(a.length, a.beam_size, None if a.deadline is None else float(a.deadline), a.priority): a
+        for a in workload
     }
     remaining = {t: a.num_steps for t, a in plans.items()}
     endings: dict[Ticket, str] = {}
@@ -171,21 +274,29 @@ def test_every_sentence_ends_once_within_the_budget(
         scheduler.add([t for t, a in plans.items() if a.at == now])
         end(scheduler.remove([t for t, a in plans.items() if a.cancelled_at == now]), "cancelled")
         end(scheduler.expire(float(now)), "expired")
-        lane = scheduler.next_lane()
+        held_by = {lane: set(lane.running) for lane in scheduler.lanes}
+        turn = scheduler.next_turn(float(now))
+        # No time was ever observed, so that nobody is late before the deadline itself.
+        assert turn.late == []
+        lane = turn.lane
         if lane is None:
+            # Nobody waits while the budget lies idle.
+            assert scheduler.num_waiting == 0
             if now > 60:
                 break
             continue
-        before = set(lane.running)
-        groups = lane.admit()
-        regrouping = lane.settle(groups)
+        before = held_by[lane]
+        regrouping = lane.settle(turn.groups)
         running = lane.running
-        assert len(running) * lane.beam_size <= max_rows
+        everyone = [(t, each.beam_size) for each in scheduler.lanes for t in each.running]
+        assert sum(beam for _, beam in everyone) <= max_rows
+        bulk = [beam for t, beam in everyone if t.sentence.priority is Priority.BULK]
+        assert sum(bulk) <= max(limits.max_bulk_rows, bulk[0] if len(bulk) == 1 else 0)
+        assert sum(each.num_positions for each in scheduler.lanes) <= max_source_tokens
         longest = max(len(t.sentence.source) for t in running)
-        assert len(running) * longest <= max_source_positions
         if regrouping is not None:
             assert list(regrouping.tickets) == running
-            assert len(running) * regrouping.source_positions <= max_source_positions
+            assert len(running) * regrouping.source_positions == lane.num_positions
             assert longest <= regrouping.source_positions
         # A turn is never wasted, and nobody joins a batch that must end first.
         assert running

@@ -104,9 +104,9 @@ def test_an_empty_models_folder_is_told(tmp_path: Path) -> None:
 
 def test_a_model_of_longer_sentences_than_its_engine_is_told_with_both_numbers(tmp_path: Path) -> None:
     write(tmp_path, "de-en/1")
-    assert not load(tmp_path, max_source_positions=64).refused
-    with pytest.raises(RepositoryError, match=r"de-en/1: .* 64 tokens, .* max_source_positions is 63"):
-        load(tmp_path, max_source_positions=63)
+    assert not load(tmp_path, max_source_tokens=64).refused
+    with pytest.raises(RepositoryError, match=r"de-en/1: .* 64 tokens, .* max_source_tokens is 63"):
+        load(tmp_path, max_source_tokens=63)
 
 
 def test_a_missing_device_is_no_fault_of_the_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,6 +239,11 @@ async def test_a_name_beyond_measure_is_repeated_in_part(
     assert "é…'" in error.details()
 
 
+async def test_an_unknown_priority_is_named(running: RunningServer) -> None:
+    request = pb.TranslateRequest(texts=["Ja."], priority=9, **GERMAN)
+    assert await violated_fields(running, request) == ["priority"]
+
+
 async def test_an_unknown_segmentation_is_named(running: RunningServer) -> None:
     request = pb.TranslateRequest(texts=["Ja."], segmentation=9, **GERMAN)
     assert await violated_fields(running, request) == ["segmentation"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dragoman.settings import LengthPolicy, Segmentation, Settings
+from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 
 Command = Callable[..., None]
 
@@ -72,6 +72,11 @@ def settings_options(command: Command) -> Command:
         help="What the model translates at once: a sentence, found by the rules of the language, or a line. "
         "Default: sentence.",
     )
+    @click.option(
+        "--priority",
+        type=click.Choice(["interactive", "bulk"]),
+        help="Who goes first where the server is full. Default: interactive; of a file or of lines, bulk.",
+    )
     @wraps(command)
     def with_settings(
         *,
@@ -83,6 +88,7 @@ def settings_options(command: Command) -> Command:
         max_output_tokens: int | None,
         length_policy: LengthPolicy | None,
         segmentation: Segmentation | None,
+        priority: Priority | None,
         **others: Any,
     ) -> None:
         settings = Settings(
@@ -94,6 +100,7 @@ def settings_options(command: Command) -> Command:
             max_output_tokens=max_output_tokens,
             length_policy=length_policy,
             segmentation=segmentation,
+            priority=priority,
         )
         command(settings=settings, **others)
 

@@ -24,6 +24,12 @@ class Segmentation(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SEGMENTATION_SENTENCE: _ClassVar[Segmentation]
     SEGMENTATION_LINE: _ClassVar[Segmentation]
 
+class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    PRIORITY_UNSPECIFIED: _ClassVar[Priority]
+    PRIORITY_INTERACTIVE: _ClassVar[Priority]
+    PRIORITY_BULK: _ClassVar[Priority]
+
 class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
@@ -36,6 +42,9 @@ LENGTH_POLICY_TRUNCATE: LengthPolicy
 SEGMENTATION_UNSPECIFIED: Segmentation
 SEGMENTATION_SENTENCE: Segmentation
 SEGMENTATION_LINE: Segmentation
+PRIORITY_UNSPECIFIED: Priority
+PRIORITY_INTERACTIVE: Priority
+PRIORITY_BULK: Priority
 FINISH_REASON_UNSPECIFIED: FinishReason
 FINISH_REASON_STOP: FinishReason
 FINISH_REASON_LENGTH: FinishReason
@@ -57,7 +66,7 @@ class DecodingOptions(_message.Message):
     def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., target_prefix: _Optional[str] = ..., length_policy: _Optional[_Union[LengthPolicy, str]] = ...) -> None: ...
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("texts", "source_language", "target_language", "model", "options", "return_alignments", "segmentation")
+    __slots__ = ("texts", "source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority")
     TEXTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +74,7 @@ class TranslateRequest(_message.Message):
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     RETURN_ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SEGMENTATION_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     texts: _containers.RepeatedScalarFieldContainer[str]
     source_language: str
     target_language: str
@@ -72,7 +82,8 @@ class TranslateRequest(_message.Message):
     options: DecodingOptions
     return_alignments: bool
     segmentation: Segmentation
-    def __init__(self, texts: _Optional[_Iterable[str]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ...) -> None: ...
+    priority: Priority
+    def __init__(self, texts: _Optional[_Iterable[str]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
     __slots__ = ("translations", "model")
@@ -149,20 +160,22 @@ class TranslateStreamRequest(_message.Message):
     def __init__(self, config: _Optional[_Union[TranslateStreamConfig, _Mapping]] = ..., item: _Optional[_Union[TranslateStreamItem, _Mapping]] = ...) -> None: ...
 
 class TranslateStreamConfig(_message.Message):
-    __slots__ = ("source_language", "target_language", "model", "options", "return_alignments", "segmentation")
+    __slots__ = ("source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority")
     SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     RETURN_ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SEGMENTATION_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     source_language: str
     target_language: str
     model: str
     options: DecodingOptions
     return_alignments: bool
     segmentation: Segmentation
-    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ...) -> None: ...
+    priority: Priority
+    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ...) -> None: ...
 
 class TranslateStreamItem(_message.Message):
     __slots__ = ("id", "text")

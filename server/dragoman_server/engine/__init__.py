@@ -18,6 +18,7 @@ from dragoman_server.engine.onnx_decoder import OnnxDecoder
 from dragoman_server.engine.request import (
     FinishReason,
     Hypothesis,
+    Priority,
     SearchOptions,
     Sentence,
     SentenceResult,
@@ -39,6 +40,7 @@ __all__ = [
     "OnnxDecoder",
     "Outcome",
     "PrecisionUnavailableError",
+    "Priority",
     "QueueFullError",
     "SearchOptions",
     "Sentence",

@@ -137,6 +137,10 @@ class Beams:
         done_S = (self._num_ended_S >= self._beam_size) | (self._age_S >= self._max_age_S)
         return [(int(s), self._hypotheses(int(s))) for s in np.flatnonzero(done_S)]
 
+    def age(self, place: int) -> int:
+        """Steps that the sentence at this place has gone through."""
+        return int(self._age_S[place])
+
     def _forced(self) -> list[int]:
         """The sentences whose next token their prefix dictates."""
         forced: list[int] = np.flatnonzero(self._age_S < self._prefix_S).tolist()

@@ -10,8 +10,10 @@ from itertools import islice
 import numpy as np
 
 from dragoman_server.engine.decoder import IntArray
-from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.request import Priority
+from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
+from dragoman_server.engine.waiting import Waiting
 
 POSITION_MULTIPLE = 8
 """Batches are padded to multiples of so many source positions: few shapes, and few changes of shape."""
@@ -20,7 +22,7 @@ MIN_FREE_SHARE = 0.25
 WINDOW = 4
 """Who joins is chosen among so many times the sentences that a lane holds."""
 MAX_PASSES = 8
-"""How often the sentence that waits longest may be passed over for one of a better length."""
+"""How often who waits longest may be passed over: for one of a better length, or of a higher priority."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +60,16 @@ def group_by_length(tickets: Sequence[Ticket]) -> list[list[Ticket]]:
 class Lane:
     """Waiting, joining and running sentences of one beam size."""
 
-    def __init__(self, beam_size: int, limits: EngineLimits) -> None:
+    def __init__(self, beam_size: int, *, continuous: bool = True) -> None:
+        """Unless `continuous`, a batch ends before the next begins."""
         self.beam_size = beam_size
-        self.waiting: dict[Ticket, None] = {}
-        self._limits = limits
-        self._capacity = limits.max_rows // beam_size
+        self.waiting = Waiting()
+        self._continuous = continuous
         self._joining: Sequence[Ticket] = ()
         self._places: list[Ticket | None] = []
         self._source_positions = 0
-        self._passes = 0
+        self._passes = dict.fromkeys(Priority, 0)
+        self._bulk_passes = 0
 
     @property
     def running(self) -> list[Ticket]:
@@ -74,16 +77,36 @@ class Lane:
         return [*self._joining, *(ticket for ticket in self._places if ticket is not None)]
 
     @property
+    def joining(self) -> Sequence[Ticket]:
+        """Who was let in and has no place yet."""
+        return self._joining
+
+    @property
     def num_running(self) -> int:
         """How many are being encoded or decoded."""
         return len(self._joining) + len(self._places) - self._places.count(None)
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that they take."""
+        return self.num_running * self.beam_size
+
+    @property
+    def num_bulk_rows(self) -> int:
+        """Rows that bulk sentences take."""
+        return _count_bulk(self.running) * self.beam_size
+
+    @property
+    def num_positions(self) -> int:
+        """Source positions that they take, padding included."""
+        return self.num_running * self._source_positions
 
     def remove(self, tickets: Set[Ticket]) -> set[Ticket]:
         """Takes tickets out, those that run at the next regrouping. Returns those that were there.
 
         A lane that nobody runs in any more forgets its places: it begins anew with an empty batch.
         """
-        removed = {ticket for ticket in tickets if self.waiting.pop(ticket, ticket) is None}
+        removed = {ticket for ticket in tickets if self.waiting.remove(ticket)}
         removed |= tickets & set(self._joining)
         self._joining = [ticket for ticket in self._joining if ticket not in tickets]
         for place, ticket in enumerate(self._places):
@@ -94,28 +117,28 @@ class Lane:
             self._places, self._source_positions = [], 0
         return removed
 
-    def admit(self) -> list[list[Ticket]]:
-        """Lets waiting sentences in, as groups to encode together. `settle` must follow.
+    def admit(self, room: Room) -> list[Ticket]:
+        """Lets waiting sentences in and returns them. `settle` must follow.
 
-        Whoever waits longest goes first, unless there are more waiting than places: then those that fit the
-        running lengths best, and who waits longest at the latest after MAX_PASSES times.
+        Interactive ones go first, and bulk ones at the latest after MAX_PASSES times. Among each, whoever
+        waits longest goes first, unless there are more waiting than places: then those that fit the running
+        lengths best, and who waits longest at the latest after MAX_PASSES times.
         """
         assert not self._joining, "admitted twice without settling"
         running = self.running
-        room = self._capacity - len(running)
-        crowded = len(self.waiting) > room
-        if not self.waiting or room == 0:
+        if not self.waiting or (running and not self._continuous):
             return []
-        if running and (not self._limits.continuous or (crowded and room < MIN_FREE_SHARE * self._capacity)):
-            return []
-        head = next(iter(self.waiting))
-        head_first = not running or not crowded or self._passes >= MAX_PASSES
-        chosen = self._choose(running, room, head if head_first else None)
+        hurry = self._bulk_passes >= MAX_PASSES
+        interactive, bulk = Priority.INTERACTIVE, Priority.BULK
+        chosen: list[Ticket] = []
+        for priority in (bulk, interactive) if hurry else (interactive, bulk):
+            chosen += self._choose(priority, running, chosen, room, hurry=hurry and priority is bulk)
+        is_bulk_passed_over = chosen and self.waiting.queue(bulk) and not _count_bulk(chosen)
+        self._bulk_passes = self._bulk_passes + 1 if is_bulk_passed_over else 0
         for ticket in chosen:
-            del self.waiting[ticket]
-        self._passes = 0 if head in chosen else self._passes + 1
+            self.waiting.remove(ticket)
         self._joining = chosen
-        return group_by_length(chosen)
+        return chosen
 
     def settle(self, groups: Sequence[Sequence[Ticket]]) -> Regrouping | None:
         """Gives the groups that were encoded their places; None where nobody left and nobody joined.
@@ -145,28 +168,65 @@ class Lane:
             source_positions=self._source_positions,
         )
 
-    def _choose(self, running: Sequence[Ticket], room: int, first: Ticket | None) -> list[Ticket]:
-        longest = max(map(_length, running), default=0)
+    def _choose(
+        self,
+        priority: Priority,
+        running: Sequence[Ticket],
+        joining: Sequence[Ticket],
+        room: Room,
+        *,
+        hurry: bool,
+    ) -> list[Ticket]:
+        """Whom of a priority to let in beside those; `hurry` lets them in one by one."""
+        queue = self.waiting.queue(priority)
+        present = [*running, *joining]
+        capacity = room.rows // self.beam_size
+        places = capacity - len(present)
+        if priority is Priority.BULK:
+            capacity = min(capacity, room.bulk_rows // self.beam_size)
+            places = min(places, capacity - _count_bulk(present))
+        crowded = len(queue) > places
+        if not queue or places <= 0:
+            return []
+        if running and crowded and places < MIN_FREE_SHARE * capacity and not hurry:
+            return []
+        head = next(iter(queue))
+        head_first = not present or not crowded or self._passes[priority] >= MAX_PASSES
+        chosen = self._choose_by_length(
+            list(islice(queue, WINDOW * capacity)), present, places, room, head if head_first else None
+        )
+        self._passes[priority] = 0 if head in chosen else self._passes[priority] + 1
+        return chosen
+
+    def _choose_by_length(
+        self,
+        window: Sequence[Ticket],
+        present: Sequence[Ticket],
+        places: int,
+        room: Room,
+        first: Ticket | None,
+    ) -> list[Ticket]:
+        longest = max(map(_length, present), default=0)
+
+        def fits(num_sentences: int, longest: int) -> bool:
+            return num_sentences * self._positions(longest) <= room.positions
+
         chosen: list[Ticket] = []
         if first is not None:
-            if not self._fits(len(running) + 1, max(longest, _length(first))):
+            if not fits(len(present) + 1, max(longest, _length(first))):
                 return []
             chosen.append(first)
             longest = max(longest, _length(first))
         # Shorter ones cost the others nothing; of the longer ones the least long cost least.
         reach = self._positions(longest)
-        window = islice(self.waiting, WINDOW * self._capacity)
         for ticket in sorted(window, key=lambda t: (_length(t) > reach, abs(_length(t) - reach))):
-            if len(chosen) == room:
+            if len(chosen) == places:
                 break
             length = max(longest, _length(ticket))
-            if ticket is not first and self._fits(len(running) + len(chosen) + 1, length):
+            if ticket is not first and fits(len(present) + len(chosen) + 1, length):
                 chosen.append(ticket)
                 longest = length
         return chosen
-
-    def _fits(self, num_sentences: int, longest: int) -> bool:
-        return num_sentences * self._positions(longest) <= self._limits.max_source_positions
 
     def _positions(self, longest: int) -> int:
         """Padded positions for this longest sentence; a batch is trimmed only if a quarter is saved."""
@@ -177,3 +237,7 @@ class Lane:
 
 def _length(ticket: Ticket) -> int:
     return len(ticket.sentence.source)
+
+
+def _count_bulk(tickets: Sequence[Ticket]) -> int:
+    return sum(ticket.sentence.priority is Priority.BULK for ticket in tickets)

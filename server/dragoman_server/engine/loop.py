@@ -144,15 +144,17 @@ class Engine:
                 self._cancelled.clear()
                 expired = self._scheduler.expire(time.monotonic())
                 self._drop_empty_runs()
-                lane = self._scheduler.next_lane()
-                groups = lane.admit() if lane is not None else []
+                turn = self._scheduler.next_turn(time.monotonic())
             self._report_queue()
             for _ in cancelled:
                 self._observer.on_finish(Outcome.CANCELLED)
             for ticket in expired:
                 self._fail(ticket, DeadlineExpiredError("the deadline passed"), Outcome.EXPIRED)
-            if lane is not None:
-                return lane, groups
+            for ticket in turn.late:
+                late = DeadlineExpiredError("the deadline is too close for an answer in time")
+                self._fail(ticket, late, Outcome.EXPIRED)
+            if turn.lane is not None:
+                return turn.lane, turn.groups
 
     def _take_turn(self, lane: Lane, groups: list[list[Ticket]]) -> None:
         """Encodes the groups, lets them join, and advances the lane by one token."""
@@ -170,6 +172,8 @@ class Engine:
         started = time.monotonic()
         output = run.batch.step(run.beams.rows())
         now = time.monotonic()
+        with self._changed:
+            self._scheduler.on_step(lane, now - started)
         self._observer.on_step(
             num_sentences=len(run.tickets),
             num_rows=len(run.tickets) * lane.beam_size,
@@ -182,6 +186,8 @@ class Engine:
             ticket = run.tickets[place]
             ended.append(ticket)
             if hypotheses:
+                with self._changed:
+                    self._scheduler.on_finish(ticket, run.beams.age(place))
                 self._report(ticket.answer(hypotheses, now), Outcome.FINISHED)
             else:
                 numberless = DecoderError("no hypothesis of the sentence has a finite score")
@@ -198,6 +204,8 @@ class Engine:
             self._fail_batch(group, error)
             return None
         now = time.monotonic()
+        with self._changed:
+            self._scheduler.on_encode(now - started)
         for ticket in group:
             ticket.encoding_at, ticket.encoded_at = started, now
         lengths = [len(source) for source in sources]

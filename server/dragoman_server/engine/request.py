@@ -38,6 +38,15 @@ class SearchOptions:
             raise ValueError(f"max_output_tokens is {self.max_output_tokens}; it must be at least 1")
 
 
+class Priority(enum.Enum):
+    """Who goes first where not everyone fits, in this order."""
+
+    INTERACTIVE = "interactive"
+    """Somebody waits for the answer."""
+    BULK = "bulk"
+    """Part of a job: fills what interactive sentences leave free."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
     """One sentence to translate. Raises ValueError where its parts contradict each other."""
@@ -52,6 +61,8 @@ class Sentence:
     """Whether the hypotheses carry their attention."""
     deadline: float | None = None
     """When the answer is no longer wanted, in seconds of `time.monotonic`."""
+    priority: Priority = Priority.INTERACTIVE
+    """Who goes first."""
 
     def __post_init__(self) -> None:
         if not self.source:

@@ -1,0 +1,48 @@
+"""How fast sentences are decoded, learned from those that were: whether one can still be answered in time.
+
+Pure: is told what happened and what it took. Durations are in seconds.
+"""
+
+from dragoman_server.engine.request import Sentence
+
+WEIGHT = 0.1
+"""Weight of the newest observation in a running mean."""
+OPTIMISM = 0.5
+"""Share of the expected time below which an answer in time is given up."""
+
+
+class RunningMean:
+    """An exponentially weighted mean; 0 until something was observed."""
+
+    def __init__(self) -> None:
+        self.value = 0.0
+        self._is_new = True
+
+    def observe(self, value: float) -> None:
+        """Takes a value in."""
+        self.value = value if self._is_new else self.value + WEIGHT * (value - self.value)
+        self._is_new = False
+
+
+class Pace:
+    """What an encoding takes and how many tokens an answer has."""
+
+    def __init__(self) -> None:
+        self._encode_seconds = RunningMean()
+        self._output_ratio = RunningMean()
+
+    def on_encode(self, seconds: float) -> None:
+        """A group of sentences was encoded."""
+        self._encode_seconds.observe(seconds)
+
+    def on_finish(self, *, source_tokens: int, steps: int) -> None:
+        """A sentence was answered after so many steps."""
+        self._output_ratio.observe(steps / source_tokens)
+
+    def least_seconds(self, sentence: Sentence, *, seconds_per_token: float) -> float:
+        """Half of what a sentence takes that begins now; 0 as long as nothing is known.
+
+        Half: who might be lucky is not given up.
+        """
+        steps = min(self._output_ratio.value * len(sentence.source), sentence.options.max_output_tokens)
+        return OPTIMISM * (self._encode_seconds.value + steps * seconds_per_token)

@@ -1,0 +1,35 @@
+"""Who waits in a lane: a queue for each priority, in the order of arrival."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from dragoman_server.engine.request import Priority
+from dragoman_server.engine.ticket import Ticket
+
+
+class Waiting:
+    """Tickets by priority; each leaves from wherever it stands at no cost."""
+
+    def __init__(self) -> None:
+        self._queues: dict[Priority, dict[Ticket, None]] = {priority: {} for priority in Priority}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def __iter__(self) -> Iterator[Ticket]:
+        return chain.from_iterable(self._queues.values())
+
+    def __contains__(self, ticket: Ticket) -> bool:
+        return ticket in self.queue(ticket.sentence.priority)
+
+    def queue(self, priority: Priority) -> dict[Ticket, None]:
+        """Those of one priority, who waits longest first; not to be changed."""
+        return self._queues[priority]
+
+    def add(self, ticket: Ticket) -> None:
+        """Puts it behind those of its priority."""
+        self._queues[ticket.sentence.priority][ticket] = None
+
+    def remove(self, ticket: Ticket) -> bool:
+        """Takes it out; whether it was there."""
+        return self._queues[ticket.sentence.priority].pop(ticket, ticket) is None
