@@ -24,10 +24,14 @@ def trained_bundle(toy_models: Path) -> Bundle:
     return open_bundle(toy_models / "toy" / "1")
 
 
-def sentences(bundle: Bundle, text: Path, beam_size: int) -> list[Sentence]:
-    """Lines of the text, and longer ones that several make up."""
-    lines = text.read_text().splitlines()
-    lines += [" ".join(lines[i : i + 2 + i % 3]) for i in range(0, 40, 2)]
+@pytest.fixture(scope="module")
+def lines(toy_folder: Path) -> list[str]:
+    """Three hundred sentences, a fifth of them several in one."""
+    short = (toy_folder / "train.de").read_text().splitlines()[:240]
+    return short + [" ".join(short[i : i + 2 + i % 5]) for i in range(60)]
+
+
+def sentences(bundle: Bundle, lines: list[str], beam_size: int) -> list[Sentence]:
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=beam_size, length_penalty=1.0, max_output_tokens=40
     )
@@ -37,30 +41,41 @@ def sentences(bundle: Bundle, text: Path, beam_size: int) -> list[Sentence]:
     ]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("beam_size", [1, 4, 8])
-def test_a_translation_does_not_depend_on_its_neighbours(
-    trained_bundle: Bundle, toy_folder: Path, precision: str, beam_size: int
-) -> None:
-    decoder = OnnxDecoder.open(trained_bundle, device="cpu", precision=precision)
-    wanted = sentences(trained_bundle, toy_folder / "test.de", beam_size)
-
+def check_neighbours_do_not_matter(decoder: OnnxDecoder, wanted: list[Sentence], tolerance: float) -> None:
+    """Decodes each sentence alone, then all of them in batches of several sizes and orders of arrival."""
+    beam_size = wanted[0].options.beam_size
     engine = Engine(decoder, limits=EngineLimits())
     engine.start()
     alone: list[SentenceResult] = [engine.submit([sentence])[0].result() for sentence in wanted]
     engine.close()
 
-    for seed, max_rows in enumerate((320, 100, 3 * beam_size)):
+    for seed, max_sentences in enumerate((64, 20, 3)):
         generator = random.Random(seed)
         order = generator.sample(range(len(wanted)), k=len(wanted))
-        cuts = [0, *sorted(generator.sample(range(1, len(order)), k=5)), len(order)]
-        engine = Engine(decoder, limits=EngineLimits(max_rows=max(16, max_rows)))
+        cuts = [0, *sorted(generator.sample(range(1, len(order)), k=9)), len(order)]
+        limits = EngineLimits(max_rows=max_sentences * beam_size, max_beam_size=beam_size)
+        engine = Engine(decoder, limits=limits)
         engine.start()
         futures = [f for a, b in pairwise(cuts) for f in engine.submit([wanted[i] for i in order[a:b]])]
         for i, future in zip(order, futures, strict=True):
             found, expected = future.result(timeout=60).hypotheses, alone[i].hypotheses
             assert [h.tokens for h in found] == [h.tokens for h in expected]
             assert [h.score for h in found] == pytest.approx(
-                [h.score for h in expected], rel=0, abs=TOLERANCE[precision]
+                [h.score for h in expected], rel=0, abs=tolerance
             )
         engine.close()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("beam_size", [1, 4, 8])
+def test_a_translation_does_not_depend_on_its_neighbours(
+    trained_bundle: Bundle, lines: list[str], precision: str, beam_size: int
+) -> None:
+    decoder = OnnxDecoder.open(trained_bundle, device="cpu", precision=precision)
+    check_neighbours_do_not_matter(decoder, sentences(trained_bundle, lines, beam_size), TOLERANCE[precision])
+
+
+def test_nor_does_that_of_the_shipped_model(lines: list[str]) -> None:
+    bundle = open_bundle(Path("models/de-en/1"))
+    decoder = OnnxDecoder.open(bundle, device="cpu", precision="int8")
+    check_neighbours_do_not_matter(decoder, sentences(bundle, lines[::3], 4), TOLERANCE["int8"])
