@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # onnxruntime's GPU build where there is an NVIDIA driver, the small CPU one elsewhere.
 SERVER ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo server || echo server-cpu)
-PACKAGES := dragoman dragoman_bundle dragoman_export dragoman_server dragoman_training
+PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_server dragoman_training
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check test proto format clean

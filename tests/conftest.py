@@ -83,7 +83,7 @@ decoder_units = 64
 dropout = 0.1
 [training]
 batch_tokens = 300
-max_epochs = 6
+max_epochs = 8
 learning_rate = 3e-3
 warmup_steps = 40
 threads = 1

@@ -4,8 +4,15 @@ Needs neither torch nor onnxruntime: what writes bundles and what serves them sh
 """
 
 from dragoman_bundle.bundle import Bundle, open_bundle
-from dragoman_bundle.errors import BundleError, BundleFileError, ManifestError, TokenizerMismatchError
+from dragoman_bundle.errors import (
+    BundleError,
+    BundleFileError,
+    ManifestError,
+    ShortlistError,
+    TokenizerMismatchError,
+)
 from dragoman_bundle.manifest import Manifest
+from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import TokenizedText, Tokenizer
 
 __all__ = [
@@ -14,6 +21,8 @@ __all__ = [
     "BundleFileError",
     "Manifest",
     "ManifestError",
+    "Shortlist",
+    "ShortlistError",
     "TokenizedText",
     "Tokenizer",
     "TokenizerMismatchError",

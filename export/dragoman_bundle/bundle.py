@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from dragoman_bundle.errors import BundleError, BundleFileError, ManifestError, TokenizerMismatchError
-from dragoman_bundle.manifest import GRAPHS, MANIFEST_FILE, FileEntry, Manifest, SpecialIds, graph_file
+from dragoman_bundle.manifest import (
+    GRAPHS,
+    MANIFEST_FILE,
+    SHORTLIST_GRAPHS,
+    FileEntry,
+    Manifest,
+    SpecialIds,
+    graph_file,
+)
+from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +31,11 @@ class Bundle:
     manifest: Manifest
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
+    shortlist: Shortlist | None = None
+    """Where the manifest has one."""
 
     def graph_path(self, precision: str, graph: str) -> Path:
-        """File of the graph "encoder" or "decoder_step". Raises BundleError where the precision is absent."""
+        """File of a graph such as "encoder". Raises BundleError where the precision is absent."""
         if precision not in self.manifest.precisions:
             present = ", ".join(self.manifest.precisions)
             raise BundleError(f"{self.path} holds no {precision} graphs; it holds {present}")
@@ -34,23 +46,50 @@ def open_bundle(path: Path | str) -> Bundle:
     """Reads the manifest and checks every file against it.
 
     Raises BundleError naming the file and what is wrong with it: missing, of another size or sha256, outside
-    the folder, of another format version, not well formed, or a tokenizer of another vocabulary.
+    the folder, of another format version, not well formed, or a tokenizer or shortlist of another vocabulary.
     """
     folder = Path(path)
     manifest = _read_manifest(folder)
     required = {manifest.source_tokenizer, manifest.target_tokenizer}
+    required.update(file for file in (manifest.source_pieces, manifest.target_pieces) if file is not None)
     required.update(graph_file(precision, graph) for precision in manifest.precisions for graph in GRAPHS)
+    if manifest.shortlist is not None:
+        required.add(manifest.shortlist.file)
+        required.update(
+            graph_file(precision, graph) for precision in manifest.precisions for graph in SHORTLIST_GRAPHS
+        )
     if unlisted := sorted(required - manifest.files.keys()):
         raise ManifestError(f"{folder / MANIFEST_FILE}: needs {unlisted[0]}, which is not among its files")
     for name, entry in manifest.files.items():
         _check_file(folder, name, entry)
     source = _load_tokenizer(
-        folder, manifest.source_tokenizer, manifest.source_vocabulary, manifest.source_ids
+        folder,
+        manifest.source_tokenizer,
+        manifest.source_pieces,
+        manifest.source_vocabulary,
+        manifest.source_ids,
     )
     target = _load_tokenizer(
-        folder, manifest.target_tokenizer, manifest.target_vocabulary, manifest.target_ids
+        folder,
+        manifest.target_tokenizer,
+        manifest.target_pieces,
+        manifest.target_vocabulary,
+        manifest.target_ids,
     )
-    return Bundle(path=folder, manifest=manifest, source_tokenizer=source, target_tokenizer=target)
+    shortlist = None
+    if manifest.shortlist is not None:
+        shortlist = Shortlist.load(
+            folder / manifest.shortlist.file,
+            source_vocabulary=manifest.source_vocabulary,
+            target_vocabulary=manifest.target_vocabulary,
+        )
+    return Bundle(
+        path=folder,
+        manifest=manifest,
+        source_tokenizer=source,
+        target_tokenizer=target,
+        shortlist=shortlist,
+    )
 
 
 def sha256_of(path: Path) -> str:
@@ -91,8 +130,17 @@ def _check_file(folder: Path, name: str, entry: FileEntry) -> None:
         )
 
 
-def _load_tokenizer(folder: Path, name: str, vocabulary: int, ids: SpecialIds) -> Tokenizer:
+def _load_tokenizer(
+    folder: Path, name: str, pieces: str | None, vocabulary: int, ids: SpecialIds
+) -> Tokenizer:
     path = folder / name
+    if pieces is not None:
+        try:
+            return VocabularyTokenizer(
+                path.read_bytes(), (folder / pieces).read_bytes(), size=vocabulary, ids=ids
+            )
+        except ValueError as error:
+            raise TokenizerMismatchError(f"{path} with {pieces}: {error}") from error
     try:
         tokenizer = Tokenizer.load(path)
     except ValueError as error:

@@ -1,4 +1,5 @@
 """JSON to frozen dataclasses and back, strictly: a key that is missing or unknown is an error that names it.
+A key may be missing where its dataclass gives a default.
 
 Knows nothing of bundles. Understands str, int, float, bool, `X | None`, `int | str`, `tuple[X, ...]`,
 `Mapping[str, X]` and dataclasses of these.
@@ -56,9 +57,16 @@ def _decode_dataclass(type_: type, value: object, where: str) -> object:
     hints = typing.get_type_hints(type_)
     if unknown := sorted(value.keys() - hints.keys()):
         raise CodecError(f"{where}: unknown key {unknown[0]!r}; known are {', '.join(hints)}")
-    if missing := [name for name in hints if name not in value]:
+    needed = [field.name for field in dataclasses.fields(type_) if field.default is dataclasses.MISSING]
+    if missing := [name for name in needed if name not in value]:
         raise CodecError(f"{where}: key {missing[0]!r} is missing")
-    return type_(**{name: _decode(hint, value[name], f"{where}.{name}") for name, hint in hints.items()})
+    return type_(
+        **{
+            name: _decode(hint, value[name], f"{where}.{name}")
+            for name, hint in hints.items()
+            if name in value
+        }
+    )
 
 
 def _decode_union(arguments: tuple[object, ...], value: object, where: str) -> object:

@@ -4,7 +4,8 @@ ValueError
 └── BundleError                 what is asked of a bundle it does not have, or cannot be
     ├── ManifestError           manifest.json is missing, of another format version, or not well formed
     ├── BundleFileError         a file is missing, truncated, altered or outside the bundle
-    └── TokenizerMismatchError  a tokenizer is not the one that the manifest describes
+    ├── TokenizerMismatchError  a tokenizer is not the one that the manifest describes
+    └── ShortlistError          a shortlist is not well formed or for another vocabulary
 """
 
 
@@ -22,3 +23,7 @@ class BundleFileError(BundleError):
 
 class TokenizerMismatchError(BundleError):
     """A tokenizer whose vocabulary or special ids are not those that the manifest gives."""
+
+
+class ShortlistError(BundleError):
+    """A shortlist that is not well formed, or that was made for another vocabulary."""

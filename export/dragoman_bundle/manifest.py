@@ -12,10 +12,15 @@ from typing import NoReturn
 from dragoman_bundle.codec import CodecError, decode, encode
 from dragoman_bundle.errors import ManifestError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""2 added the shortlist."""
+READABLE_VERSIONS = (1, 2)
 MANIFEST_FILE = "manifest.json"
 CARD_FILE = "README.md"
+SHORTLIST_FILE = "shortlist.npz"
 GRAPHS = ("encoder", "decoder_step")
+SHORTLIST_GRAPHS = ("shortlist", "decoder_step_shortlist")
+"""From candidates to their part of the output layer, and a decoder step over no more than that."""
 PRECISIONS = ("fp32", "int8", "fp16")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -51,9 +56,11 @@ class TensorSpec:
     """Name in the graphs, such as "memory.keys" or "state.hidden"; a step returns the latter as
     "next_state.hidden"."""
     dtype: Mapping[str, str]
-    """For each precision the element type: "float32", "float16", "bool" or "int64"."""
+    """For each precision whose graphs have it the element type: "float32", "float16", "int8", "bool"
+    or "int64"."""
     shape: tuple[int | str, ...]
-    """Sizes; "S" sentences, "T" source positions, "P" rows of the step before (of the encoder: S)."""
+    """Sizes; "S" sentences, "T" source positions, "P" rows of the step before (of the encoder: S), "C"
+    candidates of a sentence."""
     growth_axis: int | None
     """The axis of a state that grows by one at each step; None for a state of fixed size."""
 
@@ -66,6 +73,16 @@ class TensorContract:
     """Fixed for a sentence, one row a sentence; never gathered by beam."""
     state: tuple[TensorSpec, ...]
     """Changes from step to step; one row a hypothesis."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortlistSpec:
+    """A lexical shortlist, and what the graphs that go with it take beside the contract's tensors."""
+
+    file: str
+    """File with the candidates of each source token."""
+    memory: tuple[TensorSpec, ...]
+    """What the graph "shortlist" makes of a sentence's candidates, and "decoder_step_shortlist" takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +172,12 @@ class Manifest:
     """Credit owed to the makers of its training data."""
     files: Mapping[str, FileEntry]
     """Every file of the bundle but the manifest, by its path within the folder, with "/" between parts."""
+    shortlist: ShortlistSpec | None = None
+    """Where the bundle has one; none has of format version 1."""
+    source_pieces: str | None = None
+    """File with the id of each source piece, where they are not the tokenizer's own; since version 2."""
+    target_pieces: str | None = None
+    """The same of the target side; it may be the same file."""
 
     def __post_init__(self) -> None:
         check_name("name", self.name)
@@ -178,9 +201,10 @@ class Manifest:
             raise ManifestError(f"{MANIFEST_FILE}: key 'format_version' is missing") from None
         except ValueError as error:
             raise ManifestError(f"{MANIFEST_FILE} is not valid JSON: {error}") from error
-        if version is not None and version != FORMAT_VERSION:
+        if version is not None and version not in READABLE_VERSIONS:
             raise ManifestError(
-                f"{MANIFEST_FILE}: format_version is {version!r}, and this release reads {FORMAT_VERSION}; "
+                f"{MANIFEST_FILE}: format_version is {version!r}, and this release reads "
+                f"{' and '.join(map(str, READABLE_VERSIONS))}; "
                 "export the model again, or use the release that wrote the bundle"
             )
         try:
@@ -201,8 +225,8 @@ def check_name(field: str, name: str) -> None:
 
 
 def graph_file(precision: str, graph: str) -> str:
-    """Path within a bundle of a graph, "encoder" or "decoder_step"."""
-    assert graph in GRAPHS
+    """Path within a bundle of a graph, such as "encoder"."""
+    assert graph in (*GRAPHS, *SHORTLIST_GRAPHS)
     return f"{precision}/{graph}.onnx"
 
 

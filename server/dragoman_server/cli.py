@@ -39,6 +39,11 @@ _POSITIVE = click.IntRange(min=1)
     help="Which of a bundle's graphs run; auto takes what suits the device.",
 )
 @click.option(
+    "--shortlist/--no-shortlist",
+    default=EngineConfig.shortlist,
+    help="Whether a bundle that has a lexical shortlist is decoded with it, which is faster.",
+)
+@click.option(
     "--threads",
     type=_POSITIVE,
     default=EngineConfig.threads,
@@ -111,8 +116,8 @@ _POSITIVE = click.IntRange(min=1)
     "--batching",
     type=click.Choice(["continuous", "request"]),
     default=EngineConfig.batching,
-    help="With continuous, sentences join a running batch; with request, a batch ends before the next begins, "
-    "which is slower and there to compare with.",
+    help="With continuous, sentences join a running batch; with request, a batch ends before the next "
+    "begins, which is slower and there to compare with.",
 )
 @click.option(
     "--drain-seconds",
@@ -136,6 +141,7 @@ def serve(
     metrics_port: int,
     device: str,
     precision: str,
+    shortlist: bool,
     threads: int | None,
     max_texts: int,
     max_text_characters: int,
@@ -185,6 +191,7 @@ def serve(
             engine=EngineConfig(
                 device=device,
                 precision=precision,
+                shortlist=shortlist,
                 threads=threads,
                 max_rows=max_rows,
                 max_source_tokens=max_source_tokens,

@@ -18,8 +18,8 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda m: m.update(format_version=2), "format_version is 2, and this release reads 1"),
-        (lambda m: m.update(format_version=2, novelty=True), "format_version is 2, and this release reads 1"),
+        (lambda m: m.update(format_version=3), "format_version is 3, and this release reads 1 and 2;"),
+        (lambda m: m.update(format_version=3, novelty=True), "format_version is 3, and this release reads 1"),
         (lambda m: m.pop("format_version"), "key 'format_version' is missing"),
         (lambda m: m.update(licens="x"), "manifest: unknown key 'licens'"),
         (lambda m: m.pop("licence"), "manifest: key 'licence' is missing"),

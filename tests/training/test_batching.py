@@ -1,6 +1,8 @@
 """Batches hold every pair once, within the budget, with padding where it belongs."""
 
+import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -64,6 +66,21 @@ def test_pairs_with_a_side_too_long_are_left_out_and_counted(corpus: Corpus, tok
     assert len(short) + short.num_left_out == len(everything)
 
 
-def test_a_vocabulary_too_large_for_the_corpus_is_refused(corpus: Corpus) -> None:
-    with pytest.raises(VocabularyError, match=r"vocabulary\.size is 5000"):
-        train_tokenizers(corpus, VocabularyConfig(size=5000))
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_a_vocabulary_too_large_for_the_corpus_is_refused_with_the_largest(
+    corpus: Corpus, model_type: Literal["unigram", "bpe"]
+) -> None:
+    with pytest.raises(VocabularyError, match=r"vocabulary\.size is 5000.*at most \d+ pieces") as caught:
+        train_tokenizers(corpus, VocabularyConfig(size=5000, model_type=model_type))
+    (most,) = re.findall(r"at most (\d+)", str(caught.value))
+    source, _ = train_tokenizers(corpus, VocabularyConfig(size=int(most), model_type=model_type))
+    assert source.vocabulary_size == int(most)
+    with pytest.raises(VocabularyError, match=f"at most {most} pieces"):
+        train_tokenizers(corpus, VocabularyConfig(size=int(most) + 1, model_type=model_type))
+
+
+def test_a_vocabulary_smaller_than_the_characters_is_refused(corpus: Corpus) -> None:
+    with pytest.raises(
+        VocabularyError, match=r"vocabulary\.size is 9, but the corpus' characters alone need"
+    ):
+        train_tokenizers(corpus, VocabularyConfig(size=9))

@@ -1,9 +1,11 @@
 """Checkpoints: what is written is what is read, and anything else is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from dragoman_training.checkpoint import CheckpointError, load_checkpoint, load_parameters, read_checkpoint
@@ -25,6 +27,40 @@ def test_another_safetensors_file_is_refused(tmp_path: Path) -> None:
     save_file({"x": torch.zeros(1)}, tmp_path / "x.safetensors")
     with pytest.raises(CheckpointError, match="is not a dragoman checkpoint 1"):
         load_checkpoint(tmp_path / "x.safetensors")
+
+
+def rewritten(path: Path, out: Path, **changes: str) -> Path:
+    """A copy of a checkpoint with other metadata."""
+    with safe_open(path, framework="pt") as stream:
+        tensors = {name: stream.get_tensor(name) for name in list(stream.keys())}
+        save_file(tensors, out, {**stream.metadata(), **changes})
+    return out
+
+
+def test_a_checkpoint_of_another_version_is_refused(toy_checkpoint: Path, tmp_path: Path) -> None:
+    path = rewritten(toy_checkpoint, tmp_path / "x.safetensors", format="dragoman checkpoint 99")
+    with pytest.raises(CheckpointError, match=r"is not a dragoman checkpoint 1, but dragoman checkpoint 99"):
+        load_checkpoint(path)
+
+
+def test_a_checkpoint_of_a_family_that_is_not_here_is_refused(toy_checkpoint: Path, tmp_path: Path) -> None:
+    with safe_open(toy_checkpoint, framework="pt") as stream:
+        recipe = json.loads(stream.metadata()["recipe"])
+    recipe["model"]["family"] = "mamba"
+    path = rewritten(toy_checkpoint, tmp_path / "x.safetensors", recipe=json.dumps(recipe))
+    with pytest.raises(CheckpointError, match=r'not one of this version.*model\.family "mamba"'):
+        load_checkpoint(path)
+
+
+def test_a_checkpoint_from_before_a_key_was_there_is_read(toy_checkpoint: Path, tmp_path: Path) -> None:
+    with safe_open(toy_checkpoint, framework="pt") as stream:
+        recipe = json.loads(stream.metadata()["recipe"])
+    for key in ("scheduled_sampling", "subword_sampling"):
+        del recipe[key]
+    for key in ("optimizer", "weight_decay", "accumulate_batches", "early_stopping", "keep_validated"):
+        del recipe["training"][key]
+    path = rewritten(toy_checkpoint, tmp_path / "x.safetensors", recipe=json.dumps(recipe))
+    assert load_checkpoint(path).recipe == load_checkpoint(toy_checkpoint).recipe
 
 
 def test_a_damaged_file_is_refused(toy_checkpoint: Path, tmp_path: Path) -> None:
@@ -64,6 +100,7 @@ def test_a_system_that_does_not_exist_is_refused(
         "target_language": "en",
         "device": "cpu",
         "precision": "auto",
+        "shortlist": None,
         **change,
     }
     with (

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dragoman_training.models import LuongConfig, VocabularyShape, build_model
-from dragoman_training.optimizer import MovingAverage, learning_rate
+from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.recipe import TrainingConfig
 
 
@@ -39,3 +39,19 @@ def test_the_average_follows_the_parameters_without_sharing_them() -> None:
     for _ in range(300):
         average.update(model)
     torch.testing.assert_close(average.model.bridge.bias, model.bridge.bias)  # type: ignore[arg-type]
+
+
+def test_only_weight_matrices_decay() -> None:
+    shape = VocabularyShape(source_size=9, target_size=9, shared=True, pad_id=0, unk_id=1, bos_id=2)
+    model = build_model(LuongConfig(embedding_size=4, encoder_units=4, decoder_units=4), shape)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    optimizer = build_optimizer(TrainingConfig(optimizer="adamw", weight_decay=0.5), model)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.1
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    for name, parameter in model.named_parameters():
+        decays = parameter.ndim == 2 and "embedding" not in name
+        torch.testing.assert_close(parameter.detach(), before[name] * (0.95 if decays else 1.0))
+    assert sum(parameter.ndim == 2 for parameter in model.parameters()) > 5

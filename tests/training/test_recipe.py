@@ -56,7 +56,17 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
             "training.lerning_rate=1",
             r'unknown key "training\.lerning_rate"; did you mean "training\.learning_rate"',
         ),
-        ("training.optimizer=1", r'unknown key "training\.optimizer"; known: batch_tokens'),
+        ("training.zzz=1", r'unknown key "training\.zzz"; known: batch_tokens'),
+        ("training.weight_decay=0.1", r"training\.weight_decay is 0\.1, but Adam has none"),
+        ("training.accumulate_batches=0", r"training\.accumulate_batches is 0, but must be at least 1"),
+        (
+            "scheduled_sampling.teacher_forcing=1.5",
+            r"scheduled_sampling\.teacher_forcing is 1\.5, but must be at most 1",
+        ),
+        ("scheduled_sampling.pace=0", r"scheduled_sampling\.pace is 0\.0, but must be at least 1"),
+        ("scheduled_sampling.pace=inf", r"scheduled_sampling\.pace is inf, but must be finite"),
+        ("subword_sampling.alpha=nan", r"subword_sampling\.alpha is nan, but must be at least 0"),
+        ("subword_sampling.nbest_size=1", r"nbest_size is 1, but must be at least 2, or -1"),
         ("training.learning_rate=nan", r"training\.learning_rate is nan, but must be above 0"),
         ("training.batch_tokens=-5", r"training\.batch_tokens is -5, but must be at least 1"),
         (

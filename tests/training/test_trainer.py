@@ -1,5 +1,7 @@
 """Training: it learns, it resumes to the same numbers, and it stops when it must."""
 
+import itertools
+import math
 import os
 import signal
 from itertools import count
@@ -8,8 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner
+from safetensors import safe_open
+from safetensors.torch import save_file
 
-from dragoman_training import trainer
+from dragoman_training import objective, trainer
+from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import load_checkpoint, read_checkpoint
 from dragoman_training.cli import train
 from dragoman_training.stop_request import StopRequest
@@ -32,6 +37,7 @@ def test_a_model_learns_the_toy_corpus(toy_folder: Path, toy_checkpoint: Path) -
         beam_size=4,
         device="cpu",
         precision="auto",
+        shortlist=None,
     ) as system:
         translations = system.translate([*sources, ""])
     right = sum(translation == target for translation, target in zip(translations, targets, strict=False))
@@ -47,12 +53,29 @@ decoder_units = 32
 attention_units = 16
 dropout = 0.1
 """
+FP16 = ["--set", 'training.precision="fp16"']
 VARIANTS = {
     "luong": [],
+    "luong, all sampled": [
+        *("--set", "scheduled_sampling.decay=inverse_sigmoid", "--set", "scheduled_sampling.pace=30"),
+        *("--set", "scheduled_sampling.token=sampled", "--set", "vocabulary.model_type=unigram"),
+        *("--set", "vocabulary.size=60", "--set", "subword_sampling.source=true"),
+        *("--set", "subword_sampling.target=true", "--set", "training.accumulate_batches=2"),
+    ],
+    "luong with AdamW": [
+        *("--set", "training.optimizer=adamw", "--set", "training.weight_decay=0.01"),
+        *("--set", "training.early_stopping=loss", "--set", "training.decay=cosine"),
+    ],
+    "luong in fp16": FP16,
     "luong in bf16": ["--set", 'training.precision="bf16"'],
     "bahdanau gru, two vocabularies": ["--set", "vocabulary.shared=false", "--set", "vocabulary.size=100"],
     "bahdanau lstm": [],
 }
+
+
+def allow_fp16_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets training scale its loss here too; a CPU is refused because it is slow, not because it can't."""
+    monkeypatch.setattr(trainer, "choose_dtype", lambda precision, device: torch.float16)
 
 
 def variant_recipe(toy_folder: Path, folder: Path, variant: str) -> Path:
@@ -75,6 +98,9 @@ def variant_recipe(toy_folder: Path, folder: Path, variant: str) -> Path:
         ("luong", "in a step"),
         ("luong", "in a validation"),
         ("luong in bf16", "in a step"),
+        ("luong in fp16", "in a step"),
+        ("luong, all sampled", "in a step"),
+        ("luong with AdamW", "in a step"),
         ("bahdanau gru, two vocabularies", "in a step"),
         ("bahdanau lstm", "in a validation"),
     ],
@@ -83,16 +109,18 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(
     toy_folder: Path, tmp_path: Path, variant: str, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The signals are real, and come where a person's do: in the middle of the work."""
+    if variant == "luong in fp16":
+        allow_fp16_anywhere(monkeypatch)
     recipe = variant_recipe(toy_folder, tmp_path, variant)
     options = ["--set", "training.max_epochs=2", "--set", "training.validate_every_epochs=0.7"]
     options += ["--set", "training.batch_tokens=1200", *VARIANTS[variant]]
     run(recipe, "--out", tmp_path / "whole", *options)
 
-    name, signal_number = {
-        "in a step": ("linear_cross_entropy", signal.SIGTERM),
-        "in a validation": ("validate", signal.SIGINT),
+    module, name, signal_number = {
+        "in a step": (objective, "linear_cross_entropy", signal.SIGTERM),
+        "in a validation": (trainer, "validate", signal.SIGINT),
     }[moment]
-    original = getattr(trainer, name)
+    original = getattr(module, name)
     calls = count(1)
 
     def interrupted(*arguments: object, **options: object) -> object:
@@ -101,7 +129,7 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(
         return original(*arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(trainer, name, interrupted)
+        patch.setattr(module, name, interrupted)
         result = CliRunner().invoke(train, [str(recipe), "--out", str(tmp_path / "parts"), *options])
     assert result.exit_code == 130, result.output
     assert "--resume" in result.output
@@ -158,6 +186,9 @@ def test_there_must_be_something_to_resume(toy_folder: Path, tmp_path: Path) -> 
     ("override", "named"),
     [
         ("model.decoder_units=8", "model was"),
+        ("training.accumulate_batches=2", "training.accumulate_batches was 1 and can't become 2"),
+        ("subword_sampling.source=true", "subword_sampling was"),
+        ("training.optimizer=adamw", "training.optimizer was adam and can't become adamw"),
         ("vocabulary.size=90", "vocabulary was"),
         ("training.batch_tokens=100", "training.batch_tokens was 300 and can't become 100"),
         ("training.seed=9", "training.seed was 1 and can't become 9"),
@@ -168,6 +199,14 @@ def test_resuming_with_what_would_change_the_steps_done_is_refused(
 ) -> None:
     arguments = (toy_folder / "toy.toml", "--out", toy_checkpoint.parent, "--resume", "--set", override)
     assert named in refusal(*arguments)
+
+
+def test_resuming_a_checkpoint_of_another_family_is_refused(
+    toy_folder: Path, toy_checkpoint: Path, tmp_path: Path
+) -> None:
+    recipe = variant_recipe(toy_folder, tmp_path, "bahdanau gru")
+    said = refusal(recipe, "--out", toy_checkpoint.parent, "--resume")
+    assert 'the checkpoint is of the family "luong", but the recipe of "bahdanau"' in said
 
 
 def test_pairs_that_are_all_too_long_are_refused(toy_folder: Path, tmp_path: Path) -> None:
@@ -189,13 +228,94 @@ def test_a_diverging_loss_stops_training_and_says_where(toy_folder: Path, tmp_pa
         *("--set", "training.learning_rate=1e36", "--set", "training.warmup_steps=1"),
     )
     assert "diverged at step" in said
+    assert "no checkpoint was written yet" in said
 
 
-def test_training_stops_when_bleu_no_longer_rises(toy_folder: Path, tmp_path: Path) -> None:
-    run(
-        *(toy_folder / "toy.toml", "--out", tmp_path, "--set", "training.patience=2"),
-        *("--set", "training.learning_rate=1e-12", "--set", "training.validate_every_epochs=0.1"),
+def test_a_loss_that_is_no_number_stops_training_at_the_last_good_checkpoint(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    """The gradients of one parameter's NaN need not all be NaN: it is the loss that is looked at."""
+    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
+    run(toy_folder / "toy.toml", "--out", tmp_path, *options)
+    path = tmp_path / "last.safetensors"
+    with safe_open(path, framework="pt") as stream:
+        metadata, names = stream.metadata(), list(stream.keys())
+        tensors = {name: stream.get_tensor(name) for name in names}
+    tensors["model.output.bias"][0] = math.nan
+    save_file(tensors, path, metadata)
+    step = read_checkpoint(path)[2]["step"]
+    said = refusal(
+        *(toy_folder / "toy.toml", "--out", tmp_path, *options[2:]),
+        *("--set", "training.max_epochs=2", "--resume"),
     )
+    assert f"diverged at step {step + 1}, where the loss is nan" in said
+    assert str(path) in said
+
+
+def test_gradients_that_overflow_in_fp16_lower_the_scale_and_not_the_run(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow_fp16_anywhere(monkeypatch)
+    monkeypatch.setattr(trainer, "FIRST_LOSS_SCALE", 2.0**22)
+    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200", *FP16]
+    run(toy_folder / "toy.toml", "--out", tmp_path, *options)
+    progress = read_checkpoint(tmp_path / "last.safetensors")[2]
+    assert 1 < progress["loss_scale"] < 2.0**22
+    assert progress["validations"][-1]["perplexity"] < 100
+
+
+def test_fp16_is_refused_on_a_cpu(toy_folder: Path, tmp_path: Path) -> None:
+    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, "--device", "cpu", *FP16)
+    assert 'training.precision is "fp16", which needs a CUDA device' in said
+
+
+def test_accumulated_batches_give_the_gradients_of_one_large_batch(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two batches a step, against batches that are joined beforehand."""
+    options = ["--set", "model.dropout=0", "--set", "training.max_epochs=1"]
+    options += ["--set", "training.batch_tokens=600", "--set", "training.validate_every_epochs=0.2"]
+    recipe = toy_folder / "toy.toml"
+    run(recipe, "--out", tmp_path / "two", *options, "--set", "training.accumulate_batches=2")
+    cut = trainer.Pairs.plan
+
+    def joined(pairs: Pairs, budget: int, *, seed: int | None) -> list[list[int]]:
+        plan = cut(pairs, budget, seed=seed)
+        if seed is None:
+            return plan
+        return [[*itertools.chain(*plan[place : place + 2])] for place in range(0, len(plan), 2)]
+
+    monkeypatch.setattr(trainer.Pairs, "plan", joined)
+    run(recipe, "--out", tmp_path / "one", *options)
+    two, one = (read_checkpoint(tmp_path / name / "last.safetensors")[2] for name in ("two", "one"))
+    assert two["step"] == one["step"]
+    assert len(two["validations"]) >= 5
+    for ours, theirs in zip(two["validations"], one["validations"], strict=True):
+        assert ours["perplexity"] == pytest.approx(theirs["perplexity"], rel=1e-4)
+
+
+def test_the_last_validated_models_are_kept(toy_folder: Path, tmp_path: Path) -> None:
+    run(
+        *(toy_folder / "toy.toml", "--out", tmp_path, "--set", "training.max_epochs=1"),
+        *("--set", "training.validate_every_epochs=0.25", "--set", "training.keep_validated=2"),
+        *("--set", "training.batch_tokens=1200"),
+    )
+    validations = read_checkpoint(tmp_path / "last.safetensors")[2]["validations"]
+    assert len(validations) == 4
+    kept = {f"step-{entry['step']}.safetensors" for entry in validations[-2:]}
+    assert {path.name for path in tmp_path.glob("step-*")} == kept
+
+
+@pytest.mark.parametrize("measure", ["bleu", "loss"])
+def test_training_stops_when_validations_no_longer_get_better(
+    toy_folder: Path, tmp_path: Path, measure: str
+) -> None:
+    said = run(
+        *(toy_folder / "toy.toml", "--out", tmp_path, "--set", "training.patience=2"),
+        *("--set", f"training.early_stopping={measure}", "--set", "training.ema_decay=0"),
+        *("--set", "training.learning_rate=1e-30", "--set", "training.validate_every_epochs=0.1"),
+    )
+    assert "2 validations brought no" in said
     validations = load_checkpoint(tmp_path / "last.safetensors").progress["validations"]
     assert len(validations) == 3
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.corpus import Corpus
+from dragoman_training.subword_sampling import SubwordSamplingConfig
 
 
 @dataclass(frozen=True)
@@ -43,22 +44,49 @@ class Pairs:
         target_tokenizer: Tokenizer,
         *,
         max_tokens: int | None,
+        sampling: SubwordSamplingConfig | None = None,
     ) -> None:
         """Tokenizes the corpus; pairs with a side of more than `max_tokens` tokens are left out."""
         sources = source_tokenizer.encode_ids(corpus.sources)
         targets = target_tokenizer.encode_ids(corpus.targets)
+        self._tokenizers = (source_tokenizer, target_tokenizer)
         self._source_pad, self._source_eos = source_tokenizer.pad_id, source_tokenizer.eos_id
         self._pad, self._bos, self._eos = (
             target_tokenizer.pad_id,
             target_tokenizer.bos_id,
             target_tokenizer.eos_id,
         )
-        self._pairs = [
-            (source, target)
-            for source, target in zip(sources, targets, strict=True)
+        kept = [
+            number
+            for number, (source, target) in enumerate(zip(sources, targets, strict=True))
             if max_tokens is None or max(len(source), len(target)) <= max_tokens
         ]
+        self._pairs = [(sources[number], targets[number]) for number in kept]
         self.num_left_out = len(sources) - len(self._pairs)
+        self._sampling = sampling or SubwordSamplingConfig()
+        self._texts = tuple(
+            [texts[number] for number in kept] if sampled else []
+            for texts, sampled in (
+                (corpus.sources, self._sampling.source),
+                (corpus.targets, self._sampling.target),
+            )
+        )
+
+    def segment(self, seed: int) -> None:
+        """Draws other segmentations for the sides that are sampled: the same for the same seed (32 bits).
+
+        Sampled sides may be longer than `max_tokens`; which pairs there are does not change.
+        """
+        sides: list[Sequence[list[int]]] = []
+        for place, (tokenizer, texts) in enumerate(zip(self._tokenizers, self._texts, strict=True)):
+            if texts:
+                drawn = tokenizer.sample_ids(
+                    texts, alpha=self._sampling.alpha, nbest_size=self._sampling.nbest_size, seed=seed
+                )
+                sides.append(drawn)
+            else:
+                sides.append([pair[place] for pair in self._pairs])
+        self._pairs = list(zip(*sides, strict=True))
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -86,6 +114,10 @@ class Pairs:
         if seed is not None:
             generator.shuffle(batches)
         return batches
+
+    def num_target_tokens(self, numbers: Sequence[int]) -> int:
+        """Target tokens of some pairs, eos included."""
+        return sum(len(self._pairs[number][1]) + 1 for number in numbers)
 
     def batch(self, numbers: Sequence[int]) -> Batch:
         """The padded batch of some pairs."""

@@ -1,8 +1,8 @@
 """Checkpoints: one safetensors file with a model and, where training goes on, all it needs for that.
 
 Nothing is pickled. Tensor names: `model.*` the parameters, `average.*` their moving average, `optimizer.*`
-Adam's moments, `random.*` generator states, `tokenizer.*` sentencepiece models as bytes. The recipe, the
-progress and the measured quality are JSON in the file's metadata.
+Adam's moments, `tokenizer.*` sentencepiece models as bytes. The recipe and the progress are JSON in the
+file's metadata.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.models import Seq2Seq, VocabularyShape, build_model
-from dragoman_training.recipe import Recipe
+from dragoman_training.recipe import Recipe, RecipeError
 from dragoman_training.recipe_reader import recipe_from_table
 
 FORMAT = "dragoman checkpoint 1"
@@ -82,12 +82,19 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Recipe, dict[str, An
             metadata = stream.metadata() or {}
             if metadata.get("format") != FORMAT:
                 raise CheckpointError(
-                    f"{path}: is not a {FORMAT}, but {metadata.get('format', 'something else')}"
+                    f"{path}: is not a {FORMAT}, but {metadata.get('format', 'something else')}; "
+                    "this version of the program reads no other"
                 )
             tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise CheckpointError(f"{path}: is damaged or no checkpoint: {error}") from error
-    return tensors, recipe_from_table(json.loads(metadata["recipe"])), json.loads(metadata["progress"])
+    try:
+        recipe = recipe_from_table(json.loads(metadata["recipe"]))
+    except RecipeError as error:
+        raise CheckpointError(
+            f"{path}: its recipe is not one of this version of the program: {error}"
+        ) from error
+    return tensors, recipe, json.loads(metadata["progress"])
 
 
 def load_checkpoint(path: Path) -> Checkpoint:

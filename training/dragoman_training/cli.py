@@ -1,8 +1,14 @@
 """`dragoman train`: wiring of recipe, corpus, vocabulary and trainer."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from dragoman_training.processes import Processes
+    from dragoman_training.recipe import Recipe
 
 
 @click.command()
@@ -33,50 +39,72 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
 
     Writes best.safetensors, the model to export, and last.safetensors, the state to resume from. Ctrl-C and
     SIGTERM finish the step, save and stop; on a CPU a resumed run ends with the numbers of one that was never
-    stopped.
+    stopped. Under torchrun several processes train one model, each step on as many times more batches: over
+    NCCL on GPUs, over gloo on CPUs.
 
     \b
     Examples:
       dragoman train training/recipes/multi30k-luong.toml
       dragoman train training/recipes/multi30k-luong.toml --set training.max_epochs=3 --set name=short
       dragoman train training/recipes/multi30k-luong.toml --resume
+      torchrun --nproc-per-node 2 -m dragoman_training training/recipes/multi30k-luong.toml
       tensorboard --logdir runs
     """
-    import torch
-
-    from dragoman_training.checkpoint import read_checkpoint, stored_tokenizers
-    from dragoman_training.corpus import read_corpus
-    from dragoman_training.device import choose_device
+    from dragoman_training.processes import join_processes
     from dragoman_training.recipe_reader import load_recipe
-    from dragoman_training.reporter import Reporter
-    from dragoman_training.stop_request import StopRequest
-    from dragoman_training.trainer import Trainer, check_resumable
-    from dragoman_training.vocabulary import train_tokenizers
 
     recipe = load_recipe(recipe_path, overrides)
-    chosen = choose_device(device)
     folder = out or Path("runs") / recipe.name
+    with join_processes(device) as processes:
+        _train(recipe, recipe_path.parent, folder, processes, resume=resume)
+
+
+def _train(
+    recipe: "Recipe", data_folder: Path, folder: Path, processes: "Processes", *, resume: bool
+) -> None:
+    """One process's part in the training."""
+    import torch
+
+    from dragoman_bundle.tokenizer import Tokenizer
+    from dragoman_training.checkpoint import read_checkpoint, stored_tokenizers
+    from dragoman_training.corpus import read_corpus
+    from dragoman_training.progress import check_resumable
+    from dragoman_training.reporter import Reporter
+    from dragoman_training.stop_request import StopRequest
+    from dragoman_training.trainer import Trainer
+    from dragoman_training.vocabulary import train_tokenizers
+
     last = folder / "last.safetensors"
-    if last.exists() and not resume:
+    # The process that leads may soon write it: what the others would see is asked of it.
+    exists = processes.from_leader(last.exists())
+    if exists and not resume:
         raise ValueError(f"{last} exists: go on with --resume, or choose another folder with --out")
-    if resume and not last.exists():
+    if resume and not exists:
         raise ValueError(f"there is nothing to resume: {last} does not exist")
     saved = read_checkpoint(last) if resume else None
     if saved:
         check_resumable(saved[1], recipe)
     if recipe.training.threads:
         torch.set_num_threads(recipe.training.threads)
-    train_pairs = read_corpus(recipe.data, "train", recipe_path.parent)
-    valid_pairs = read_corpus(recipe.data, "valid", recipe_path.parent)
-    tokenizers = stored_tokenizers(saved[0]) if saved else train_tokenizers(train_pairs, recipe.vocabulary)
-    with Reporter(folder, first_step=saved[2]["step"] if saved else 0) as reporter, StopRequest() as stop:
+    train_pairs = read_corpus(recipe.data, "train", data_folder)
+    valid_pairs = read_corpus(recipe.data, "valid", data_folder)
+    if saved:
+        tokenizers = stored_tokenizers(saved[0])
+    else:
+        trained = train_tokenizers(train_pairs, recipe.vocabulary) if processes.leads else None
+        models = processes.from_leader([each.model for each in trained or ()])
+        source = Tokenizer(models[0])
+        tokenizers = source, source if recipe.vocabulary.shared else Tokenizer(models[1])
+    first_step = saved[2]["step"] if saved else 0
+    reporting = Reporter(folder, first_step=first_step) if processes.leads else nullcontext()
+    with reporting as reporter, StopRequest(quiet=not processes.leads) as stop:
         trainer = Trainer(
             recipe,
             tokenizers,
             train_pairs,
             valid_pairs,
             folder=folder,
-            device=chosen,
+            processes=processes,
             reporter=reporter,
             stop=stop,
         )
@@ -85,9 +113,13 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
         try:
             reason = trainer.run()
         except KeyboardInterrupt:
-            click.echo(f"Stopped; go on from {last} with --resume.", err=True)
+            if processes.leads:
+                click.echo(f"Stopped; go on from {last} with --resume.", err=True)
             raise SystemExit(130) from None
+    if not processes.leads:
+        return
     click.echo(
-        f"Done: {reason}. The best model has BLEU {trainer.progress.best_bleu:.2f} on validation.\n"
+        f"Done: {reason}. The best model has BLEU {trainer.progress.best_bleu:.2f} and perplexity "
+        f"{trainer.progress.best_perplexity:.2f} on validation.\n"
         f"Export it: dragoman export {trainer.best_path} --out models/{recipe.name}/1"
     )

@@ -1,12 +1,32 @@
-"""The learning rate over time, and the moving average of parameters."""
+"""The optimizer, its learning rate over time, and the moving average of parameters."""
 
 import copy
 import math
 
 import torch
+from torch import nn
 
 from dragoman_training.models import Seq2Seq
 from dragoman_training.recipe import TrainingConfig
+
+
+def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optimizer:
+    """Adam or AdamW over the model's parameters; AdamW decays weight matrices that are no embeddings."""
+    if config.optimizer == "adam":
+        return torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=1e-9)
+    embeddings = {
+        id(parameter)
+        for module in model.modules()
+        if isinstance(module, nn.Embedding)
+        for parameter in module.parameters(recurse=False)
+    }
+    decayed = [each for each in model.parameters() if each.ndim >= 2 and id(each) not in embeddings]
+    others = [each for each in model.parameters() if each.ndim < 2 or id(each) in embeddings]
+    groups = [
+        {"params": decayed, "weight_decay": config.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=0.0, betas=config.adam_betas, eps=1e-9)
 
 
 def learning_rate(config: TrainingConfig, step: int, total_steps: int) -> float:

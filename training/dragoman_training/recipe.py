@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dragoman_training.checks import require_at_least, require_share
-from dragoman_training.models import ModelConfig
+from dragoman_training.models import ModelConfig, TransformerConfig
+from dragoman_training.scheduled_sampling import ScheduledSamplingConfig
+from dragoman_training.subword_sampling import SubwordSamplingConfig
 
 
 class RecipeError(ValueError):
@@ -92,16 +94,24 @@ class TrainingConfig:
 
     batch_tokens: int = 1800
     """Padded tokens a batch, on either side."""
+    accumulate_batches: int = 1
+    """Batches whose gradients make one step, in each process; the numbers are those of one batch with all
+    their pairs."""
     max_epochs: int = 20
     """Passes over the corpus."""
     max_minutes: float = 0.0
     """Stops after this many minutes of training, checked at each validation and epoch; 0 for no limit."""
     learning_rate: float = 1.5e-3
-    """Peak learning rate of Adam."""
+    """Peak learning rate."""
     warmup_steps: int = 400
     """Steps over which the learning rate rises from 0 to its peak."""
     decay: Literal["inverse_sqrt", "linear", "cosine", "constant"] = "inverse_sqrt"
     """How the learning rate falls after warm-up; `linear` and `cosine` reach 0 at the end of `max_epochs`."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    """Adam (Kingma and Ba 2015), or with decoupled weight decay AdamW (Loshchilov and Hutter 2019)."""
+    weight_decay: float = 0.0
+    """AdamW's decay a step, times the learning rate. Only weight matrices decay: biases, gains of norms and
+    embeddings (and with them the tied output layer) do not."""
     adam_betas: tuple[float, float] = (0.9, 0.98)
     """Decay of Adam's two moments."""
     clip_norm: float = 1.0
@@ -110,15 +120,19 @@ class TrainingConfig:
     """Probability taken from the target and spread over the vocabulary."""
     ema_decay: float = 0.999
     """Decay a step of the moving average of the parameters, which is what is validated and kept; 0 is off."""
-    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """Precision of activations and matrix products; auto is bf16 where the device multiplies in it.
-    Parameters and the loss are always fp32."""
+    fp16 scales the loss and needs a CUDA device. Parameters and the loss are always fp32."""
     validate_every_epochs: float = 1.0
     """Epochs from one validation to the next."""
     validate_sentences: int = 0
     """Validation pairs used while training, evenly spread over the set; 0 for all."""
+    early_stopping: Literal["bleu", "loss"] = "bleu"
+    """What makes a validation better, and its model the one kept: a higher BLEU, or a lower loss."""
     patience: int = 5
-    """Validations without a better BLEU after which training stops; 0 never stops early."""
+    """Validations without a better one after which training stops; 0 never stops early."""
+    keep_validated: int = 0
+    """Models of that many last validations kept as `step-STEP.safetensors`, for `dragoman average`."""
     seed: int = 1
     """Seed of everything random."""
     threads: int = 0
@@ -129,7 +143,13 @@ class TrainingConfig:
             self, "training", batch_tokens=1, max_epochs=1, warmup_steps=0, patience=0, threads=0
         )
         require_at_least(self, "training", max_minutes=0, validate_sentences=0, seed=0)
-        require_share(self, "training", "label_smoothing", "ema_decay")
+        require_at_least(self, "training", accumulate_batches=1, keep_validated=0)
+        require_share(self, "training", "label_smoothing", "ema_decay", "weight_decay")
+        if self.weight_decay and self.optimizer == "adam":
+            raise ValueError(
+                f"training.weight_decay is {self.weight_decay}, but Adam has none: "
+                'set training.optimizer = "adamw"'
+            )
         for name in ("learning_rate", "clip_norm", "validate_every_epochs"):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"training.{name} is {getattr(self, name)}, but must be above 0")
@@ -187,7 +207,25 @@ class Recipe:
     """Sentencepiece vocabularies."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
     """How the parameters are found."""
+    scheduled_sampling: ScheduledSamplingConfig = field(default_factory=ScheduledSamplingConfig)
+    """How often the decoder reads its own tokens while it trains."""
+    subword_sampling: SubwordSamplingConfig = field(default_factory=SubwordSamplingConfig)
+    """Whether sentences are segmented anew each epoch."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     """How sentences are decoded."""
     card: CardConfig = field(default_factory=CardConfig)
     """What the model card says."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.model, TransformerConfig):
+            # A source has its end besides, a target its beginning.
+            for key, longest in (
+                ("data.max_tokens", self.data.max_tokens + 1),
+                ("decoding.max_source_tokens", self.decoding.max_source_tokens),
+                ("decoding.max_output_tokens", self.decoding.max_output_tokens),
+            ):
+                if longest > self.model.max_positions:
+                    raise RecipeError(
+                        f"model.max_positions is {self.model.max_positions}, but {key} makes sentences of "
+                        f"{longest} positions; raise the one or lower the other"
+                    )

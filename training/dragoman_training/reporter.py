@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-import torch
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -19,6 +18,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from dragoman_training.batching import Pairs
 from dragoman_training.models import Seq2Seq
+from dragoman_training.processes import Processes
 from dragoman_training.validation import Validation
 
 LOG_EVERY_SECONDS = 30.0
@@ -39,6 +39,8 @@ class StepReport:
     gradient_norm: float
     """Norm before clipping."""
     learning_rate: float
+    teacher_forcing: float
+    """Probability that the decoder read the reference's token."""
 
 
 class Reporter:
@@ -74,13 +76,14 @@ class Reporter:
         self._bar.stop()
         self._board.close()
 
-    def describe(self, model: Seq2Seq, pairs: Pairs, batches_per_epoch: int, device: torch.device) -> None:
+    def describe(self, model: Seq2Seq, pairs: Pairs, batches_per_epoch: int, processes: Processes) -> None:
         """Says what is about to be trained."""
         parameters = sum(parameter.numel() for parameter in model.parameters())
         left_out = f" ({pairs.num_left_out:,} too long)" if pairs.num_left_out else ""
         self._print(
             f"{parameters:,} parameters; {len(pairs):,} pairs{left_out}; "
-            f"{batches_per_epoch:,} batches an epoch; on {device}"
+            f"{batches_per_epoch:,} batches an epoch; on {processes.device}"
+            f"{f' and {processes.count - 1} more' if processes.count > 1 else ''}"
         )
 
     def step(self, report: StepReport) -> None:
@@ -102,6 +105,7 @@ class Reporter:
             self._board.add_scalar("train/loss", report.loss, report.step)
             self._board.add_scalar("train/gradient_norm", report.gradient_norm, report.step)
             self._board.add_scalar("train/learning_rate", report.learning_rate, report.step)
+            self._board.add_scalar("train/teacher_forcing", report.teacher_forcing, report.step)
             self._board.add_scalar("train/tokens_per_second", speed, report.step)
         if self._bar.disable and now - self._logged >= LOG_EVERY_SECONDS and len(self._window) > 10:
             self._logged = now

@@ -11,8 +11,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class StopRequest:
     """Hears the signals while it is entered. A second one ends at once, by KeyboardInterrupt."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
+        """A quiet one does not say that it heard."""
         self.requested = False
+        self._quiet = quiet
 
     def __enter__(self) -> "StopRequest":
         self._before = {number: signal.signal(number, self._hear) for number in SIGNALS}
@@ -28,4 +30,5 @@ class StopRequest:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
-        click.echo("\nStopping after this step; once more: at once.", err=True)
+        if not self._quiet:
+            click.echo("\nStopping after this step; once more: at once.", err=True)

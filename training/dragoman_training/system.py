@@ -37,6 +37,7 @@ def open_checkpoint_system(
     beam_size: int,
     device: str,
     precision: str,
+    shortlist: bool | None = None,
 ) -> Iterator[CheckpointSystem]:
     """Opens a checkpoint file. Raises ValueError for languages, devices or precisions it does not have."""
     checkpoint = load_checkpoint(Path(location))
@@ -46,6 +47,8 @@ def open_checkpoint_system(
             raise ValueError(f'{location} translates "{data.source_language}" to "{data.target_language}"')
     if precision not in ("auto", "fp32"):
         raise ValueError(f"a checkpoint is evaluated in fp32; {precision} needs an exported bundle")
+    if shortlist is not None:
+        raise ValueError("a checkpoint has no shortlist; an exported bundle may")
     chosen = choose_device(device)
     decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=beam_size)
     translator = Translator(

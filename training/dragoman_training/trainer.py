@@ -2,68 +2,51 @@
 
 import dataclasses
 import math
-import operator
+import random
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.batching import Batch, Pairs
-from dragoman_training.checkpoint import load_parameters, vocabulary_shape, write_checkpoint
+from dragoman_training.batching import Pairs
+from dragoman_training.checkpoint import vocabulary_shape, write_checkpoint
 from dragoman_training.corpus import Corpus, CorpusError
-from dragoman_training.device import multiplies_in_bf16
-from dragoman_training.loss import linear_cross_entropy
+from dragoman_training.device import choose_dtype
 from dragoman_training.models import build_model
-from dragoman_training.optimizer import MovingAverage, learning_rate
+from dragoman_training.objective import Objective
+from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
+from dragoman_training.processes import Processes
+from dragoman_training.progress import Progress
 from dragoman_training.recipe import Recipe
 from dragoman_training.reporter import Reporter, StepReport
+from dragoman_training.scheduled_sampling import teacher_forcing
+from dragoman_training.state import restore_state, state_tensors
 from dragoman_training.stop_request import StopRequest
 from dragoman_training.translator import Translator
 from dragoman_training.validation import Validation, spread, validate
 
 SAVE_EVERY_SECONDS = 600.0
+FIRST_LOSS_SCALE = 65536.0
+LEAST_LOSS_SCALE = 2.0**-14
+"""Below it, it was not fp16's narrow range that made gradients overflow."""
 
 
 class DivergedError(ValueError):
     """The loss is no number any more; the message says at which step and what to go back to."""
 
 
-@dataclasses.dataclass(kw_only=True)
-class Progress:
-    """How far training has come: all that a resumed run must know beside tensors."""
-
-    step: int = 0
-    """Optimizer steps done."""
-    epoch: int = 0
-    """Passes over the corpus that are complete."""
-    batch: int = 0
-    """Batches done of the pass under way."""
-    seconds: float = 0.0
-    """Time spent training, validation included."""
-    best_bleu: float = -1.0
-    """Best validation BLEU so far."""
-    stale: int = 0
-    """Validations since then."""
-    validations: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    """Step, seconds, perplexity and BLEU of each."""
-
-
-def check_resumable(saved: Recipe, recipe: Recipe) -> None:
-    """Raises ValueError where a recipe changes what the steps already done rest on."""
-    for key in (
-        *("model", "vocabulary", "data.source_language", "data.target_language", "data.max_tokens"),
-        *("training.batch_tokens", "training.seed"),
-    ):
-        before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
-        if before != after:
-            raise ValueError(f"{key} was {before} and can't become {after} in a run that is resumed")
-
-
 class Trainer:
-    """Trains one model by a recipe; on one CPU the same seed and recipe give the same parameters."""
+    """Trains one model by a recipe; on CPUs the same seed and recipe give the same parameters.
+
+    What is random in a batch (dropout, scheduled sampling) follows from the seed and the batch's place in
+    the run alone. So a resumed run needs no generator's state, and several processes do to a step's batches
+    what one would.
+    """
 
     def __init__(
         self,
@@ -73,38 +56,56 @@ class Trainer:
         valid: Corpus,
         *,
         folder: Path,
-        device: torch.device,
-        reporter: Reporter,
+        processes: Processes,
+        reporter: Reporter | None,
         stop: StopRequest,
     ) -> None:
-        """Tokenizes the corpora and builds the model. Raises CorpusError where every pair is too long."""
-        torch.manual_seed(recipe.training.seed)
+        """Tokenizes the corpora and builds the model; only the process that leads has a reporter.
+
+        Raises CorpusError where every pair is too long, ValueError for a precision the device has not.
+        """
+        config = recipe.training
+        self._dtype = choose_dtype(config.precision, processes.device)
+        torch.manual_seed(config.seed)
         self.recipe = recipe
         self.progress = Progress()
         self._tokenizers = tokenizers
         self._folder = folder
-        self._device = device
-        precision = recipe.training.precision
-        self._mixed = precision == "bf16" or (precision == "auto" and multiplies_in_bf16(device))
+        self._processes = processes
+        self._device = processes.device
         self._reporter = reporter
         self._stop = stop
-        self._train = Pairs(train, *tokenizers, max_tokens=recipe.data.max_tokens)
+        self._train = Pairs(
+            train, *tokenizers, max_tokens=recipe.data.max_tokens, sampling=recipe.subword_sampling
+        )
         if not len(self._train):
             raise CorpusError(
                 f"data.max_tokens is {recipe.data.max_tokens}, "
                 f"which leaves none of the {len(train)} training pairs"
             )
-        self._valid_corpus = spread(valid, recipe.training.validate_sentences)
+        self._valid_corpus = spread(valid, config.validate_sentences)
         self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
-        self._model = build_model(recipe.model, vocabulary_shape(*tokenizers)).to(device)
-        self._average = MovingAverage(self._model, recipe.training.ema_decay)
-        self._optimizer = torch.optim.Adam(
-            self._model.parameters(), lr=0.0, betas=recipe.training.adam_betas, eps=1e-9
+        self._model = build_model(recipe.model, vocabulary_shape(*tokenizers)).to(self._device)
+        self._average = MovingAverage(self._model, config.ema_decay)
+        self._optimizer = build_optimizer(config, self._model)
+        self._scaler = self._loss_scaler()
+        self._objective = processes.wrap(
+            Objective(
+                self._model,
+                pad_id=tokenizers[1].pad_id,
+                label_smoothing=config.label_smoothing,
+                dtype=self._dtype,
+                own_token=recipe.scheduled_sampling.token,
+            )
         )
+        self._over = False
         batches_per_epoch = len(self._plan(0))
-        self._total_steps = batches_per_epoch * recipe.training.max_epochs
-        self._validate_every = max(1, round(recipe.training.validate_every_epochs * batches_per_epoch))
-        reporter.describe(self._model, self._train, batches_per_epoch, device)
+        self._batches_per_step = config.accumulate_batches * processes.count
+        steps_per_epoch = math.ceil(batches_per_epoch / self._batches_per_step)
+        self._total_steps = steps_per_epoch * config.max_epochs
+        self._validate_every = max(1, round(config.validate_every_epochs * steps_per_epoch))
+        if reporter:
+            reporter.describe(self._model, self._train, batches_per_epoch, processes)
 
     @property
     def last_path(self) -> Path:
@@ -125,11 +126,14 @@ class Trainer:
         self._began = time.monotonic() - self.progress.seconds
         saved = time.monotonic()
         while (reason := self._reason_to_end()) is None:
-            for numbers in self._plan(self.progress.epoch)[self.progress.batch :]:
-                self._reporter.step(self._step(self._train.batch(numbers)))
+            plan = self._plan(self.progress.epoch)
+            for start in range(self.progress.batch, len(plan), self._batches_per_step):
+                report = self._step(plan[start : start + self._batches_per_step])
+                if self._reporter:
+                    self._reporter.step(report)
                 if self.progress.step % self._validate_every == 0:
                     self._validate()
-                if self._stop.requested:
+                if self._stop_requested():
                     self.save()
                     raise KeyboardInterrupt
                 if self._reason_to_end() is not None:
@@ -145,123 +149,160 @@ class Trainer:
         return reason
 
     def _plan(self, epoch: int) -> list[list[int]]:
+        """The epoch's batches, cut from its segmentations."""
         config = self.recipe.training
+        self._train.segment(_draw(config.seed, "segmentation", epoch))
         return self._train.plan(config.batch_tokens, seed=config.seed * 1_000_003 + epoch)
+
+    def _stop_requested(self) -> bool:
+        """Whether any process was told to stop. Settles for all of them, too, whether time is over."""
+        limit = 60 * self.recipe.training.max_minutes
+        over = self._processes.leads and 0 < limit <= time.monotonic() - self._began
+        stops, overs = self._processes.sum([self._stop.requested, over])
+        self._over = overs > 0
+        return stops > 0
 
     def _reason_to_end(self) -> str | None:
         config = self.recipe.training
         if self.progress.epoch >= config.max_epochs:
             return f"{config.max_epochs} epochs are done"
         if 0 < config.patience <= self.progress.stale:
-            return f"{config.patience} validations brought no better BLEU"
-        if 0 < 60 * config.max_minutes <= time.monotonic() - self._began:
+            measure = "better BLEU" if config.early_stopping == "bleu" else "lower loss"
+            return f"{config.patience} validations brought no {measure}"
+        if self._over:
             return f"{config.max_minutes:g} minutes are over"
         return None
 
-    def _step(self, batch: Batch) -> StepReport:
-        """One optimizer step. The loss is a mean over target tokens, in nats."""
+    def _step(self, batches: list[list[int]]) -> StepReport:
+        """One optimizer step over batches of pair numbers. The loss is a mean over their target tokens."""
         config = self.recipe.training
-        num_tokens = int(self._train.counted(batch).sum())
-        batch = batch.to(self._device)
-        counted_SU = self._train.counted(batch)
-        self._model.train()
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._mixed):
-            features_SUD = self._model(batch.source_ST, batch.source_length_S, batch.target_input_SU)
-        smoothed, plain = linear_cross_entropy(
-            features_SUD[counted_SU],
-            self._model.output.embedding.weight,
-            self._model.output.bias,
-            batch.target_output_SU[counted_SU],
-            smoothing=config.label_smoothing,
-            dtype=torch.bfloat16 if self._mixed else torch.float32,
-        )
-        self._optimizer.zero_grad(set_to_none=True)
-        (smoothed / num_tokens).backward()
+        num_tokens = sum(self._train.num_target_tokens(numbers) for numbers in batches)
+        forced = teacher_forcing(self.recipe.scheduled_sampling, self.progress.step + 1)
+        minimised_sum, plain_sum = self._add_gradients(batches, num_tokens, forced)
+        minimised_sum, plain_sum = self._processes.sum([minimised_sum, plain_sum])
+        if not math.isfinite(minimised_sum):
+            raise self._diverged(f"the loss is {minimised_sum / num_tokens}")
+        self._scaler.unscale_(self._optimizer)
         gradient_norm = float(nn.utils.clip_grad_norm_(self._model.parameters(), config.clip_norm))
-        if not math.isfinite(gradient_norm):
-            raise DivergedError(
-                f"the loss diverged at step {self.progress.step + 1}; lower training.learning_rate and "
-                f"{self._way_back()}"
-            )
+        overflow_expected = self._scaler.is_enabled() and self._scaler.get_scale() > LEAST_LOSS_SCALE
+        if not math.isfinite(gradient_norm) and not overflow_expected:
+            raise self._diverged(f"the norm of the gradient is {gradient_norm}")
         rate = learning_rate(config, self.progress.step + 1, self._total_steps)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
-        self._optimizer.step()
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
         self._average.update(self._model)
         self.progress.step += 1
-        self.progress.batch += 1
+        self.progress.batch += len(batches)
         return StepReport(
             step=self.progress.step,
             total_steps=self._total_steps,
             epoch=self.progress.epoch,
-            loss=float(plain) / num_tokens,
+            loss=plain_sum / num_tokens,
             num_tokens=num_tokens,
             gradient_norm=gradient_norm,
             learning_rate=rate,
+            teacher_forcing=forced,
         )
 
-    def _way_back(self) -> str:
-        if not self.last_path.exists():
-            return "start again: no checkpoint was written yet"
-        return f"resume from the last good state, {self.last_path}"
+    def _add_gradients(self, batches: list[list[int]], num_tokens: int, forced: float) -> tuple[float, float]:
+        """Gradients of the mean over all the step's tokens; this process's sums of loss and cross-entropy."""
+        config = self.recipe.training
+        count = self._processes.count
+        self._objective.train()
+        self._optimizer.zero_grad(set_to_none=True)
+        mine = range(self._processes.number, len(batches), count)
+        minimised_sum = plain_sum = 0.0
+        # At the end of an epoch there may be fewer batches than processes: the others take part with nothing.
+        for place in mine or (0,):
+            counts = 1.0 if mine else 0.0
+            batch = self._train.batch(batches[place]).to(self._device)
+            torch.manual_seed(_draw(config.seed, "batch", self.progress.epoch, self.progress.batch + place))
+            last = not mine or place == mine[-1]
+            wait = isinstance(self._objective, DistributedDataParallel) and not last
+            with self._objective.no_sync() if wait else nullcontext():  # type: ignore[operator]
+                minimised, plain = self._objective(batch, forced)
+                # Processes average their gradients; the loss wants their sum.
+                self._scaler.scale(minimised * (counts * count / num_tokens)).backward()
+            minimised_sum += counts * float(minimised.detach())
+            plain_sum += counts * float(plain)
+        return minimised_sum, plain_sum
+
+    def _diverged(self, what: str) -> DivergedError:
+        back = "start again: no checkpoint was written yet"
+        if self.last_path.exists():
+            back = f"resume from the last good state, {self.last_path}"
+        return DivergedError(
+            f"training diverged at step {self.progress.step + 1}, where {what}; "
+            f"lower training.learning_rate and {back}"
+        )
 
     def _validate(self) -> None:
-        self._reporter.validating()
-        model = self._average.model
-        translator = Translator(model, *self._tokenizers, self.recipe.decoding)
-        result: Validation = validate(model, self._valid_corpus, self._valid, translator)
-        self.progress.seconds = time.monotonic() - self._began
-        self.progress.validations.append(
-            {
-                "step": self.progress.step,
-                "seconds": round(self.progress.seconds, 1),
-                "perplexity": result.perplexity,
-                "bleu": result.bleu,
-            }
-        )
-        better = result.bleu > self.progress.best_bleu
-        if better:
-            self.progress.best_bleu = result.bleu
-            self.progress.stale = 0
-            tensors = {f"model.{name}": value for name, value in model.named_parameters()}
-            write_checkpoint(
-                self.best_path, self.recipe, self._tokenizers, tensors, dataclasses.asdict(self.progress)
-            )
-        else:
-            self.progress.stale += 1
-        self._reporter.validation(self.progress.step, result, better=better)
+        """Measures the average where this process leads, keeps it where it is better, and saves."""
+        if self._processes.leads:
+            assert self._reporter
+            self._reporter.validating()
+            model = self._average.model
+            translator = Translator(model, *self._tokenizers, self.recipe.decoding)
+            result: Validation = validate(model, self._valid_corpus, self._valid, translator)
+            self.progress.seconds = time.monotonic() - self._began
+            better = self.progress.take_in(result, self.recipe.training.early_stopping)
+            if better:
+                self._write_model(self.best_path)
+            self._keep_validated()
+            self._reporter.validation(self.progress.step, result, better=better)
+        self.progress = self._processes.from_leader(self.progress)
         self.save()
 
+    def _keep_validated(self) -> None:
+        """Keeps the recipe's number of models of the last validations."""
+        keep = self.recipe.training.keep_validated
+        if not keep:
+            return
+        self._write_model(self._folder / f"step-{self.progress.step}.safetensors")
+        for old in self.progress.validations[:-keep]:
+            (self._folder / f"step-{old['step']}.safetensors").unlink(missing_ok=True)
+
+    def _write_model(self, path: Path) -> None:
+        tensors = {f"model.{name}": value for name, value in self._average.model.named_parameters()}
+        write_checkpoint(path, self.recipe, self._tokenizers, tensors, dataclasses.asdict(self.progress))
+
     def save(self) -> None:
-        """Writes everything a resumed run needs."""
+        """Writes everything a resumed run needs, where this process leads."""
+        if not self._processes.leads:
+            return
         self.progress.seconds = time.monotonic() - self._began
-        tensors: dict[str, Tensor] = {"random.cpu": torch.get_rng_state()}
-        if self._device.type == "cuda":
-            tensors["random.cuda"] = torch.cuda.get_rng_state(self._device)
-        for name, parameter in self._model.named_parameters():
-            tensors[f"model.{name}"] = parameter
-            for key, value in self._optimizer.state.get(parameter, {}).items():
-                tensors[f"optimizer.{name}.{key}"] = value
-        for name, parameter in self._average.model.named_parameters():
-            tensors[f"average.{name}"] = parameter
+        if self._scaler.is_enabled():
+            scaler = self._scaler.state_dict()
+            self.progress.loss_scale = scaler["scale"]
+            self.progress.loss_scale_age = scaler["_growth_tracker"]
         write_checkpoint(
-            self.last_path, self.recipe, self._tokenizers, tensors, dataclasses.asdict(self.progress)
+            self.last_path,
+            self.recipe,
+            self._tokenizers,
+            state_tensors(self._model, self._average, self._optimizer),
+            dataclasses.asdict(self.progress),
         )
 
     def restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
-        """Goes on where `save` left off, on a CPU to the numbers that an uninterrupted run gives."""
-        load_parameters(self._model, tensors, "model.")
-        load_parameters(self._average.model, tensors, "average.")
-        for name, parameter in self._model.named_parameters():
-            keys = [key for key in tensors if key.startswith(f"optimizer.{name}.")]
-            self._optimizer.state[parameter] = {
-                key.rsplit(".", 1)[1]: tensors[key].to(
-                    self._device if tensors[key].ndim else torch.device("cpu"), copy=True
-                )
-                for key in keys
-            }
-        torch.set_rng_state(tensors["random.cpu"])
-        if self._device.type == "cuda" and "random.cuda" in tensors:
-            torch.cuda.set_rng_state(tensors["random.cuda"], self._device)
+        """Goes on where `save` left off, on CPUs to the numbers that an uninterrupted run gives."""
+        restore_state(tensors, self._model, self._average, self._optimizer)
         self.progress = Progress(**progress)
         self._average.num_updates = self.progress.step
+        self._scaler = self._loss_scaler()
+
+    def _loss_scaler(self) -> torch.amp.GradScaler:
+        """Scales the loss in fp16, from where progress left off; else it does nothing."""
+        scaler = torch.amp.GradScaler(
+            self._device.type, init_scale=FIRST_LOSS_SCALE, enabled=self._dtype == torch.float16
+        )
+        if self.progress.loss_scale and scaler.is_enabled():
+            state = {"scale": self.progress.loss_scale, "_growth_tracker": self.progress.loss_scale_age}
+            scaler.load_state_dict({**scaler.state_dict(), **state})
+        return scaler
+
+
+def _draw(*place: object) -> int:
+    """A seed of 32 bits, as many as every generator here takes, for a place in the run."""
+    return random.Random(repr(place)).getrandbits(32)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.models import Seq2Seq
 from dragoman_training.recipe import DecodingConfig
-from dragoman_training.search import beam_search
+from dragoman_training.search import Hypothesis, beam_search
 from dragoman_training.stepper import TorchStepper
 
 BATCH_ROWS = 320
@@ -31,19 +31,27 @@ class Translator:
             eos_id=target_tokenizer.eos_id,
         )
 
-    def translate(self, sentences: Sequence[str]) -> list[str]:
-        """The best translation of each sentence; of one that is too long, of its beginning."""
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        """What the model reads of each sentence: its ids with eos; of one that is too long, its beginning."""
         limit = self._decoding.max_source_tokens - 1
-        sources = [
+        return [
             [*ids[:limit], self._source_tokenizer.eos_id]
             for ids in self._source_tokenizer.encode_ids(sentences)
         ]
+
+    def search(self, sources: Sequence[Sequence[int]]) -> list[Hypothesis]:
+        """The best hypothesis of each source, given as ids with eos."""
         by_length = sorted(range(len(sources)), key=lambda number: len(sources[number]))
-        translations = [""] * len(sources)
+        best: dict[int, Hypothesis] = {}
         size = max(1, BATCH_ROWS // self._decoding.beam_size)
         for start in range(0, len(by_length), size):
             numbers = by_length[start : start + size]
             results = beam_search(self._stepper, [sources[number] for number in numbers], self._decoding)
             for number, hypotheses in zip(numbers, results, strict=True):
-                translations[number] = self._target_tokenizer.decode(hypotheses[0].tokens).text
-        return translations
+                best[number] = hypotheses[0]
+        return [best[number] for number in range(len(sources))]
+
+    def translate(self, sentences: Sequence[str]) -> list[str]:
+        """The best translation of each sentence; of one that is too long, of its beginning."""
+        found = self.search(self.encode(sentences))
+        return [self._target_tokenizer.decode(hypothesis.tokens).text for hypothesis in found]

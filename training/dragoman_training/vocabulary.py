@@ -1,6 +1,7 @@
 """Sentencepiece vocabularies, trained on the corpus."""
 
 import io
+import re
 from collections.abc import Iterable
 
 import sentencepiece
@@ -41,7 +42,20 @@ def _train(sentences: Iterable[str], config: VocabularyConfig) -> Tokenizer:
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise VocabularyError(
-            f"vocabulary.size is {config.size}, which the corpus does not allow: {error}"
-        ) from error
+        raise VocabularyError(_refusal(config.size, str(error))) from error
     return Tokenizer(model.getvalue())
+
+
+def _refusal(size: int, said: str) -> str:
+    """What sentencepiece said, as a person needs it: the key, the value, and what is possible."""
+    if most := re.search(r"value <= (\d+)", said):
+        return (
+            f"vocabulary.size is {size}, but the corpus allows at most {most[1]} pieces: "
+            f"set vocabulary.size to {most[1]} or less, or train on more text"
+        )
+    if least := re.search(r"smaller than required_chars\. \d+ vs (\d+)", said):
+        return (
+            f"vocabulary.size is {size}, but the corpus' characters alone need {least[1]} pieces: raise "
+            "vocabulary.size above that, or lower vocabulary.character_coverage"
+        )
+    return f"vocabulary.size is {size}, which the corpus does not allow: {said}"

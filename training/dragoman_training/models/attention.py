@@ -1,8 +1,11 @@
 """Attention: queries look at keys and take a weighted sum of values.
 
-Shapes: S sentences, Q queries a sentence, T source positions, D widths.
+Owns the interface that all families share, and the score functions. Must not know of decoders.
+
+Shapes: S sentences, Q queries a sentence, T source positions, D widths, A the attention's own width.
 """
 
+import math
 from abc import ABC, abstractmethod
 
 import torch
@@ -13,50 +16,111 @@ MASKED = -1e4
 
 
 class Attention(nn.Module, ABC):
-    """A score function with the softmax and the weighted sum that all of them share."""
+    """Query, keys, values and mask to context and weights.
+
+    Keys and values are made of the encoder's states once a sentence; their shape after the sentence's axis is
+    the attention's own affair.
+    """
 
     @abstractmethod
-    def keys(self, values_STD: Tensor) -> Tensor:
-        """Projects the encoder's states once a sentence: [S, T, D] -> [S, T, A]."""
+    def keys(self, states_STD: Tensor) -> Tensor:
+        """What queries are held against: [S, T, D] -> [S, ...]."""
+
+    def values(self, states_STD: Tensor) -> Tensor:
+        """What is summed: [S, T, D] -> [S, ...]. The states themselves, unless an attention projects them."""
+        return states_STD
+
+    @abstractmethod
+    def forward(
+        self,
+        query_SQD: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask_ST: Tensor,
+        window_SQT: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Returns context [S, Q, D] and weights [S, Q, T]; a position that is masked weighs exactly 0.
+
+        `mask_ST` is 0 at padding. `window_SQT`, if there is one, is 0 where a query may not look at all, and
+        elsewhere a factor that its weight is multiplied by after the softmax (`window`); it must leave each
+        query at least one position within the mask.
+        """
+
+
+class ScoredAttention(Attention):
+    """A score function with the softmax and the weighted sum that all of them share."""
 
     @abstractmethod
     def scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
         """How well each query matches each key: [S, Q, T], before mask and softmax."""
 
     def forward(
-        self, query_SQD: Tensor, keys_STA: Tensor, values_STD: Tensor, mask_ST: Tensor
+        self,
+        query_SQD: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask_ST: Tensor,
+        window_SQT: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Returns context [S, Q, D] and weights [S, Q, T]; a padded position weighs exactly 0."""
-        scores_SQT = self.scores(query_SQD, keys_STA)
-        return attend(scores_SQT, values_STD, mask_ST)
+        return attend(self.scores(query_SQD, keys), values, mask_ST, window_SQT)
 
 
-def attend(scores_SQT: Tensor, values_STD: Tensor, mask_ST: Tensor) -> tuple[Tensor, Tensor]:
+def attend(
+    scores_SQT: Tensor, values_STD: Tensor, mask_ST: Tensor, window_SQT: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Softmax of the scores over source positions, and the sum of values it weighs.
 
-    Bahdanau et al. (2015), equations 5 and 6.
+    Bahdanau et al. (2015), equations 5 and 6; with a window Luong et al. (2015), equations 7 and 10.
     """
-    masked = scores_SQT.masked_fill(mask_ST.unsqueeze(1) == 0, MASKED)
+    inside_SXT = mask_ST.unsqueeze(1) if window_SQT is None else mask_ST.unsqueeze(1) * window_SQT
+    masked = scores_SQT.masked_fill(inside_SXT == 0, MASKED)
     weights_SQT = masked.float().softmax(dim=-1)
+    if window_SQT is not None:
+        weights_SQT = weights_SQT * window_SQT
     return weights_SQT.to(values_STD.dtype) @ values_STD, weights_SQT
 
 
-class GeneralAttention(Attention):
+class ProductAttention(ScoredAttention):
+    """Scores that are products of queries and keys."""
+
+    def scale(self, query_SQD: Tensor) -> Tensor:
+        """The queries as the keys are multiplied by them."""
+        return query_SQD
+
+    def scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
+        return self.scale(query_SQD) @ keys_STA.transpose(1, 2)
+
+
+class DotAttention(ProductAttention):
+    """The score q·k of Luong et al. (2015), equation 8, `dot`: queries and states of one width."""
+
+    def keys(self, states_STD: Tensor) -> Tensor:
+        return states_STD
+
+
+class ScaledDotAttention(DotAttention):
+    """The score q·k / sqrt(D) of Vaswani et al. (2017), equation 1."""
+
+    def scale(self, query_SQD: Tensor) -> Tensor:
+        return query_SQD * (1 / math.sqrt(query_SQD.shape[-1]))
+
+
+class GeneralAttention(ProductAttention):
     """The bilinear score q·W·k of Luong et al. (2015), equation 8, `general`."""
 
     def __init__(self, *, query_size: int, value_size: int) -> None:
         super().__init__()
         self.key = nn.Linear(value_size, query_size, bias=False)
 
-    def keys(self, values_STD: Tensor) -> Tensor:
-        return self.key(values_STD)
-
-    def scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
-        return query_SQD @ keys_STA.transpose(1, 2)
+    def keys(self, states_STD: Tensor) -> Tensor:
+        return self.key(states_STD)
 
 
-class AdditiveAttention(Attention):
-    """The additive score v·tanh(W·q + U·k) of Bahdanau et al. (2015), appendix A.1.2."""
+class AdditiveAttention(ScoredAttention):
+    """The additive score v·tanh(W·q + U·k) of Bahdanau et al. (2015), appendix A.1.2.
+
+    It is the `concat` of Luong et al. (2015), equation 8: their W is W and U side by side.
+    """
 
     def __init__(self, *, query_size: int, value_size: int, units: int) -> None:
         super().__init__()
@@ -64,8 +128,8 @@ class AdditiveAttention(Attention):
         self.key = nn.Linear(value_size, units)
         self.energy = nn.Linear(units, 1, bias=False)
 
-    def keys(self, values_STD: Tensor) -> Tensor:
-        return self.key(values_STD)
+    def keys(self, states_STD: Tensor) -> Tensor:
+        return self.key(states_STD)
 
     def scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
         query_SQ1A = self.query(query_SQD).unsqueeze(2)

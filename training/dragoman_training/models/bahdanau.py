@@ -105,8 +105,7 @@ class Bahdanau(Seq2Seq):
         features_SKE = self._readout(token_SKE, context_SKM, hidden_SKH)
         return features_SKE.flatten(0, 1), attention_SKT, state
 
-    def forward(self, source_ST: Tensor, source_length_S: Tensor, target_SU: Tensor) -> Tensor:
-        memory, state = self.encode(source_ST, source_length_S)
+    def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
         token_SUE = self.dropout(self.target_embedding(target_SU))
         contexts, hiddens = [], []
         for projected_S1G in self.token_input(token_SUE).split(1, dim=1):

@@ -1,6 +1,6 @@
 """Recurrent layers: a bidirectional encoder layer over padded sentences, and cells for decoders.
 
-Shapes: S sentences, R rows, T source positions, D input width, H hidden units.
+Shapes: S sentences, R rows, T source positions, D input width, H hidden units, G = gates · H.
 """
 
 from typing import Literal
@@ -78,9 +78,14 @@ class LSTMCell(nn.Module):
 
     def forward(self, projected_RG: Tensor, hidden_RH: Tensor, cell_RH: Tensor) -> tuple[Tensor, Tensor]:
         """One step: the projected input [R, 4H], biases included, and the state -> new hidden and cell."""
-        i, f, g, o = (projected_RG + self.recurrent(hidden_RH)).chunk(4, dim=-1)
-        cell = f.sigmoid() * cell_RH + i.sigmoid() * g.tanh()
-        return o.sigmoid() * cell.tanh(), cell
+        return lstm_gates(projected_RG + self.recurrent(hidden_RH), cell_RH)
+
+
+def lstm_gates(gates_RG: Tensor, cell_RH: Tensor) -> tuple[Tensor, Tensor]:
+    """The gates i f g o before their activations [R, 4H], and the old cell -> new hidden and cell."""
+    i, f, g, o = gates_RG.chunk(4, dim=-1)
+    cell = f.sigmoid() * cell_RH + i.sigmoid() * g.tanh()
+    return o.sigmoid() * cell.tanh(), cell
 
 
 class GRUCell(nn.Module):

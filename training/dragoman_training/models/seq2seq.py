@@ -50,16 +50,31 @@ class Seq2Seq(nn.Module, ABC):
         """Advances every row by one token.
 
         `state` has S·K rows, already those that the rows continue. Returns features [R, D], which `output`
-        turns into logits, attention [S, K, T] and the new state.
+        turns into logits, attention [S, K, T] and the new state. A model that looks nowhere returns an
+        attention of zeros.
         """
 
     @abstractmethod
-    def forward(self, source_ST: Tensor, source_length_S: Tensor, target_SU: Tensor) -> Tensor:
-        """Runs the decoder over given targets (teacher forcing).
+    def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
+        """Runs the decoder over given targets (teacher forcing), from what `encode` returned.
 
         `target_SU` are the decoder's inputs, beginning with bos. Returns features [S, U, D]: what `output`
-        turns into logits.
+        turns into logits. The same as stepping through the targets one by one, but for dropout.
         """
+
+    def forward(self, source_ST: Tensor, source_length_S: Tensor, target_SU: Tensor) -> Tensor:
+        """Encodes, then decodes given targets: features [S, U, D]."""
+        memory, state = self.encode(source_ST, source_length_S)
+        return self.decode(memory, state, target_SU)
+
+    def penalty(self, memory: Tensors) -> Tensor | None:
+        """What training adds to its loss for what `encode` made of the sources, or None where nothing is.
+
+        A scalar in nats a sentence, the mean over the batch's sentences, its coefficient included: the loss
+        of a batch is its cross-entropy in nats, summed over tokens, plus this times its sentences. It has a
+        gradient, and is no part of a perplexity.
+        """
+        return None
 
 
 def source_mask(source_ST: Tensor, source_length_S: Tensor) -> Tensor:

@@ -1,0 +1,71 @@
+"""How much of the wall time passes outside onnxruntime: scheduling, beam bookkeeping, building responses."""
+
+import time
+from collections.abc import Sequence
+
+from benchmarks.engines import running_engine, translation_options
+from benchmarks.sessions import ENCODER_CALLS, STEP_CALLS, clocked_sessions
+from dragoman_bundle import Bundle
+from dragoman_server.document import complete, prepare
+from dragoman_server.engine import OnnxDecoder, SilentObserver
+
+AIM = 0.15
+"""Largest share of wall time outside onnxruntime that is aimed at, in int8 at 64 sentences and beam 5."""
+
+
+class StepCounter(SilentObserver):
+    """Counts steps and the sentences in them."""
+
+    def __init__(self) -> None:
+        self.num_steps = 0
+        self.num_sentences = 0
+
+    def on_step(
+        self,
+        *,
+        num_sentences: int,
+        num_rows: int,
+        source_positions: int,
+        padded_positions: int,
+        seconds: float,
+    ) -> None:
+        """From the engine: a batch advanced by one token."""
+        self.num_steps += 1
+        self.num_sentences += num_sentences
+
+
+def measure_host_share(
+    bundle: Bundle, decoder: OnnxDecoder, lines: Sequence[str], beam_size: int
+) -> dict[str, float]:
+    """Translates the lines once and says where the wall time went, in seconds and as shares."""
+    options = translation_options(bundle, beam_size)
+    counter = StepCounter()
+    with (
+        clocked_sessions() as clock,
+        running_engine(decoder, beam_size=beam_size, observer=counter) as engine,
+    ):
+        started = time.perf_counter()
+        documents = [prepare(line, bundle, options, deadline=None) for line in lines]
+        tokenized = time.perf_counter()
+        futures = engine.submit([sentence for document in documents for sentence in document.sentences])
+        results = iter([future.result() for future in futures])
+        searched = time.perf_counter()
+        for document in documents:
+            complete(document, [next(results) for _ in document.sentences], bundle)
+        ended = time.perf_counter()
+    if not clock.durations(*STEP_CALLS):
+        raise RuntimeError("no step was seen: the decoder calls onnxruntime in a way that sessions.py misses")
+    in_sessions = clock.seconds()
+    search, response = searched - tokenized, ended - searched
+    return {
+        "wall_seconds": ended - started,
+        "tokenize_seconds": tokenized - started,
+        "encoder_seconds": clock.seconds(*ENCODER_CALLS),
+        "step_seconds": clock.seconds(*STEP_CALLS),
+        "engine_seconds": search - in_sessions,
+        "response_seconds": response,
+        "outside_share": (search - in_sessions + response) / (search + response),
+        "outside_share_with_tokenizing": (ended - started - in_sessions) / (ended - started),
+        "steps": counter.num_steps,
+        "mean_sentences": counter.num_sentences / counter.num_steps,
+    }

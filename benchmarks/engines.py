@@ -1,0 +1,70 @@
+"""Opens the engine on a bundle as the server does, within this process."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dragoman_bundle import Bundle
+from dragoman_server.document import TranslationOptions
+from dragoman_server.engine import Engine, EngineLimits, Observer, OnnxDecoder
+from dragoman_server.segmentation import Segmentation
+from dragoman_server.system import BundleSystem
+
+MAX_QUEUE = 10_000_000
+"""More sentences than any file here holds."""
+
+
+class SystemMissingError(Exception):
+    """The bundle, or what was given beside it, lacks what a system is made of."""
+
+
+def open_decoder(bundle: Bundle, *, precision: str, num_threads: int, shortlist: bool) -> OnnxDecoder:
+    """The bundle's graphs on the CPU. Raises SystemMissingError for a precision or shortlist it lacks."""
+    if precision not in bundle.manifest.precisions:
+        present = ", ".join(bundle.manifest.precisions)
+        raise SystemMissingError(
+            f"{bundle.path} has no {precision} graphs, only {present}; "
+            f"`dragoman export` adds them with --precisions {precision},{present}"
+        )
+    if shortlist and bundle.shortlist is None:
+        raise SystemMissingError(
+            f"{bundle.path} has no shortlist; `dragoman export --help` says how to add one"
+        )
+    return OnnxDecoder.open(
+        bundle, device="cpu", precision=precision, num_threads=num_threads, use_shortlist=shortlist
+    )
+
+
+def translation_options(bundle: Bundle, beam_size: int) -> TranslationOptions:
+    """Each line as one sentence, with the bundle's own length penalty."""
+    return TranslationOptions(
+        beam_size=beam_size,
+        length_penalty=bundle.manifest.decoding.length_penalty,
+        segmentation=Segmentation.LINE,
+    )
+
+
+@contextmanager
+def running_engine(
+    decoder: OnnxDecoder, *, beam_size: int, continuous: bool = True, observer: Observer | None = None
+) -> Iterator[Engine]:
+    """An engine with the server's own limits, but for its queue."""
+    limits = EngineLimits(
+        max_queue=MAX_QUEUE,
+        max_beam_size=max(beam_size, EngineLimits.max_beam_size),
+        continuous=continuous,
+    )
+    engine = Engine(decoder, limits=limits, observer=observer)
+    engine.start()
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+@contextmanager
+def running_system(
+    bundle: Bundle, decoder: OnnxDecoder, *, beam_size: int, continuous: bool = True
+) -> Iterator[BundleSystem]:
+    """The engine behind lines of text, as `dragoman evaluate` runs it."""
+    with running_engine(decoder, beam_size=beam_size, continuous=continuous) as engine:
+        yield BundleSystem(bundle, engine, translation_options(bundle, beam_size), "")

@@ -1,0 +1,183 @@
+"""`python -m benchmarks.peers`: options in, tables out."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from benchmarks.corpus import read_corpus
+from benchmarks.engines import SystemMissingError
+from benchmarks.machine import describe_machine
+from benchmarks.measuring import interleave, summarize
+from benchmarks.options import (
+    CONTEXT,
+    beam_option,
+    bundle_option,
+    command_line,
+    input_option,
+    json_option,
+    limit_option,
+    markdown_option,
+    repeats_option,
+    threads_option,
+)
+from benchmarks.peers import ours
+from benchmarks.peers.environment import PeerMissingError
+from benchmarks.peers.tables import compare, peer_table, ratio_table
+from benchmarks.peers.toolkits import LEFT_OUT, TOOLKITS
+from benchmarks.peers.worker import Decoded, running_worker
+from benchmarks.progress import Progress
+from benchmarks.report import Report
+from dragoman_bundle import BundleError, open_bundle
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A system in one setting."""
+
+    system: str
+    settings: str
+
+    def __str__(self) -> str:
+        return f"{self.system}, {self.settings}" if self.settings else self.system
+
+
+def _chosen_peers(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:
+    names = [name for name in value.split(",") if name]
+    if unknown := [name for name in names if name not in TOOLKITS]:
+        raise click.BadParameter(f"there is no peer {unknown[0]!r}; there are {', '.join(TOOLKITS)}")
+    return names
+
+
+@click.command(context_settings=CONTEXT)
+@bundle_option
+@input_option
+@limit_option
+@beam_option
+@threads_option
+@click.option(
+    "--peers",
+    default=",".join(TOOLKITS),
+    show_default=True,
+    callback=_chosen_peers,
+    help="What to compare with. Each is installed by pip into .venv-peers/ when it is first used.",
+)
+@repeats_option()
+@json_option
+@markdown_option
+def peers(
+    *,
+    bundle: Path,
+    source: Path,
+    limit: int | None,
+    beam: int,
+    threads: int,
+    peers: list[str],
+    repeats: int,
+    json_path: Path | None,
+    markdown_path: Path | None,
+) -> None:
+    """Compare the engine with other toolkits: the same input, beam and number of threads, in turn.
+
+    The toolkits get models with random weights and of a vocabulary as large as the bundle's; each is made to
+    decode as many tokens a sentence as the engine does on average.
+
+    \b
+      python -m benchmarks.peers --bundle models/de-en/1 --json peers.json --markdown peers.md
+      python -m benchmarks.peers --bundle models/de-en/1 --peers ctranslate2 --limit 100
+    """
+    machine = describe_machine()
+    corpus = read_corpus(source, None, limit)
+    try:
+        opened = open_bundle(bundle)
+    except BundleError as error:
+        raise click.ClickException(str(error)) from error
+    manifest = opened.manifest
+    left_out = dict(LEFT_OUT)
+    cases: dict[Case, Callable[[], Decoded]] = {}
+    for system in ours.SYSTEMS:
+        try:
+            decoder = ours.open_system(opened, system, threads)
+        except SystemMissingError as error:
+            left_out[system] = str(error)
+            continue
+        case = Case(system=system, settings="")
+        cases[case] = partial(ours.translate, opened, decoder, corpus.sources, beam)
+    if not cases:
+        raise click.ClickException(f"{bundle} has no int8 graphs to compare")
+    warmed = [run() for run in cases.values()]
+    steps = max(1, round(warmed[0].tokens / len(corpus.sources)))
+    task: Mapping[str, object] = {
+        "sentences": opened.source_tokenizer.encode_ids(corpus.sources),
+        "vocabulary": manifest.target_vocabulary,
+        "steps": steps,
+    }
+    versions: dict[str, object] = {}
+    with ExitStack() as stack:
+        for name in peers:
+            toolkit = TOOLKITS[name](beam=beam, threads=threads)
+            try:
+                worker, answer = stack.enter_context(
+                    running_worker(
+                        toolkit.install(), toolkit.script, {**task, **toolkit.sizes}, toolkit.environment
+                    )
+                )
+                for setting in toolkit.settings:
+                    worker.decode(setting)
+                    shown = ", ".join(f"{key} {value}" for key, value in setting.items() if key != "beam")
+                    cases[Case(system=name, settings=shown)] = partial(worker.decode, setting)
+            except PeerMissingError as error:
+                left_out[name] = str(error)
+                continue
+            versions[name] = answer
+        progress = Progress(len(cases) * repeats)
+        for name, reason in left_out.items():
+            progress.say(f"left out: {name}: {reason}")
+
+        def on_done(repeat: int, case: Case, result: Decoded) -> None:
+            progress.advance(f"{case}: {result.tokens / result.seconds:,.0f} target tokens/s")
+
+        runs = interleave(cases, repeats, on_done)
+    rows: list[dict[str, object]] = []
+    for case, results in runs.items():
+        speed = summarize([result.tokens / result.seconds for result in results])
+        rows.append(
+            {
+                "system": case.system,
+                "settings": case.settings,
+                "beam": beam,
+                "threads": threads,
+                "tokens_per_second": speed.median,
+                "sentences_per_second": speed.median * len(corpus.sources) / results[0].tokens,
+                "tokens": results[0].tokens,
+                "spread": speed.spread,
+                "repeats": list(speed.values),
+            }
+        )
+    ratios = compare(rows)
+    Report(
+        command=command_line("benchmarks.peers"),
+        results={
+            "machine": machine,
+            "bundle": f"{manifest.name}/{manifest.version}",
+            "input": corpus.name,
+            "sentences": len(corpus.sources),
+            "beam": beam,
+            "threads": threads,
+            "steps_of_peers": steps,
+            "peers": versions,
+            "repeats": repeats,
+            "rows": rows,
+            "ratios": ratios,
+            "left_out": left_out,
+        },
+        tables=[peer_table(rows, corpus.name, len(corpus.sources), repeats, beam), ratio_table(ratios)],
+    ).publish(Console(), json_path=json_path, markdown_path=markdown_path)
+
+
+if __name__ == "__main__":
+    peers()

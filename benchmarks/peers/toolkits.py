@@ -1,0 +1,85 @@
+"""The toolkits beside the engine: how to install each, what to tell it, in which settings to run it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import click
+
+from benchmarks.machine import describe_machine
+from benchmarks.peers.environment import PeerMissingError, make_environment
+from benchmarks.train.joeynmt import prepare
+
+LEFT_OUT = {
+    "opennmt-py": "its release 3.5.1 asks for torch >=2.1,<2.3, and this project is tested with 2.13.0",
+}
+"""Toolkits that cannot be run here, and why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolkit:
+    """A peer."""
+
+    name: str
+    install: Callable[[], Path]
+    """Installs it where that is not done yet; returns its Python. Raises PeerMissingError."""
+    sizes: Mapping[str, object]
+    """Sizes of its model, beside the vocabulary."""
+    settings: Sequence[Mapping[str, object]]
+    """The settings to try; the fastest counts."""
+    environment: Mapping[str, str]
+    """Environment variables."""
+
+    @property
+    def script(self) -> Path:
+        """What its Python runs."""
+        return Path(__file__).with_name(f"{self.name}_worker.py")
+
+
+def ctranslate2(*, beam: int, threads: int) -> Toolkit:
+    """CTranslate2, a Transformer of 3+3 layers and width 256: several workers, or several threads of one."""
+    shares = {(threads, 1), (1, threads)}
+    flags = describe_machine(())["flags"]
+    assert isinstance(flags, list)
+    return Toolkit(
+        name="ctranslate2",
+        install=partial(make_environment, "ctranslate2", ("ctranslate2==4.8.5",)),
+        sizes={"layers": 3, "width": 256},
+        settings=[
+            {"beam": beam, "workers": workers, "threads_per_worker": each, "batch": batch}
+            for workers, each in sorted(shares, reverse=True)
+            for batch in (16, 32, 64)
+        ],
+        # It chooses AVX2 by itself on some processors that have more.
+        environment={"CT2_FORCE_CPU_ISA": "AVX512"} if "avx512f" in flags else {},
+    )
+
+
+def joeynmt(*, beam: int, threads: int) -> Toolkit:
+    """JoeyNMT with an LSTM and Luong attention of the sizes of our recipe for Multi30k."""
+    return Toolkit(
+        name="joeynmt",
+        install=_install_joeynmt,
+        sizes={
+            "embedding_size": 256,
+            "encoder_layers": 2,
+            "encoder_units": 256,
+            "decoder_layers": 2,
+            "decoder_units": 512,
+        },
+        settings=[{"beam": beam, "threads": threads, "batch": 64}],
+        environment={},
+    )
+
+
+def _install_joeynmt() -> Path:
+    """The environment that `benchmarks.train` uses too."""
+    try:
+        return prepare()
+    except click.ClickException as error:
+        raise PeerMissingError(error.message) from error
+
+
+TOOLKITS = {"ctranslate2": ctranslate2, "joeynmt": joeynmt}
+"""By name."""

@@ -1,0 +1,208 @@
+"""`python -m benchmarks.serve`: options in, tables out."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from benchmarks.corpus import read_corpus
+from benchmarks.machine import describe_machine
+from benchmarks.measuring import ratio
+from benchmarks.options import (
+    CONTEXT,
+    beam_option,
+    bundle_option,
+    command_line,
+    input_option,
+    json_option,
+    limit_option,
+    markdown_option,
+    repeats_option,
+    threads_option,
+)
+from benchmarks.progress import Progress
+from benchmarks.report import Report
+from benchmarks.serve.cores import Cores, pinned_to, share_out
+from benchmarks.serve.load import make_requests
+from benchmarks.serve.measurement import OFFLINE, Measurement
+from benchmarks.serve.offline import OfflineEngine
+from benchmarks.serve.server_process import ServerError, running_server
+from benchmarks.serve.tables import aim_table, aims, capacity_table, latency_table
+from dragoman_bundle import BundleError, open_bundle
+from dragoman_server.engine import EngineError
+
+MODES = ("continuous", "request")
+
+
+def _chosen_loads(context: click.Context, parameter: click.Parameter, value: str) -> list[float]:
+    try:
+        loads = [float(part) / 100 for part in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of percentages such as 25,50") from None
+    if min(loads) <= 0:
+        raise click.BadParameter(f"{100 * min(loads):g} is no load; it must be above 0")
+    return loads
+
+
+@click.command(context_settings=CONTEXT)
+@bundle_option
+@click.option(
+    "--precision",
+    default="auto",
+    show_default=True,
+    type=click.Choice(["auto", "fp32", "int8"]),
+    help="Which of the bundle's graphs the server runs.",
+)
+@input_option
+@limit_option
+@beam_option
+@threads_option
+@click.option(
+    "--loads",
+    default="25,50,75,90",
+    show_default=True,
+    callback=_chosen_loads,
+    help="Loads, in percent of the capacity of continuous batching.",
+)
+@click.option(
+    "--seconds",
+    default=15.0,
+    show_default=True,
+    type=click.FloatRange(min=0.1),
+    help="Length of one run at one load.",
+)
+@click.option(
+    "--saturation-sentences",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Sentences of one measurement of capacity; the file is begun again where it ends before.",
+)
+@click.option(
+    "--concurrency",
+    default=256,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Callers at a time while capacity is measured.",
+)
+@click.option(
+    "--deadline",
+    "deadline_seconds",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(min=0.1),
+    help="Seconds after which a caller gives up.",
+)
+@repeats_option()
+@json_option
+@markdown_option
+def serve(
+    *,
+    bundle: Path,
+    precision: str,
+    source: Path,
+    limit: int | None,
+    beam: int,
+    threads: int,
+    loads: list[float],
+    seconds: float,
+    saturation_sentences: int,
+    concurrency: int,
+    deadline_seconds: float,
+    repeats: int,
+    json_path: Path | None,
+    markdown_path: Path | None,
+) -> None:
+    """Put a Poisson load on a real server and compare continuous with request-level batching.
+
+    Capacity is measured first, with as many callers as keep the server busy; then latency, at shares of it.
+    The server gets as many cores as it has threads, and the load comes from the others, where there are any.
+
+    \b
+      python -m benchmarks.serve --bundle models/de-en/1 --json serve.json --markdown serve.md
+      python -m benchmarks.serve --bundle models/de-en/1 --loads 75 --seconds 5 --repeats 2
+    """
+    machine = describe_machine()
+    corpus = read_corpus(source, None, limit)
+    cores = share_out(threads)
+    try:
+        opened = open_bundle(bundle)
+        manifest = opened.manifest
+        offline = OfflineEngine(
+            opened, precision=precision, threads=threads, beam_size=beam, cores=cores.server
+        )
+    except (BundleError, EngineError) as error:
+        raise click.ClickException(str(error)) from error
+    progress = Progress(repeats * (len(MODES) + 1 + len(MODES) * len(loads)))
+    if not cores.are_apart:
+        progress.say(f"server and load share {len(cores.server)} cores: figures are worse than the server is")
+    requests = make_requests(
+        corpus.sources, source=manifest.source_language, target=manifest.target_language, beam_size=beam
+    )
+    try:
+        with ExitStack() as stack:
+            stack.callback(offline.close)
+            servers = {
+                mode: stack.enter_context(
+                    running_server(
+                        bundle,
+                        f"{manifest.name}/{manifest.version}",
+                        mode=mode,
+                        precision=precision,
+                        threads=threads,
+                        max_beam_size=beam,
+                        cores=cores.server,
+                    )
+                )
+                for mode in MODES
+            }
+            stack.enter_context(pinned_to(cores.generator))
+            measurement = Measurement(servers, offline, corpus, requests, progress)
+            # Whatever is allocated at first use is there before anything counts.
+            measurement.warm(min(saturation_sentences, concurrency))
+            capacity = measurement.capacity(
+                total=saturation_sentences, concurrency=concurrency, repeats=repeats
+            )
+            rates = {load: load * capacity["continuous"].median for load in loads}
+            rows = measurement.latency(
+                rates, seconds=seconds, deadline_seconds=deadline_seconds, repeats=repeats
+            )
+    except ServerError as error:
+        raise click.ClickException(str(error)) from error
+    medians = {case: summary.median for case, summary in capacity.items()}
+    served_over_offline = ratio(capacity["continuous"].values, capacity[OFFLINE].values)
+    found = aims(capacity, rows, served_over_offline)
+    Report(
+        command=command_line("benchmarks.serve"),
+        results={
+            "machine": machine,
+            "bundle": f"{manifest.name}/{manifest.version}",
+            "precision": offline.precision,
+            "input": corpus.name,
+            "sentences": len(corpus.sources),
+            "beam": beam,
+            "threads": threads,
+            "repeats": repeats,
+            "cores": _describe(cores),
+            "capacity": medians,
+            "capacity_spread": {case: summary.spread for case, summary in capacity.items()},
+            "rows": rows,
+            "served_over_offline": served_over_offline.median,
+            "aims": found,
+        },
+        tables=[
+            capacity_table(capacity, saturation_sentences),
+            latency_table(rows, seconds),
+            aim_table(found),
+        ],
+    ).publish(Console(), json_path=json_path, markdown_path=markdown_path)
+
+
+def _describe(cores: Cores) -> Mapping[str, object]:
+    return {"server": list(cores.server), "generator": list(cores.generator), "apart": cores.are_apart}
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,146 @@
+"""Puts a load on a server: arrivals that wait for nobody, or as many callers as it takes to keep it busy."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+import grpc.aio
+
+from benchmarks.serve.arrivals import Arrival
+from dragoman.channel import CHANNEL_OPTIONS
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1 import translation_pb2_grpc as pb_grpc
+
+if TYPE_CHECKING:
+    Stub = pb_grpc.TranslationServiceAsyncStub
+
+WARMING_SHARE = 0.1
+"""Share of an open-loop run at its beginning that is not counted: the server starts it empty."""
+_LEAD_SECONDS = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """What became of the counted arrivals of an open-loop run."""
+
+    latencies: list[float]
+    """Seconds from when a sentence was to arrive to its answer; of one that failed, at least its deadline."""
+    num_failed: int
+    seconds: float
+    """From the first counted arrival to the end of the schedule, or the last answer where that is later."""
+    late: float
+    """Most seconds that the generator itself was behind the schedule."""
+    generator_cores: float
+    """Processor time that the generator used, as a number of cores."""
+
+    @property
+    def goodput(self) -> float:
+        """Sentences answered in time a second."""
+        return (len(self.latencies) - self.num_failed) / self.seconds
+
+
+def make_requests(
+    sentences: Sequence[str], *, source: str, target: str, beam_size: int
+) -> list[pb.TranslateRequest]:
+    """A call for each sentence."""
+    return [
+        pb.TranslateRequest(
+            texts=[sentence],
+            source_language=source,
+            target_language=target,
+            options=pb.DecodingOptions(beam_size=beam_size),
+            segmentation=pb.SEGMENTATION_LINE,
+        )
+        for sentence in sentences
+    ]
+
+
+def run_open_loop(
+    address: str,
+    requests: Sequence[pb.TranslateRequest],
+    arrivals: Sequence[Arrival],
+    *,
+    seconds: float,
+    deadline_seconds: float,
+) -> Answered:
+    """Sends every arrival at its time, whatever became of the others, and waits for all answers.
+
+    A latency counts from the scheduled time: what the generator or the connection holds up is in it.
+    """
+    return asyncio.run(_open_loop(address, requests, arrivals, seconds, deadline_seconds))
+
+
+def run_closed_loop(
+    address: str, requests: Sequence[pb.TranslateRequest], *, total: int, concurrency: int
+) -> float:
+    """Sentences a second of so many callers at a time, who take turns with the corpus until `total` are sent.
+
+    Raises grpc.aio.AioRpcError where a call fails.
+    """
+    return asyncio.run(_closed_loop(address, requests, total, concurrency))
+
+
+async def _open_loop(
+    address: str,
+    requests: Sequence[pb.TranslateRequest],
+    arrivals: Sequence[Arrival],
+    seconds: float,
+    deadline_seconds: float,
+) -> Answered:
+    latencies: list[float] = []
+    failures = 0
+    late = 0.0
+    begin = seconds * WARMING_SHARE if arrivals[-1].at >= seconds * WARMING_SHARE else 0.0
+
+    async with grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel:
+        stub: Stub = pb_grpc.TranslationServiceStub(channel)
+        await channel.channel_ready()
+        processor_started = time.process_time()
+        started = time.perf_counter() + _LEAD_SECONDS
+
+        async def call(arrival: Arrival) -> None:
+            nonlocal failures
+            failed = False
+            try:
+                await stub.Translate(requests[arrival.sentence], timeout=deadline_seconds)
+            except grpc.aio.AioRpcError:
+                failed = True
+            latency = time.perf_counter() - started - arrival.at
+            if arrival.at >= begin:
+                latencies.append(max(latency, deadline_seconds) if failed else latency)
+                failures += failed
+
+        async with asyncio.TaskGroup() as calls:
+            for arrival in arrivals:
+                await asyncio.sleep(max(0.0, started + arrival.at - time.perf_counter()))
+                late = max(late, time.perf_counter() - started - arrival.at)
+                calls.create_task(call(arrival))
+        ended = time.perf_counter()
+    return Answered(
+        latencies=latencies,
+        num_failed=failures,
+        seconds=max(ended - started, seconds) - begin,
+        late=late,
+        generator_cores=(time.process_time() - processor_started) / (ended - started),
+    )
+
+
+async def _closed_loop(
+    address: str, requests: Sequence[pb.TranslateRequest], total: int, concurrency: int
+) -> float:
+    async def caller(stub: "Stub", numbers: Iterator[int]) -> None:
+        for number in numbers:
+            await stub.Translate(requests[number % len(requests)])
+
+    async with grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel:
+        stub: Stub = pb_grpc.TranslationServiceStub(channel)
+        await channel.channel_ready()
+        numbers = iter(range(total))
+        started = time.perf_counter()
+        async with asyncio.TaskGroup() as callers:
+            for _ in range(concurrency):
+                callers.create_task(caller(stub, numbers))
+        return total / (time.perf_counter() - started)

@@ -1,0 +1,40 @@
+"""The server's engine without the server: what it translates when nothing stands around it."""
+
+import itertools
+import time
+from collections.abc import Sequence
+
+from benchmarks.engines import MAX_QUEUE, translation_options
+from benchmarks.serve.cores import pinned_to
+from dragoman_bundle import Bundle
+from dragoman_server.config import EngineConfig
+from dragoman_server.loader import open_decoder, open_engine
+from dragoman_server.system import BundleSystem
+
+
+class OfflineEngine:
+    """The engine that a server with these options has, on the server's cores."""
+
+    def __init__(
+        self, bundle: Bundle, *, precision: str, threads: int, beam_size: int, cores: tuple[int, ...]
+    ) -> None:
+        self._cores = cores
+        config = EngineConfig(device="cpu", precision=precision, threads=threads, max_queue=MAX_QUEUE)
+        with pinned_to(cores):
+            decoder = open_decoder(bundle, config)
+            self._engine = open_engine(decoder, config, max_beam_size=beam_size)
+        self.precision = decoder.precision
+        """Precision of the graphs that were chosen."""
+        self._system = BundleSystem(bundle, self._engine, translation_options(bundle, beam_size), "")
+
+    def sentences_per_second(self, sentences: Sequence[str], total: int) -> float:
+        """Translates the sentences from the first on, again and again until `total` are done."""
+        lines = list(itertools.islice(itertools.cycle(sentences), total))
+        with pinned_to(self._cores):
+            started = time.perf_counter()
+            self._system.translate(lines)
+            return total / (time.perf_counter() - started)
+
+    def close(self) -> None:
+        """Ends the engine."""
+        self._engine.close()

@@ -1,0 +1,128 @@
+"""A `dragoman serve` in a process of its own, and what can be read off it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from benchmarks.serve.cores import pinned_to
+
+_START_SECONDS = 120.0
+_STOP_SECONDS = 60.0
+_MAX_CALLS = 1_000_000
+
+
+class ServerError(RuntimeError):
+    """The server did not start, or ended on its own."""
+
+
+class ServerProcess:
+    """A running server."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, metrics_port: int) -> None:
+        self._process = process
+        self._metrics_port = metrics_port
+        self.address = f"127.0.0.1:{port}"
+        """Where it listens."""
+
+    def steps_and_rows(self) -> tuple[float, float]:
+        """How many decoder steps it has taken and how many rows they had in all."""
+        url = f"http://127.0.0.1:{self._metrics_port}/metrics"
+        with urllib.request.urlopen(url, timeout=30) as response:
+            text = response.read().decode()
+        (family,) = (
+            family for family in text_string_to_metric_families(text) if family.name == "dragoman_step_rows"
+        )
+        totals = dict.fromkeys(("_count", "_sum"), 0.0)
+        for sample in family.samples:
+            for suffix in totals:
+                totals[suffix] += sample.value if sample.name.endswith(suffix) else 0.0
+        return totals["_count"], totals["_sum"]
+
+    def processor_seconds(self) -> float | None:
+        """Processor time that it has used; None where the system does not tell."""
+        path = Path(f"/proc/{self._process.pid}/stat")
+        if not path.exists():
+            return None
+        fields = path.read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def running_server(
+    bundle: Path,
+    key: str,
+    *,
+    mode: str,
+    precision: str,
+    threads: int,
+    max_beam_size: int,
+    cores: tuple[int, ...],
+) -> Iterator[ServerProcess]:
+    """A server of nothing but the bundle, whose NAME/VERSION is `key`, on these cores. Raises ServerError."""
+    with TemporaryDirectory(prefix="dragoman-benchmark-") as folder:
+        models = Path(folder) / "models"
+        (models / key).parent.mkdir(parents=True)
+        (models / key).symlink_to(bundle.resolve(), target_is_directory=True)
+        metrics_port = _free_port()
+        options = {
+            "--models": models,
+            "--port": 0,
+            "--metrics-port": metrics_port,
+            "--device": "cpu",
+            "--precision": precision,
+            "--threads": threads,
+            "--batching": mode,
+            "--max-calls": _MAX_CALLS,
+            "--max-queue": _MAX_CALLS,
+            "--max-beam-size": max_beam_size,
+            "--drain-seconds": 5,
+        }
+        command = [sys.executable, "-m", "dragoman", "serve"]
+        command += [str(part) for option in options.items() for part in option]
+        log = Path(folder) / "server.log"
+        with log.open("wb") as stream, pinned_to(cores):
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
+        try:
+            yield ServerProcess(process, _await_port(process, log), metrics_port)
+        finally:
+            _stop(process)
+
+
+def _await_port(process: subprocess.Popen[bytes], log: Path) -> int:
+    """The port that the server says it listens on, once it is ready."""
+    until = time.monotonic() + _START_SECONDS
+    while time.monotonic() < until:
+        for line in log.read_text().splitlines():
+            entry = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
+            if entry.get("message") == "ready":
+                return int(entry["port"])
+        if (code := process.poll()) is not None:
+            raise ServerError(f"the server ended with {code}:\n{log.read_text()}")
+        time.sleep(0.1)
+    raise ServerError(f"the server was not ready after {_START_SECONDS:.0f} s:\n{log.read_text()}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+    return port

@@ -1,0 +1,93 @@
+"""The tables of `benchmarks.serve`, and the aims beside what was measured."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.measuring import Summary, ratio
+from benchmarks.report import Column, Row, Table
+
+_AIMED_LOAD = 0.75
+
+
+def capacity_table(capacity: Mapping[str, Summary], total: int) -> Table:
+    """Throughput at saturation."""
+    rows = [
+        {"case": case, "rate": summary.median, "spread": summary.spread} for case, summary in capacity.items()
+    ]
+    return Table(
+        title=f"Throughput at saturation, {total:,} sentences",
+        columns=(
+            Column(key="case", header="engine"),
+            Column(key="rate", header="sentences/s", format=",.1f"),
+            Column(key="spread", header="spread", format=".0%"),
+        ),
+        rows=rows,
+        note="continuous and request: the server, over gRPC, one sentence a call. offline: the continuous "
+        "engine alone, with the same options, on the same cores, from text to text.",
+    )
+
+
+def latency_table(rows: Sequence[Row], seconds: float) -> Table:
+    """Latency by load."""
+    return Table(
+        title=f"Open-loop Poisson load, {seconds:g} s a run",
+        columns=(
+            Column(key="mode", header="mode"),
+            Column(key="load", header="load", format=".0%"),
+            Column(key="arrivals_per_second", header="arrivals/s", format=",.1f"),
+            Column(key="p50_ms", header="p50 ms", format=",.0f"),
+            Column(key="p95_ms", header="p95 ms", format=",.0f"),
+            Column(key="p99_ms", header="p99 ms", format=",.0f"),
+            Column(key="p99_spread", header="spread of p99", format=".0%"),
+            Column(key="goodput", header="goodput/s", format=",.1f"),
+            Column(key="failed", header="failed", format="d"),
+            Column(key="mean_rows", header="rows a step", format=".1f"),
+            Column(key="server_cores", header="server cores", format=".2f"),
+            Column(key="generator_cores", header="generator cores", format=".2f"),
+        ),
+        rows=rows,
+        note="Load: arrivals as a share of the capacity of continuous batching, for both modes: the same "
+        "callers come to both. Latency counts from when a sentence was to arrive.",
+    )
+
+
+def aims(
+    capacity: Mapping[str, Summary], rows: Sequence[Mapping[str, Any]], served_over_offline: Summary
+) -> list[dict[str, object]]:
+    """The aims for which there are figures."""
+    found: list[dict[str, object]] = []
+    p99 = {row["mode"]: row["p99_ms_repeats"] for row in rows if row["load"] == _AIMED_LOAD}
+    if p99:
+        share = ratio(p99["continuous"], p99["request"])
+        found.append(_aim("p99 of continuous over request at 75%", share, "at most 0.5", share.median <= 0.5))
+    gain = ratio(capacity["continuous"].values, capacity["request"].values)
+    found.append(_aim("capacity of continuous over request", gain, "at least 1.3", gain.median >= 1.3))
+    name = "served over offline throughput"
+    found.append(_aim(name, served_over_offline, "at least 0.85", served_over_offline.median >= 0.85))
+    return found
+
+
+def aim_table(found: Sequence[Row]) -> Table:
+    """The aims beside what was measured."""
+    return Table(
+        title="Aims",
+        columns=(
+            Column(key="name", header="ratio"),
+            Column(key="value", header="measured", format=".2f"),
+            Column(key="spread", header="spread", format=".0%"),
+            Column(key="aim", header="aim"),
+            Column(key="reached", header="reached"),
+        ),
+        rows=[{**row, "reached": "yes" if row["reached"] else "no"} for row in found],
+        note="Each ratio is the median of the repeats' own.",
+    )
+
+
+def _aim(name: str, measured: Summary, aim: str, reached: bool) -> dict[str, object]:
+    return {
+        "name": name,
+        "value": measured.median,
+        "spread": measured.spread,
+        "aim": aim,
+        "reached": reached,
+    }

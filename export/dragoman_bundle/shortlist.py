@@ -1,0 +1,103 @@
+"""Which target tokens a sentence may be translated with: likely ones for its source, and frequent ones.
+
+Owns `shortlist.npz` and the choice of a sentence's candidates. Must not know how the table was learnt.
+
+Shapes: S sentences, T source positions, V source tokens, N entries, M most entries of a source token.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman_bundle.errors import ShortlistError
+
+Ids = NDArray[np.int64]
+
+_ARRAYS = ("first", "targets", "always")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shortlist:
+    """A lexical shortlist (Jean et al. 2015, section 3.3). Raises ShortlistError for parts that misfit."""
+
+    first_V: NDArray[np.unsignedinteger]
+    """[V + 1]: where each source token's entries begin in `target_N`, and the end."""
+    target_N: NDArray[np.unsignedinteger]
+    """Target tokens, by source token."""
+    always: NDArray[np.unsignedinteger]
+    """Target tokens that every sentence may use, the end of the sentence among them."""
+    target_vocabulary: int
+    """Number of target tokens."""
+
+    def __post_init__(self) -> None:
+        arrays = (self.first_V, self.target_N, self.always)
+        if any(array.ndim != 1 or array.dtype.kind != "u" for array in arrays):
+            raise ShortlistError("its arrays are not all lists of unsigned integers")
+        first_V = self.first_V.astype(np.int64)
+        is_ascending = len(first_V) > 0 and first_V[0] == 0 and (np.diff(first_V) >= 0).all()
+        if not is_ascending or first_V[-1] != len(self.target_N):
+            raise ShortlistError(
+                f"its {len(self.target_N)} entries are not cut into rows one after the other"
+            )
+        if not len(self.always):
+            raise ShortlistError("it has no token that every sentence may use")
+        largest = max(int(array.max(initial=0)) for array in (self.target_N, self.always))
+        if largest >= self.target_vocabulary:
+            raise ShortlistError(
+                f"it holds target token {largest}, and there are {self.target_vocabulary} target tokens"
+            )
+
+    @property
+    def source_vocabulary(self) -> int:
+        """Number of source tokens."""
+        return len(self.first_V) - 1
+
+    def save(self, path: Path) -> None:
+        """Writes `shortlist.npz`; the same shortlist makes the same bytes."""
+        np.savez_compressed(path, first=self.first_V, targets=self.target_N, always=self.always)
+
+    @classmethod
+    def load(cls, path: Path, *, source_vocabulary: int, target_vocabulary: int) -> "Shortlist":
+        """Reads what `save` wrote. Raises ShortlistError where it is not for these vocabularies, or none."""
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                first, targets, always = (arrays[name] for name in _ARRAYS)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise ShortlistError(f"{path} is not a shortlist: {error}") from error
+        try:
+            shortlist = cls(
+                first_V=first, target_N=targets, always=always, target_vocabulary=target_vocabulary
+            )
+        except ShortlistError as error:
+            raise ShortlistError(f"{path}: {error}") from None
+        if shortlist.source_vocabulary != source_vocabulary:
+            raise ShortlistError(
+                f"{path} is for {shortlist.source_vocabulary} source tokens, not {source_vocabulary}"
+            )
+        return shortlist
+
+    def candidates(self, sources: Sequence[Sequence[int]]) -> list[Ids]:
+        """For each sentence, given as source tokens, the target tokens it may use, ascending and distinct."""
+        length = max(map(len, sources))
+        # Filled up with a token of its own, a sentence gets no candidate from how long its neighbours are.
+        source_ST = np.array([[*source, *[source[-1]] * (length - len(source))] for source in sources])
+        chosen_SW = np.zeros((len(sources), self.target_vocabulary), np.bool_)
+        chosen_SW[:, self.always] = True
+        chosen_SW[np.arange(len(sources))[:, None, None], self._table[source_ST]] = True
+        sentence, token = np.nonzero(chosen_SW)
+        ends = np.cumsum(np.bincount(sentence, minlength=len(sources)))
+        return np.split(token, ends[:-1])
+
+    @cached_property
+    def _table(self) -> NDArray[np.unsignedinteger]:
+        """The entries as a matrix, its rows filled up with a token that every sentence may use anyway."""
+        sizes_V = np.diff(self.first_V.astype(np.int64))
+        table_VM = np.full((len(sizes_V), max(1, int(sizes_V.max(initial=0)))), self.always[0])
+        table_VM[np.arange(table_VM.shape[1]) < sizes_V[:, None]] = self.target_N
+        return table_VM

@@ -1,0 +1,94 @@
+"""A tokenizer whose ids are not the sentencepiece model's own, but those of a vocabulary beside it.
+
+So it is with models trained by Marian: a model for each side cuts text to pieces, and one vocabulary, or one
+for each side, numbers them.
+"""
+
+import json
+from collections.abc import Sequence
+
+from dragoman_bundle.manifest import SpecialIds
+from dragoman_bundle.tokenizer import TokenizedText, Tokenizer
+
+SPACE = "▁"
+"""Stands for a space in a piece."""
+
+
+class VocabularyTokenizer(Tokenizer):
+    """A sentencepiece model, and a vocabulary that gives each piece its id.
+
+    A text may begin with a token such as `>>fra<<`, which tells some models the language to translate to.
+    """
+
+    def __init__(self, model: bytes, vocabulary: bytes, *, size: int, ids: SpecialIds) -> None:
+        """Takes a serialised sentencepiece model and a JSON object with the id of each piece.
+
+        `size` is the number of ids, of which not all need to have a piece. Raises ValueError where the model
+        is none, or the vocabulary is not of this form, has an id twice, or has one that is not below `size`.
+        """
+        super().__init__(model)
+        self.vocabulary = vocabulary
+        self._id_of = _read(vocabulary)
+        self._piece_of = [""] * size
+        for piece, id_ in self._id_of.items():
+            if not 0 <= id_ < size:
+                raise ValueError(f"piece {piece!r} has the id {id_}; there are {size}, from 0 on")
+            if self._piece_of[id_]:
+                raise ValueError(f"pieces {self._piece_of[id_]!r} and {piece!r} both have the id {id_}")
+            self._piece_of[id_] = piece
+        for name, special in (("pad", ids.pad), ("unk", ids.unk), ("bos", ids.bos), ("eos", ids.eos)):
+            if not 0 <= special < size:
+                raise ValueError(f"the {name} id is {special}; there are {size}, from 0 on")
+        self.vocabulary_size = size
+        self.pad_id, self.unk_id, self.bos_id, self.eos_id = ids.pad, ids.unk, ids.bos, ids.eos
+
+    def encode(self, text: str) -> TokenizedText:
+        """Tokenizes one sentence. Pieces that the vocabulary lacks become unknown tokens."""
+        code, rest = _split_code(text)
+        mapping = self._processor.encode(rest, return_type="offset_mapping", return_bytes=False)
+        pieces = [code, *mapping["pieces"]] if code else mapping["pieces"]
+        spans = [(start + len(code), end + len(code)) for start, end in mapping["offsets"]]
+        return TokenizedText(
+            text=text, ids=self._ids(pieces), spans=[(0, len(code)), *spans] if code else spans
+        )
+
+    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of many sentences: the fast path, without spans."""
+        parts = [_split_code(text) for text in texts]
+        cut: list[list[str]] = self._processor.encode([rest for _, rest in parts], out_type=str)
+        return [
+            self._ids([code, *pieces] if code else pieces)
+            for (code, _), pieces in zip(parts, cut, strict=True)
+        ]
+
+    def decode(self, ids: Sequence[int]) -> TokenizedText:
+        """Joins tokens to a text."""
+        pieces = [self._piece_of[id_] for id_ in ids]
+        mapping = self._processor.decode(pieces, return_type="offset_mapping", return_bytes=False)
+        # A piece of the other side's model passes through as it is.
+        return TokenizedText(
+            text=mapping["text"].replace(SPACE, " "), ids=list(ids), spans=mapping["offsets"]
+        )
+
+    def piece(self, id_: int) -> str:
+        """The token's surface, with `▁` for a space before it."""
+        return self._piece_of[id_]
+
+    def _ids(self, pieces: Sequence[str]) -> list[int]:
+        return [self._id_of.get(piece, self.unk_id) for piece in pieces]
+
+
+def _split_code(text: str) -> tuple[str, str]:
+    """The language token that a text begins with, or nothing, and what follows."""
+    end = text.find("<<") + 2 if text.startswith(">>") else 0
+    return (text[:end], text[end:]) if end > 2 else ("", text)
+
+
+def _read(vocabulary: bytes) -> dict[str, int]:
+    try:
+        ids = json.loads(vocabulary)
+    except ValueError as error:
+        raise ValueError(f"the vocabulary is not valid JSON: {error}") from error
+    if not isinstance(ids, dict) or not all(type(id_) is int for id_ in ids.values()):
+        raise ValueError("the vocabulary must be a JSON object with a whole number for each piece")
+    return ids

@@ -1,0 +1,68 @@
+"""`python -m benchmarks.peers` on the toy model, with a peer that is a few lines of Python."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.peers.environment import PeerMissingError
+from benchmarks.peers.tables import compare
+from benchmarks.peers.worker import running_worker
+
+ECHO = """
+import json, sys
+task = json.loads(sys.stdin.readline())
+print(json.dumps({"version": "1"}), flush=True)
+for line in sys.stdin:
+    seconds = json.loads(line)["seconds"]
+    print(json.dumps({"seconds": seconds, "tokens": task["steps"]}), flush=True)
+"""
+
+
+def test_the_engine_is_measured_and_what_is_missing_is_told(benchmark: Callable[..., Any], toy: Any) -> None:
+    # Installing peers takes a network: here there are none.
+    ran = benchmark(
+        *("peers", "--bundle", toy.bundle, "--input", toy.source, "--limit", 5, "--beam", 2),
+        *("--threads", 1, "--repeats", 1, "--peers", ""),
+    )
+    rows = ran.results["rows"]
+    assert [row["system"] for row in rows] == ["engine_int8", "engine_int8_shortlist"]
+    assert all(row["tokens_per_second"] > row["sentences_per_second"] > 0 for row in rows)
+    assert "torch" in ran.results["left_out"]["opennmt-py"]
+
+
+def test_a_peer_is_asked_again_and_again(tmp_path: Path) -> None:
+    script = tmp_path / "echo.py"
+    script.write_text(ECHO)
+    with running_worker(Path(sys.executable), script, {"steps": 7}, {}) as (worker, answer):
+        assert answer == {"version": "1"}
+        decoded = [worker.decode({"seconds": seconds}) for seconds in (0.5, 0.25)]
+    assert [(each.seconds, each.tokens) for each in decoded] == [(0.5, 7), (0.25, 7)]
+
+
+def test_a_peer_that_ends_says_why(tmp_path: Path) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text("raise SystemExit('no such processor')")
+    with (
+        pytest.raises(PeerMissingError, match="no such processor"),
+        running_worker(Path(sys.executable), script, {}, {}),
+    ):
+        pass
+
+
+def test_the_fastest_setting_of_a_peer_counts() -> None:
+    rows = [
+        {"system": system, "tokens_per_second": speed, "repeats": [speed, speed / 2]}
+        for system, speed in (
+            ("engine_int8_shortlist", 300.0),
+            ("ctranslate2", 200.0),
+            ("ctranslate2", 100.0),
+        )
+    ]
+    (ratio,) = compare(rows)
+    assert ratio["value"] == 1.5
+    assert ratio["reached"] is False
+    assert json.dumps(ratio)

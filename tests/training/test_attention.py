@@ -1,0 +1,137 @@
+"""Every attention: padding and windows are outside of it, and heads are what their names say."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from dragoman_training.models.attention import (
+    AdditiveAttention,
+    Attention,
+    DotAttention,
+    GeneralAttention,
+    ScaledDotAttention,
+)
+from dragoman_training.models.multi_head_attention import MultiHeadAttention
+from dragoman_training.models.window import MonotonicWindow, PredictedWindow, Window
+
+WIDTH = 4
+ATTENTIONS: dict[str, Attention] = {
+    "dot": DotAttention(),
+    "scaled_dot": ScaledDotAttention(),
+    "general": GeneralAttention(query_size=WIDTH, value_size=WIDTH),
+    "concat": AdditiveAttention(query_size=WIDTH, value_size=WIDTH, units=5),
+    "one head": MultiHeadAttention(query_size=WIDTH, value_size=WIDTH, units=6, heads=1),
+    "three heads": MultiHeadAttention(query_size=WIDTH, value_size=WIDTH, units=6, heads=3),
+}
+WINDOWS: dict[str, Window | None] = {
+    "global": None,
+    "local-m": MonotonicWindow(1),
+    "local-p": PredictedWindow(2, WIDTH),
+}
+
+
+def mask_of(lengths: list[int], positions: int) -> Tensor:
+    return (torch.arange(positions) < torch.tensor(lengths).unsqueeze(1)).float()
+
+
+def look(
+    attention: Attention, window: Window | None, query_SQD: Tensor, states_STD: Tensor, mask_ST: Tensor
+) -> tuple[Tensor, Tensor]:
+    position_SQ = torch.arange(query_SQD.shape[1]).expand(query_SQD.shape[:2])
+    factor = None if window is None else window(query_SQD, mask_ST, position_SQ)
+    with torch.no_grad():
+        context, weights = attention(
+            query_SQD, attention.keys(states_STD), attention.values(states_STD), mask_ST, factor
+        )
+    return context, weights
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("attention", ATTENTIONS)
+@settings(deadline=None)
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
+def test_padding_of_any_length_changes_nothing(
+    attention: str, window: str, lengths: list[int], padding: int
+) -> None:
+    torch.manual_seed(len(lengths) + padding)
+    sizes = (len(lengths), max(lengths) + padding)
+    query_SQD, states_STD = torch.randn(sizes[0], 12, WIDTH), torch.randn(*sizes, WIDTH)
+    mask_ST = mask_of(lengths, sizes[1])
+    module, where = ATTENTIONS[attention], WINDOWS[window]
+    context, weights = look(module, where, query_SQD, states_STD, mask_ST)
+    changed_STD = torch.where(mask_ST.unsqueeze(2) == 0, 1e3, states_STD)
+    for one, other in zip(
+        (context, weights), look(module, where, query_SQD, changed_STD, mask_ST), strict=True
+    ):
+        assert torch.equal(one, other)
+    assert (weights.masked_select(mask_ST.unsqueeze(1) == 0) == 0).all()
+    for number, length in enumerate(lengths):
+        here = slice(number, number + 1)
+        alone, alone_weights = look(
+            module, where, query_SQD[here], states_STD[here, :length], mask_ST[here, :length]
+        )
+        torch.testing.assert_close(context[here], alone)
+        torch.testing.assert_close(weights[here, :, :length], alone_weights)
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_weights_add_up_to_one(attention: str) -> None:
+    _, weights = look(
+        ATTENTIONS[attention], None, torch.randn(2, 3, WIDTH), torch.randn(2, 5, WIDTH), mask_of([5, 1], 5)
+    )
+    torch.testing.assert_close(weights.sum(dim=2), torch.ones(2, 3))
+
+
+def test_scaled_scores_are_divided_by_the_root_of_the_width() -> None:
+    query, keys = torch.randn(1, 3, 16), torch.randn(1, 5, 16)
+    torch.testing.assert_close(
+        ScaledDotAttention().scores(query, keys), DotAttention().scores(query, keys) / 4
+    )
+
+
+def test_each_head_attends_in_its_own_projections() -> None:
+    attention = MultiHeadAttention(query_size=3, value_size=WIDTH, units=6, heads=2)
+    query_SQD, states_STD, mask_ST = torch.randn(2, 3, 3), torch.randn(2, 5, WIDTH), mask_of([5, 2], 5)
+    context, weights = look(attention, None, query_SQD, states_STD, mask_ST)
+    found = []
+    for head in (slice(0, 3), slice(3, 6)):
+        query = query_SQD @ attention.query.weight[head].T
+        key = states_STD @ attention.key.weight[head].T
+        scores = (query @ key.transpose(1, 2) / math.sqrt(3)).masked_fill(mask_ST[:, None] == 0, -torch.inf)
+        of_head = scores.softmax(dim=2)
+        found.append((of_head @ (states_STD @ attention.value.weight[head].T), of_head))
+    torch.testing.assert_close(context, torch.cat([one for one, _ in found], dim=2))
+    torch.testing.assert_close(weights, (found[0][1] + found[1][1]) / 2)
+
+
+def test_a_monotonic_window_moves_with_the_target_and_stays_at_the_end() -> None:
+    mask_ST, query_SQH = mask_of([5, 2], 6), torch.zeros(2, 4, 3)
+    factor_SQT = MonotonicWindow(1)(query_SQH, mask_ST, torch.tensor([[0, 1, 3, 9]] * 2))
+    inside = [
+        [(row > 0).nonzero().flatten().tolist() for row in rows] for rows in factor_SQT * mask_ST[:, None]
+    ]
+    # Positions from 0: around 0, 1, 3, and the last.
+    assert inside == [[[0, 1], [0, 1, 2], [2, 3, 4], [3, 4]], [[0, 1], [0, 1], [0, 1], [0, 1]]]
+    assert set(factor_SQT.flatten().tolist()) == {0.0, 1.0}
+
+
+def test_a_predicted_window_is_a_gaussian_around_its_centre() -> None:
+    window = PredictedWindow(2, 3)
+    mask_ST, query_SQH = mask_of([8, 3], 8), torch.randn(2, 4, 3)
+    nowhere = torch.zeros(2, 4, dtype=torch.int64)
+    with torch.no_grad():
+        centre_SQ = window.centre(query_SQH, mask_ST, nowhere)
+        factor_SQT = window(query_SQH, mask_ST, nowhere)
+    for sentence, length in enumerate((8, 3)):
+        for query in range(4):
+            hidden = (window.hidden.weight @ query_SQH[sentence, query]).tanh()
+            centre = length * (window.direction @ hidden).sigmoid().item()
+            assert centre_SQ[sentence, query].item() == pytest.approx(centre, abs=1e-5)
+            for position in range(1, 9):
+                distance = position - centre
+                expected = math.exp(-(distance**2) / 2) if abs(distance) <= 2 else 0.0
+                assert factor_SQT[sentence, query, position - 1].item() == pytest.approx(expected, abs=1e-5)

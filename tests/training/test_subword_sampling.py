@@ -1,0 +1,65 @@
+"""Sampled segmentations: other ones each epoch, the same text, and all of it by seed."""
+
+import pytest
+from tests.training.toy_pairs import toy_corpus, toy_tokenizer
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training.batching import Pairs
+from dragoman_training.recipe import VocabularyConfig
+from dragoman_training.subword_sampling import SubwordSamplingConfig
+from dragoman_training.vocabulary import train_tokenizers
+
+BOTH = SubwordSamplingConfig(source=True, target=True)
+
+
+def sides(pairs: Pairs) -> tuple[list[list[int]], list[list[int]]]:
+    """The ids of all sources and targets, without special ones."""
+    batch = pairs.batch(range(len(pairs)))
+    return tuple(  # type: ignore[return-value]
+        [[id_ for id_ in row if id_ > 3] for row in tensor.tolist()]
+        for tensor in (batch.source_ST, batch.target_output_SU)
+    )
+
+
+def segmented(sampling: SubwordSamplingConfig, seed: int) -> tuple[list[list[int]], list[list[int]]]:
+    tokenizer = toy_tokenizer()
+    pairs = Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=None, sampling=sampling)
+    pairs.segment(seed)
+    return sides(pairs)
+
+
+def test_the_seed_decides_the_segmentation() -> None:
+    first = segmented(BOTH, 1)
+    assert segmented(BOTH, 2) != first
+    assert segmented(BOTH, 1) == first
+
+
+def test_whatever_the_segmentation_the_text_is_the_same() -> None:
+    corpus, tokenizer = toy_corpus(), toy_tokenizer()
+    sources, targets = segmented(BOTH, 3)
+    assert [tokenizer.decode(ids).text for ids in sources] == corpus.sources
+    assert [tokenizer.decode(ids).text for ids in targets] == corpus.targets
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_only_the_side_that_is_asked_for_is_sampled(side: int) -> None:
+    plain = segmented(SubwordSamplingConfig(), 1)
+    one = segmented(SubwordSamplingConfig(source=side == 0, target=side == 1), 1)
+    assert one[side] != plain[side]
+    assert one[1 - side] == plain[1 - side]
+
+
+def test_a_large_alpha_keeps_the_best_segmentation() -> None:
+    sharp = SubwordSamplingConfig(source=True, target=True, alpha=1000.0)
+    assert segmented(sharp, 1) == segmented(SubwordSamplingConfig(), 1)
+
+
+def test_bpe_drops_merges() -> None:
+    corpus = toy_corpus()
+    tokenizer: Tokenizer = train_tokenizers(corpus, VocabularyConfig(size=80, model_type="bpe"))[0]
+    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None, sampling=BOTH)
+    plain = sides(pairs)
+    pairs.segment(1)
+    dropped = sides(pairs)
+    assert sum(map(len, dropped[0])) > sum(map(len, plain[0]))
+    assert [tokenizer.decode(ids).text for ids in dropped[0]] == corpus.sources

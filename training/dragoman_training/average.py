@@ -1,0 +1,74 @@
+"""`dragoman average`: the mean of several checkpoints of one run (Vaswani et al. 2017, section 6.1)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+
+def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
+    """Writes a checkpoint whose parameters are the mean of the others'; progress is the last step's.
+
+    Of a checkpoint with a moving average that average is taken. Raises CheckpointError where two checkpoints
+    differ in their model or vocabulary.
+    """
+    from dragoman_training.checkpoint import CheckpointError, load_checkpoint, write_checkpoint
+
+    first = load_checkpoint(paths[0])
+    latest = first
+    sums = {name: value.detach().double() for name, value in first.model.named_parameters()}
+    for path in paths[1:]:
+        other = load_checkpoint(path)
+        if other.recipe.model != first.recipe.model:
+            raise CheckpointError(
+                f"{path} is of another model than {paths[0]}: {other.recipe.model}, not {first.recipe.model}"
+            )
+        for theirs, ours in (
+            (other.source_tokenizer, first.source_tokenizer),
+            (other.target_tokenizer, first.target_tokenizer),
+        ):
+            if theirs.model != ours.model:
+                raise CheckpointError(
+                    f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run"
+                )
+        for name, value in other.model.named_parameters():
+            sums[name] += value.detach()
+        if other.progress["step"] > latest.progress["step"]:
+            latest = other
+    write_checkpoint(
+        out,
+        latest.recipe,
+        (latest.source_tokenizer, latest.target_tokenizer),
+        {f"model.{name}": (total / len(paths)).float() for name, total in sums.items()},
+        latest.progress,
+    )
+
+
+@click.command()
+@click.argument(
+    "checkpoints",
+    metavar="CKPT...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option(
+    "--out",
+    required=True,
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The checkpoint to write; it must not exist.",
+)
+def average(checkpoints: tuple[Path, ...], out: Path) -> None:
+    """Average the parameters of checkpoints of one run.
+
+    A recipe with training.keep_validated keeps the models of its last validations for this.
+
+    \b
+    Example:
+      dragoman average runs/small/step-*.safetensors --out runs/small/average.safetensors
+    """
+    if out.exists():
+        raise ValueError(f"{out} exists: choose another file with --out, or remove it")
+    average_checkpoints(checkpoints, out)
+    click.echo(f"The mean of {len(checkpoints)} checkpoints is in {out}.")

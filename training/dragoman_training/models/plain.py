@@ -1,0 +1,101 @@
+"""Deep LSTM encoder-decoder without attention (Sutskever et al. 2014).
+
+Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, E embedding width, H units.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from dragoman_training.checks import require_at_least, require_share
+from dragoman_training.models.embedding import embeddings
+from dragoman_training.models.lstm import ForwardEncoder, StackedLSTM
+from dragoman_training.models.output import OutputLayer
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainConfig:
+    """Sizes of a plain model."""
+
+    family: Literal["plain"] = "plain"
+    """Names this family in a recipe."""
+    reverse_source: bool = True
+    """Whether the encoder reads a source's tokens from the last to the first, its end still last (section
+    3.3)."""
+    embedding_size: int = 256
+    """Width of embeddings and of what the tied output layer reads."""
+    embedding_std: float = 0.25
+    """Standard deviation of the embeddings at the start."""
+    layers: int = 4
+    """LSTM layers of the encoder, and of the decoder; the paper has 4."""
+    units: int = 512
+    """Units of each layer; the paper has 1,000."""
+    dropout: float = 0.3
+    """Probability of dropping an activation between layers."""
+
+    def __post_init__(self) -> None:
+        require_at_least(self, "model", embedding_size=1, layers=1, units=1)
+        require_share(self, "model", "dropout")
+        if not 0 < self.embedding_std < math.inf:
+            raise ValueError(f"model.embedding_std is {self.embedding_std}, but must be above 0")
+
+
+class Plain(Seq2Seq):
+    """A decoder that knows of a source only the state that the encoder ends in.
+
+    There is nothing to look at, so the attention that a step returns is 0 everywhere, and no word is aligned
+    with another. Differs from the paper: dropout between layers (it has none), and a linear layer from the
+    top state to the width of the embedding, which the output layer is tied to.
+    """
+
+    def __init__(self, config: PlainConfig, vocabulary: VocabularyShape) -> None:
+        super().__init__()
+        width = config.embedding_size
+        self.config = config
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, config.embedding_std)
+        self.encoder = ForwardEncoder(
+            input_size=width, hidden_size=config.units, num_layers=config.layers, dropout=config.dropout
+        )
+        self.decoder = StackedLSTM(
+            input_size=width, hidden_size=config.units, num_layers=config.layers, dropout=config.dropout
+        )
+        self.readout = nn.Linear(config.units, width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = OutputLayer(
+            self.target_embedding, (vocabulary.pad_id, vocabulary.unk_id, vocabulary.bos_id)
+        )
+
+    def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
+        mask_ST = source_mask(source_ST, source_length_S)
+        if self.config.reverse_source:
+            source_ST = reverse(source_ST, source_length_S)
+        ends = self.encoder(self.source_embedding(source_ST), source_length_S)
+        state: Tensors = {}
+        for layer, (hidden_SH, cell_SH) in enumerate(ends):
+            state[f"hidden{layer}"], state[f"cell{layer}"] = hidden_SH, cell_SH
+        return {"mask": mask_ST}, state
+
+    def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
+        top_RH, new = self.decoder.step(self.target_embedding(token_SK).flatten(0, 1), state)
+        nowhere_S1T = torch.zeros_like(memory["mask"]).unsqueeze(1)
+        return self._readout(top_RH), nowhere_S1T.expand(-1, token_SK.shape[1], -1), new
+
+    def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
+        token_SUE = self.dropout(self.target_embedding(target_SU))
+        return self._readout(self.decoder(token_SUE, state))
+
+    def _readout(self, top_XH: Tensor) -> Tensor:
+        features_XE: Tensor = self.readout(self.dropout(top_XH))
+        return features_XE
+
+
+def reverse(source_ST: Tensor, source_length_S: Tensor) -> Tensor:
+    """Each sentence's tokens from the last to the first; its end and the padding stay where they are."""
+    position_ST = torch.ones_like(source_ST).cumsum(dim=1) - 1
+    words_S1 = source_length_S.unsqueeze(1) - 1
+    mirror_ST = torch.where(position_ST < words_S1, words_S1 - 1 - position_ST, position_ST)
+    return source_ST.gather(1, mirror_ST)

@@ -1,0 +1,147 @@
+"""The Transformer (Vaswani et al. 2017).
+
+Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions so far, H heads, A width of
+a head, D = H · A.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from dragoman_training.checks import require_at_least, require_share
+from dragoman_training.models.embedding import embeddings
+from dragoman_training.models.output import OutputLayer
+from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
+from dragoman_training.models.transformer_layers import (
+    Activation,
+    DecoderLayer,
+    EncoderLayer,
+    Norm,
+    Positions,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """Sizes of a Transformer."""
+
+    family: Literal["transformer"] = "transformer"
+    """Names this family in a recipe."""
+    width: int = 256
+    """Width of embeddings and of every layer."""
+    heads: int = 4
+    """Heads of every attention; they divide the width."""
+    feed_forward: int = 1024
+    """Units of the feed-forward sublayers."""
+    encoder_layers: int = 3
+    """Layers of the encoder."""
+    decoder_layers: int = 3
+    """Layers of the decoder."""
+    norm: Norm = "pre"
+    """Whether layers are normalised before each sublayer, or after it as in the paper."""
+    positions: Literal["sinusoidal", "learned"] = "sinusoidal"
+    """Where the positions' vectors come from."""
+    max_positions: int = 1024
+    """Positions that are told apart, on either side."""
+    activation: Activation = "relu"
+    """What stands between the two layers of a feed-forward sublayer."""
+    scale_embedding: bool = True
+    """Whether embeddings are multiplied by the root of the width (section 3.4)."""
+    dropout: float = 0.3
+    """Probability of dropping an activation of a sublayer's result, or of the embeddings."""
+
+    def __post_init__(self) -> None:
+        require_at_least(self, "model", width=1, heads=1, feed_forward=1, max_positions=1)
+        require_at_least(self, "model", encoder_layers=1, decoder_layers=1)
+        require_share(self, "model", "dropout")
+        if self.width % self.heads:
+            fitting = [heads for heads in range(1, self.width + 1) if self.width % heads == 0]
+            nearest = min(fitting, key=lambda heads: abs(heads - self.heads))
+            raise ValueError(
+                f"model.heads is {self.heads}, which does not divide model.width, {self.width}; "
+                f"{nearest} heads would be {self.width // nearest} wide each"
+            )
+
+
+class Transformer(Seq2Seq):
+    """Attention alone, in layers, on both sides.
+
+    A step's state is the keys and values of every decoder layer's self-attention, [R, H, U, A], to which a
+    step adds one position on the right, and `age` [R], the steps that a row has lived through. A row sees the
+    last `age` positions of its past and nothing before them: what stands there pads it to the past of others.
+    The attention that a step returns is the mean over the heads of the last layer's cross-attention.
+
+    Differs from the paper: `norm` may come before the sublayers, with one more at the end of each stack, and
+    the output layer has a bias.
+    """
+
+    def __init__(self, config: TransformerConfig, vocabulary: VocabularyShape) -> None:
+        super().__init__()
+        self.config = config
+        width = config.width
+        sizes = (width, config.heads, config.feed_forward)
+        # Multiplied by the root of the width, embeddings begin as large as the positions added to them.
+        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, 1 / math.sqrt(width))
+        self.embedding_scale = math.sqrt(width) if config.scale_embedding else 1.0
+        self.positions = Positions(config.max_positions, width, config.positions)
+        self.encoder_layers = nn.ModuleList(
+            EncoderLayer(*sizes, activation=config.activation, norm=config.norm, dropout=config.dropout)
+            for _ in range(config.encoder_layers)
+        )
+        self.decoder_layers = nn.ModuleList(
+            DecoderLayer(*sizes, activation=config.activation, norm=config.norm, dropout=config.dropout)
+            for _ in range(config.decoder_layers)
+        )
+        is_pre = config.norm == "pre"
+        self.encoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = OutputLayer(
+            self.target_embedding, (vocabulary.pad_id, vocabulary.unk_id, vocabulary.bos_id)
+        )
+
+    def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
+        mask_ST = source_mask(source_ST, source_length_S)
+        position_T = torch.arange(source_ST.shape[1], device=source_ST.device)
+        x_STD = self._embed(self.source_embedding, source_ST, position_T)
+        for layer in self.encoder_layers:
+            x_STD = layer(x_STD, mask_ST)
+        x_STD = self.encoder_norm(x_STD)
+        memory, state = {"mask": mask_ST}, {"age": torch.zeros_like(source_length_S)}
+        for number, layer in enumerate(self.decoder_layers):
+            keys_SHTA, values_SHTA = layer.cross_attention.keys_and_values(x_STD)
+            memory |= {f"keys{number}": keys_SHTA, f"values{number}": values_SHTA}
+            shape = (source_ST.shape[0], self.config.heads, 0, self.config.width // self.config.heads)
+            state |= {f"keys{number}": x_STD.new_zeros(shape), f"values{number}": x_STD.new_zeros(shape)}
+        return memory, state
+
+    def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
+        age_R = state["age"]
+        past = state["keys0"].shape[2]
+        position_N = torch.arange(past + 1, device=token_SK.device)
+        past_mask_RN = (position_N >= past - age_R.unsqueeze(1)).float()
+        x_SKD = self._embed(self.target_embedding, token_SK, age_R.view(token_SK.shape))
+        new: Tensors = {"age": age_R + 1}
+        for number, layer in enumerate(self.decoder_layers):
+            keys, values = f"keys{number}", f"values{number}"
+            x_SKD, weights_SHKT, (new[keys], new[values]) = layer.step(
+                x_SKD,
+                (state[keys], state[values]),
+                past_mask_RN,
+                (memory[keys], memory[values]),
+                memory["mask"],
+            )
+        return self.decoder_norm(x_SKD).flatten(0, 1), weights_SHKT.mean(dim=1), new
+
+    def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
+        position_U = torch.arange(target_SU.shape[1], device=target_SU.device)
+        x_SUD = self._embed(self.target_embedding, target_SU, position_U)
+        for number, layer in enumerate(self.decoder_layers):
+            x_SUD = layer(x_SUD, memory[f"keys{number}"], memory[f"values{number}"], memory["mask"])
+        return self.decoder_norm(x_SUD)
+
+    def _embed(self, embedding: nn.Embedding, token: Tensor, position: Tensor) -> Tensor:
+        return self.dropout(embedding(token) * self.embedding_scale + self.positions(position))

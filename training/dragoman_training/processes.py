@@ -1,0 +1,81 @@
+"""The processes that train one model together, as torchrun starts them; or this one alone.
+
+Each has the whole corpus and knows every batch, so that only gradients and a few numbers travel.
+"""
+
+import datetime
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from dragoman_training.device import choose_device
+
+Value = TypeVar("Value")
+
+PATIENCE = datetime.timedelta(hours=12)
+"""How long a process waits for the others: the first one validates while they do."""
+
+
+class Processes:
+    """This process among those that train together; `number` counts from 0, and 0 leads."""
+
+    def __init__(self, device: torch.device, *, number: int = 0, count: int = 1) -> None:
+        self.device = device
+        self.number = number
+        self.count = count
+
+    @property
+    def leads(self) -> bool:
+        """Whether this one validates, writes and reports for all."""
+        return self.number == 0
+
+    def wrap(self, module: nn.Module) -> nn.Module:
+        """The module whose gradients are the mean over all processes."""
+        if self.count == 1:
+            return module
+        return DistributedDataParallel(module, broadcast_buffers=False, gradient_as_bucket_view=True)
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """Each value's sum over the processes."""
+        if self.count == 1:
+            return list(values)
+        totals = torch.tensor(values, dtype=torch.float64, device=self.device)
+        distributed.all_reduce(totals)
+        numbers: list[float] = totals.tolist()
+        return numbers
+
+    def from_leader(self, value: Value) -> Value:
+        """The leading process's value, in all of them."""
+        if self.count == 1:
+            return value
+        box = [value]
+        distributed.broadcast_object_list(box, src=0, device=self.device)
+        return box[0]
+
+
+@contextmanager
+def join_processes(device: str) -> Iterator[Processes]:
+    """Joins the processes that torchrun started, over NCCL on GPUs and gloo on CPUs; none where it did not.
+
+    `device` is as `choose_device` takes it; under torchrun "auto" and "cuda" give each process the GPU of
+    its local number. Raises ValueError for a device that isn't there.
+    """
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield Processes(choose_device(device))
+        return
+    if device == "cuda" or (device == "auto" and torch.cuda.is_available()):
+        device = f"cuda:{os.environ['LOCAL_RANK']}"
+    chosen = choose_device(device)
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=PATIENCE)
+    try:
+        yield Processes(chosen, number=distributed.get_rank(), count=count)
+    finally:
+        distributed.destroy_process_group()

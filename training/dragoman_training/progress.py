@@ -1,0 +1,71 @@
+"""How far training has come, which validations count as better, and what a resumed run may change."""
+
+import dataclasses
+import operator
+from typing import Any, Literal
+
+from dragoman_training.recipe import Recipe
+from dragoman_training.validation import Validation
+
+
+@dataclasses.dataclass(kw_only=True)
+class Progress:
+    """All that a resumed run must know beside tensors."""
+
+    step: int = 0
+    """Optimizer steps done."""
+    epoch: int = 0
+    """Passes over the corpus that are complete."""
+    batch: int = 0
+    """Batches done of the pass under way; a step takes several where gradients are accumulated."""
+    seconds: float = 0.0
+    """Time spent training, validation included."""
+    best_bleu: float = -1.0
+    """BLEU of the best validation so far."""
+    best_perplexity: float | None = None
+    """Perplexity of the best validation so far."""
+    stale: int = 0
+    """Validations since then."""
+    loss_scale: float | None = None
+    """What the loss is multiplied by in fp16."""
+    loss_scale_age: int = 0
+    """Steps since that last changed."""
+    validations: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    """Step, seconds, perplexity and BLEU of each."""
+
+    def take_in(self, result: Validation, measure: Literal["bleu", "loss"]) -> bool:
+        """Takes in a validation at the present step; returns whether it is the best so far."""
+        self.validations.append(
+            {
+                "step": self.step,
+                "seconds": round(self.seconds, 1),
+                "perplexity": result.perplexity,
+                "bleu": result.bleu,
+            }
+        )
+        if measure == "bleu":
+            better = result.bleu > self.best_bleu
+        else:
+            better = self.best_perplexity is None or result.perplexity < self.best_perplexity
+        self.stale = 0 if better else self.stale + 1
+        if better:
+            self.best_bleu = result.bleu
+            self.best_perplexity = result.perplexity
+        return better
+
+
+def check_resumable(saved: Recipe, recipe: Recipe) -> None:
+    """Raises ValueError where a recipe changes what the steps already done rest on."""
+    if saved.model.family != recipe.model.family:
+        raise ValueError(
+            f'the checkpoint is of the family "{saved.model.family}", but the recipe of '
+            f'"{recipe.model.family}"; resume with its own recipe, or train anew with --out'
+        )
+    for key in (
+        *("model", "vocabulary", "data.source_language", "data.target_language", "data.max_tokens"),
+        *("training.batch_tokens", "training.accumulate_batches", "training.seed", "training.optimizer"),
+        *("training.early_stopping", "subword_sampling"),
+    ):
+        before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
+        if before != after:
+            raise ValueError(f"{key} was {before} and can't become {after} in a run that is resumed")

@@ -1,0 +1,41 @@
+"""What a resumed run takes up beside its progress: tensors by name."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from dragoman_training.checkpoint import load_parameters
+from dragoman_training.models import Seq2Seq
+from dragoman_training.optimizer import MovingAverage
+
+
+def state_tensors(
+    model: Seq2Seq, average: MovingAverage, optimizer: torch.optim.Optimizer
+) -> dict[str, Tensor]:
+    """Parameters, their average and the optimizer's moments, named as `checkpoint` says."""
+    tensors: dict[str, Tensor] = {}
+    for name, parameter in model.named_parameters():
+        tensors[f"model.{name}"] = parameter
+        for key, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"optimizer.{name}.{key}"] = value
+    for name, parameter in average.model.named_parameters():
+        tensors[f"average.{name}"] = parameter
+    return tensors
+
+
+def restore_state(
+    tensors: Mapping[str, Tensor], model: Seq2Seq, average: MovingAverage, optimizer: torch.optim.Optimizer
+) -> None:
+    """Takes up what `state_tensors` gave. Raises CheckpointError where it is of another model."""
+    load_parameters(model, tensors, "model.")
+    load_parameters(average.model, tensors, "average.")
+    for name, parameter in model.named_parameters():
+        keys = [key for key in tensors if key.startswith(f"optimizer.{name}.")]
+        optimizer.state[parameter] = {
+            # Adam keeps its count of steps, which has no axis, on the CPU.
+            key.rsplit(".", 1)[1]: tensors[key].to(
+                parameter.device if tensors[key].ndim else torch.device("cpu"), copy=True
+            )
+            for key in keys
+        }

@@ -1,0 +1,125 @@
+"""What the study found about one model; plain values that outlive the model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman_training.recipe import Recipe
+from dragoman_training.study.looking import Look
+from dragoman_training.study.scores import Scorer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One sentence as one model reads and translates it."""
+
+    source_pieces: tuple[str, ...]
+    """What it read, its end included."""
+    target_pieces: tuple[str, ...]
+    """What it said, its end included."""
+    translation: str
+    """What that reads."""
+    look: Look
+    """Where it looked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sharpness:
+    """How a model's attention is spread, as means over all target pieces of the test set."""
+
+    largest: float
+    """Weight of the source piece that is looked at most."""
+    entropy_bits: float
+    """Entropy of the weights, scaled to add up to 1."""
+    end_share: float
+    """Weight on the end of the source sentence."""
+    total: float
+    """All weights together; below 1 only in local-p, whose Gaussian takes something away."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Centres:
+    """What local-p predicted for every target piece of the test set; positions count from 1."""
+
+    target_position: NDArray[np.float32]
+    """Place of the target piece in its translation."""
+    source_length: NDArray[np.float32]
+    """Pieces of its source, the end included."""
+    most_looked_at: NDArray[np.float32]
+    """Source position with the largest weight."""
+    predicted: NDArray[np.float32]
+    """Centre of the window."""
+    reach: int
+    """Positions of the window to either side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """One model's part in the study."""
+
+    label: str
+    """What the page calls it."""
+    recipe: Recipe
+    """How it was trained."""
+    progress: dict[str, Any]
+    """How far, and the validations on the way."""
+    num_parameters: int
+    """Parameters of the model."""
+    vocabulary: bytes
+    """The target's tokenizer: perplexities are comparable where it is the same."""
+    translations: tuple[str, ...]
+    """Of the test set, in its order."""
+    cased: Scorer
+    """BLEU of its parts."""
+    lower_cased: Scorer
+    """The same without case."""
+    sharpness: Sharpness | None
+    """How its attention is spread; None without attention."""
+    centres: Centres | None
+    """What local-p predicted; None for other models."""
+    examples: tuple[Example, ...]
+    """The sentences of the heat maps."""
+
+
+def sharpness_of(looks: Sequence[Look]) -> Sharpness:
+    """Means over all target pieces."""
+    largest, entropy, end, total = [], [], [], []
+    for look in looks:
+        weights_UT = look.weights_UT.astype(np.float64)
+        total_U1 = weights_UT.sum(axis=1, keepdims=True)
+        share_UT = weights_UT / total_U1
+        largest.append(weights_UT.max(axis=1))
+        entropy.append(-(share_UT * np.log2(np.where(share_UT > 0, share_UT, 1.0))).sum(axis=1))
+        end.append(weights_UT[:, -1])
+        total.append(total_U1[:, 0])
+    means = [float(np.concatenate(values).mean()) for values in (largest, entropy, end, total)]
+    return Sharpness(largest=means[0], entropy_bits=means[1], end_share=means[2], total=means[3])
+
+
+def centres_of(looks: Sequence[Look], reach: int) -> Centres | None:
+    """All predictions of a local-p model, or None where there are none."""
+    rows = [
+        (
+            np.arange(1, len(look.centre_U) + 1),
+            np.full(len(look.centre_U), look.weights_UT.shape[1]),
+            look.weights_UT.argmax(axis=1) + 1,
+            look.centre_U,
+        )
+        for look in looks
+        if look.centre_U is not None
+    ]
+    if not rows:
+        return None
+    target, length, most, predicted = (
+        np.concatenate(column).astype(np.float32) for column in zip(*rows, strict=True)
+    )
+    return Centres(
+        target_position=target,
+        source_length=length,
+        most_looked_at=most,
+        predicted=predicted,
+        reach=reach,
+    )

@@ -1,0 +1,121 @@
+"""The study's figures: BLEU by length, heat maps, local-p's windows, training curves.
+
+Shapes: U target pieces, T source pieces.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dragoman_training.study.buckets import Bucket
+from dragoman_training.study.findings import Centres, Example, Findings
+from dragoman_training.study.style import SHADES, drawing, line_style, write_figure
+
+CELL_INCHES = 0.2
+LABEL_INCHES = 0.95
+MAX_COLUMNS = 3
+
+
+def plot_lengths(findings: Sequence[Findings], buckets: Sequence[Bucket], path: Path) -> None:
+    """BLEU of each bucket, a line a model."""
+    with drawing():
+        figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        places = list(range(len(buckets)))
+        for number, each in enumerate(findings):
+            bleu = [each.cased.score(bucket.numbers).bleu for bucket in buckets]
+            axes.plot(places, bleu, label=each.label, **line_style(number))
+        axes.set_xticks(places, [f"{bucket.label}\n({len(bucket.numbers)})" for bucket in buckets])
+        axes.set_xlabel("words of the source (sentences)")
+        axes.set_ylabel("BLEU")
+        axes.set_ylim(bottom=0)
+        figure.legend(loc="outside right upper", frameon=False)
+        write_figure(figure, path)
+
+
+def plot_training(findings: Sequence[Findings], path: Path) -> None:
+    """BLEU and perplexity of every validation, by minutes and by steps."""
+    with drawing():
+        figure = Figure(figsize=(8.5, 6.0), layout="constrained")
+        panels = figure.subplots(2, 2, sharex="col", sharey="row", squeeze=False)
+        for number, each in enumerate(findings):
+            validations = each.progress["validations"]
+            for row, measure in enumerate(("bleu", "perplexity")):
+                values = [validation[measure] for validation in validations]
+                style = line_style(number)
+                minutes = [validation["seconds"] / 60 for validation in validations]
+                steps = [validation["step"] for validation in validations]
+                panels[row][0].plot(minutes, values, label=each.label if row == 0 else None, **style)
+                panels[row][1].plot(steps, values, **style)
+        panels[0][0].set_ylabel("validation BLEU")
+        panels[1][0].set_ylabel("validation perplexity")
+        panels[1][0].set_yscale("log")
+        panels[1][0].set_xlabel("minutes")
+        panels[1][1].set_xlabel("steps")
+        figure.legend(loc="outside right upper", frameon=False)
+        write_figure(figure, path)
+
+
+def plot_heat_maps(labelled: Sequence[tuple[str, Example]], path: Path) -> None:
+    """One sentence in several models: rows are target pieces, columns source pieces."""
+    columns = min(MAX_COLUMNS, len(labelled))
+    rows = math.ceil(len(labelled) / columns)
+    widest = max(len(example.source_pieces) for _, example in labelled)
+    tallest = max(len(example.target_pieces) for _, example in labelled)
+    size = (
+        columns * (widest * CELL_INCHES + LABEL_INCHES),
+        rows * (tallest * CELL_INCHES + LABEL_INCHES + 0.25),
+    )
+    with drawing():
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(rows, columns, squeeze=False).flatten()
+        for axes, (label, example) in zip(panels, labelled, strict=False):
+            _heat_map(axes, label, example)
+        for axes in panels[len(labelled) :]:
+            axes.set_visible(False)
+        write_figure(figure, path)
+
+
+def _heat_map(axes: Axes, label: str, example: Example) -> None:
+    look = example.look
+    axes.grid(visible=False)
+    axes.imshow(look.weights_UT, cmap=SHADES, vmin=0.0, vmax=1.0, interpolation="nearest", aspect="equal")
+    axes.set_xticks(range(len(example.source_pieces)), example.source_pieces, rotation=90, parse_math=False)
+    axes.set_yticks(range(len(example.target_pieces)), example.target_pieces, parse_math=False)
+    axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False, labelsize=7)
+    axes.set_title(label, fontsize=9)
+    if look.centre_U is not None:
+        # Centres count from 1 and may lie before the first position, columns from 0.
+        axes.plot(look.centre_U - 1, range(len(look.centre_U)), "x", color="#D55E00", markersize=4)
+        axes.set_xlim(-0.5 - max(0.0, 0.5 - float(look.centre_U.min())), len(example.source_pieces) - 0.5)
+
+
+def plot_centres(labelled: Sequence[tuple[str, Centres]], path: Path) -> None:
+    """Local-p's predicted centres against where the target stands and against where the model looks most."""
+    with drawing():
+        figure = Figure(figsize=(7.5, 3.6 * len(labelled)), layout="constrained")
+        panels = figure.subplots(len(labelled), 2, squeeze=False)
+        for (left, right), (label, centres) in zip(panels, labelled, strict=True):
+            longest = float(max(centres.target_position.max(), centres.source_length.max()))
+            bins = int(longest) + 1
+            for axes, across, name in (
+                (left, centres.target_position, "position of the target piece"),
+                (right, centres.most_looked_at, "source position looked at most"),
+            ):
+                axes.hist2d(
+                    across,
+                    centres.predicted,
+                    bins=(bins, bins),
+                    range=((0.5, longest + 0.5), (0.0, longest + 0.5)),
+                    cmap=SHADES,
+                    norm="log",
+                    rasterized=True,
+                )
+                axes.plot([1, longest], [1, longest], linestyle=":", color="#0072B2", linewidth=1)
+                axes.set_xlabel(name)
+            left.set_ylabel("predicted centre")
+            left.set_title(label, fontsize=9, loc="left")
+        write_figure(figure, path)

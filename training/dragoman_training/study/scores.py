@@ -1,0 +1,57 @@
+"""BLEU of parts of a test set, and how sure it is.
+
+A sentence's n-gram counts are taken once; the BLEU of any set of sentences follows from their sum.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sacrebleu.metrics.bleu import BLEU
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Score:
+    """BLEU of some sentences."""
+
+    bleu: float
+    """sacreBLEU's corpus BLEU."""
+    half_width: float
+    """Half the width of its 95% interval, by bootstrap over the sentences (Koehn 2004)."""
+
+
+class Scorer:
+    """Scores parts of one system's translations."""
+
+    def __init__(self, translations: Sequence[str], references: Sequence[str], *, lowercase: bool) -> None:
+        metric = BLEU(lowercase=lowercase, effective_order=True)
+        self.signature = str(BLEU(lowercase=lowercase, references=[list(references)]).get_signature())
+        sentences = [
+            metric.sentence_score(translation, [reference])
+            for translation, reference in zip(translations, references, strict=True)
+        ]
+        self._counts: NDArray[np.int64] = np.array(
+            [[*each.counts, *each.totals, each.sys_len, each.ref_len] for each in sentences], dtype=np.int64
+        )
+
+    def score(self, numbers: Sequence[int]) -> Score:
+        """The BLEU of some sentences, by their places; its interval comes out the same every time."""
+        counts = self._counts[list(numbers)]
+        generator = np.random.default_rng(12345)
+        drawn = generator.integers(0, len(counts), (RESAMPLES, len(counts)))
+        resampled = [_bleu(counts[draw].sum(axis=0)) for draw in drawn]
+        low, high = np.percentile(resampled, [2.5, 97.5])
+        return Score(bleu=_bleu(counts.sum(axis=0)), half_width=float(high - low) / 2)
+
+
+def _bleu(counts: NDArray[np.int64]) -> float:
+    """BLEU from summed counts, smoothed as sacreBLEU smooths a corpus."""
+    *grams, system_length, reference_length = counts.tolist()
+    order = len(grams) // 2
+    result = BLEU.compute_bleu(
+        grams[:order], grams[order:], system_length, reference_length, smooth_method="exp"
+    )
+    return float(result.score)
