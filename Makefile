@@ -23,7 +23,7 @@ check: .venv/everything  ## Lint, format, types, imports, and whether the stubs 
 	$(BIN)/python proto/generate.py --check
 
 test: .venv/everything  ## Run all tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadgroup
 
 proto: .venv/everything  ## Generate the stubs from proto/
 	$(BIN)/python proto/generate.py

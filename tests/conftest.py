@@ -53,6 +53,16 @@ def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
     return pairs
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps together, where tests run in several processes, those that share what is slow to make."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        family = callspec.params.get("checkpoint") if callspec is not None else None
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        group = f"{folder} {family}" if family is not None else folder
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the toy corpus and a recipe `toy.toml` that learns it in seconds."""

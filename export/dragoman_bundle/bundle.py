@@ -41,6 +41,10 @@ class Bundle:
             raise BundleError(f"{self.path} holds no {precision} graphs; it holds {present}")
         return self.path / graph_file(precision, graph)
 
+    def has_graph(self, precision: str, graph: str) -> bool:
+        """Whether a graph is there that a bundle may lack, such as "regroup"."""
+        return graph_file(precision, graph) in self.manifest.files
+
 
 def open_bundle(path: Path | str) -> Bundle:
     """Reads the manifest and checks every file against it.

@@ -21,6 +21,8 @@ SHORTLIST_FILE = "shortlist.npz"
 GRAPHS = ("encoder", "decoder_step")
 SHORTLIST_GRAPHS = ("shortlist", "decoder_step_shortlist")
 """From candidates to their part of the output layer, and a decoder step over no more than that."""
+REGROUP_GRAPH = "regroup"
+"""Lets sentences leave and join a running batch on a GPU. Bundles may lack it."""
 PRECISIONS = ("fp32", "int8", "fp16")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -226,7 +228,7 @@ def check_name(field: str, name: str) -> None:
 
 def graph_file(precision: str, graph: str) -> str:
     """Path within a bundle of a graph, such as "encoder"."""
-    assert graph in (*GRAPHS, *SHORTLIST_GRAPHS)
+    assert graph in (*GRAPHS, *SHORTLIST_GRAPHS, REGROUP_GRAPH)
     return f"{precision}/{graph}.onnx"
 
 

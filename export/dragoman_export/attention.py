@@ -12,42 +12,51 @@ a sentence must get the same bits whatever its neighbours' lengths:
 Shapes: S sentences, Q queries a sentence, T source positions, D widths.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from dragoman_training.models.attention import MASKED, Attention, GeneralAttention
+from dragoman_training.models.attention import MASKED, Attention, ProductAttention, ScoredAttention
 
 
-class AttentionGraph(nn.Module):
-    """Does what the given Attention does, with sums in a fixed order."""
+class AttentionGraph(Attention):
+    """Does what the given attention does, with sums in a fixed order."""
 
-    def __init__(self, attention: Attention) -> None:
+    def __init__(self, attention: ScoredAttention) -> None:
         super().__init__()
         self.attention = attention
 
-    def keys(self, values_STD: Tensor) -> Tensor:
-        """Projects the encoder's states once a sentence."""
-        return self.attention.keys(values_STD)
+    def keys(self, states_STD: Tensor) -> Tensor:
+        return self.attention.keys(states_STD)
+
+    def values(self, states_STD: Tensor) -> Tensor:
+        return self.attention.values(states_STD)
 
     def forward(
-        self, query_SQD: Tensor, keys_STA: Tensor, values_STD: Tensor, mask_ST: Tensor
+        self,
+        query_SQD: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask_ST: Tensor,
+        window_SQT: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Returns context [S, Q, D] and weights [S, Q, T]; a padded position weighs exactly 0."""
         queries = query_SQD.shape[1]
-        scores_SQT = self._scores(query_SQD, keys_STA).float()
-        masked_SQT = scores_SQT.masked_fill(mask_ST.unsqueeze(1) == 0, MASKED)
+        scores_SQT = self._scores(query_SQD, keys).float()
+        inside_SXT = mask_ST.unsqueeze(1) if window_SQT is None else mask_ST.unsqueeze(1) * window_SQT
+        masked_SQT = scores_SQT.masked_fill(inside_SXT == 0, MASKED)
         powers_SQT = (masked_SQT - masked_SQT.amax(dim=-1, keepdim=True)).exp()
         # The sum over positions in two columns, of which one is read: (S, T) -> (S, T, 2)
         mask_ST2 = mask_ST.float().unsqueeze(2).expand(-1, -1, 2)
         sums_SQ1 = (with_spare(powers_SQT) @ mask_ST2)[:, :queries, :1]
         weights_SQT = powers_SQT / sums_SQ1
-        context_SQD = (with_spare(weights_SQT.to(values_STD.dtype)) @ values_STD)[:, :queries]
+        if window_SQT is not None:
+            weights_SQT = weights_SQT * window_SQT
+        context_SQD = (with_spare(weights_SQT.to(values.dtype)) @ values)[:, :queries]
         return context_SQD, weights_SQT
 
     def _scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
-        if isinstance(self.attention, GeneralAttention):
+        if isinstance(self.attention, ProductAttention):
             queries = query_SQD.shape[1]
-            scores_STQ = keys_STA @ with_spare(query_SQD).transpose(1, 2)
+            scores_STQ = keys_STA @ with_spare(self.attention.scale(query_SQD)).transpose(1, 2)
             return scores_STQ[:, :, :queries].transpose(1, 2)
         return self.attention.scores(query_SQD, keys_STA)
 

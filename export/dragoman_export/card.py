@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dragoman_bundle.manifest import Manifest, Quality
 from dragoman_export.parity import Parity
-from dragoman_training.checkpoint import Checkpoint
+from dragoman_export.subject import Subject
 
 FACTS_HEAD = ("", "")
 QUALITY_HEAD = ("Test set", "Precision", "Beam", "Metric", "Score", "Signature")
@@ -21,10 +21,12 @@ class CardError(ValueError):
     """A card whose quality table can't be found."""
 
 
-def write_card(manifest: Manifest, checkpoint: Checkpoint, parities: Mapping[str, Parity]) -> str:
+def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Parity]) -> str:
     """The card of a bundle that has just been exported."""
-    card, progress = checkpoint.recipe.card, checkpoint.progress
+    card = subject.card
     decoding = manifest.decoding
+    out = f"models/{manifest.name}/{manifest.version}"
+    export = f"--out {out} --precisions {','.join(manifest.precisions)}"
     description = card.description or "What it is good for was not written down in its recipe."
     facts = [
         ("Family", manifest.architecture.family),
@@ -66,14 +68,7 @@ Translates {manifest.source_language} to {manifest.target_language}. {descriptio
 
 ## Training
 
-{progress["step"]:,} steps in {progress["seconds"] / 60:.0f} minutes. `recipe.toml` holds every setting.
-With the data in the places it names, this trains and exports the model again:
-
-```
-dragoman train recipe.toml
-dragoman export runs/{checkpoint.recipe.name}/best.safetensors \\
-  --out models/{manifest.name}/{manifest.version} --precisions {",".join(manifest.precisions)}
-```
+{subject.training.replace("{export}", export)}
 
 ## Parity with PyTorch
 

@@ -1,10 +1,14 @@
 """`dragoman export` and `dragoman record-quality`: wiring alone."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dragoman_bundle.manifest import PRECISIONS
+
+if TYPE_CHECKING:
+    from dragoman_export.subject import Subject
 
 
 def _parse_precisions(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -19,8 +23,18 @@ def _parse_precisions(context: click.Context, parameter: click.Parameter, value:
 
 @click.command()
 @click.argument(
-    "checkpoint_path", metavar="CHECKPOINT", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+    "checkpoint_path",
+    metavar="[CHECKPOINT]",
+    required=False,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
+@click.option(
+    "--from-hf",
+    metavar="DIR_OR_NAME",
+    help="A MarianMT checkpoint of Hugging Face instead: a folder, or a name on its hub.",
+)
+@click.option("--source-language", help="With --from-hf, where the checkpoint does not say it.")
+@click.option("--target-language", help="With --from-hf, where the checkpoint does not say it.")
 @click.option(
     "--out",
     required=True,
@@ -35,8 +49,56 @@ def _parse_precisions(context: click.Context, parameter: click.Parameter, value:
     callback=_parse_precisions,
     help="Which graphs to make: fp32, int8 (for CPUs), fp16 (for GPUs), with commas between.",
 )
+@click.option(
+    "--shortlist/--no-shortlist",
+    default=None,
+    help="Learn a lexical shortlist, which makes decoding faster, from the training corpus that the "
+    "checkpoint's recipe names.  [default: if the corpus can be read]",
+)
+@click.option(
+    "--recipe-folder",
+    default=Path("training/recipes"),
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Where the recipe was: its corpus' relative paths start there.",
+)
+@click.option(
+    "--shortlist-targets",
+    default=50,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Most target pieces that the shortlist has for a source piece.",
+)
+@click.option(
+    "--shortlist-frequent",
+    default=100,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Most frequent target pieces that every sentence may use.",
+)
+@click.option(
+    "--shortlist-probability",
+    default=1e-4,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Least probability of a target piece, given the source piece.",
+)
 @click.option("--force", is_flag=True, help="Replace a bundle that is already there.")
-def export(checkpoint_path: Path, out: Path, precisions: tuple[str, ...], force: bool) -> None:
+def export(
+    *,
+    checkpoint_path: Path | None,
+    from_hf: str | None,
+    source_language: str | None,
+    target_language: str | None,
+    out: Path,
+    precisions: tuple[str, ...],
+    shortlist: bool | None,
+    recipe_folder: Path,
+    shortlist_targets: int,
+    shortlist_frequent: int,
+    shortlist_probability: float,
+    force: bool,
+) -> None:
     """Turn a checkpoint into a bundle that can be served.
 
     The graphs must decode as PyTorch does, or nothing is written.
@@ -45,31 +107,67 @@ def export(checkpoint_path: Path, out: Path, precisions: tuple[str, ...], force:
     Examples:
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/1
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2 --precisions int8,fp16
+      dragoman export --from-hf Helsinki-NLP/opus-mt-de-en --out models/opus-de-en/1
     """
+    if (checkpoint_path is None) == (from_hf is None):
+        raise click.UsageError("give either a CHECKPOINT or --from-hf")
+    if from_hf is not None and shortlist:
+        raise click.UsageError("--shortlist needs the corpus of a recipe, which --from-hf has not")
     from rich.console import Console
 
-    from dragoman_export.exporter import export_bundle
+    from dragoman_export.exporter import export_bundle, export_subject
+    from dragoman_export.shortlist import ShortlistCorpusError, ShortlistOptions, read_shortlist_corpus
     from dragoman_training.checkpoint import load_checkpoint
 
     out = out.absolute()
     console = Console(stderr=True, highlight=False)
     try:
-        checkpoint = load_checkpoint(checkpoint_path)
+        if from_hf is not None:
+            subject = _load_marian(from_hf, source_language, target_language)
+        else:
+            assert checkpoint_path is not None
+            checkpoint = load_checkpoint(checkpoint_path)
+        corpus = None
+        if shortlist is not False and from_hf is None:
+            try:
+                corpus = read_shortlist_corpus(checkpoint, recipe_folder)
+            except ShortlistCorpusError as error:
+                if shortlist:
+                    raise
+                console.print(f"no shortlist: {error}")
         with console.status("") as status:
 
             def report(line: str) -> None:
                 status.update(line)
                 console.print(line)
 
-            bundle = export_bundle(
-                checkpoint,
-                out,
-                name=out.parent.name,
-                version=out.name,
-                precisions=precisions,
-                overwrite=force,
-                report=report,
-            )
+            name, version = out.parent.name, out.name
+            if from_hf is not None:
+                bundle = export_subject(
+                    subject,
+                    out,
+                    name=name,
+                    version=version,
+                    precisions=precisions,
+                    overwrite=force,
+                    report=report,
+                )
+            else:
+                bundle = export_bundle(
+                    checkpoint,
+                    out,
+                    name=name,
+                    version=version,
+                    precisions=precisions,
+                    overwrite=force,
+                    shortlist_corpus=corpus,
+                    shortlist_options=ShortlistOptions(
+                        max_targets=shortlist_targets,
+                        min_probability=shortlist_probability,
+                        num_frequent=shortlist_frequent,
+                    ),
+                    report=report,
+                )
     except KeyboardInterrupt:
         click.echo("Stopped; nothing was written.", err=True)
         raise SystemExit(130) from None
@@ -79,6 +177,16 @@ def export(checkpoint_path: Path, out: Path, precisions: tuple[str, ...], force:
         click.echo(f"{entry.size / 1e6:9.3f} MB  {file}")
     total = sum(entry.size for entry in bundle.manifest.files.values())
     click.echo(f"{total / 1e6:9.3f} MB  {bundle.path}")
+
+
+def _load_marian(name: str, source_language: str | None, target_language: str | None) -> "Subject":
+    try:
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise click.ClickException("--from-hf needs: pip install 'dragoman[hf]'") from error
+    from dragoman_export.from_hf import load_marian
+
+    return load_marian(name, source_language=source_language, target_language=target_language)
 
 
 @click.command("record-quality")

@@ -5,13 +5,15 @@ from collections.abc import Mapping
 import onnx_ir as ir
 
 from dragoman_bundle.manifest import TensorContract, TensorSpec
-from dragoman_export.trace import Graphs
+from dragoman_export.shortlist_graphs import ShortlistGraphs
+from dragoman_export.trace import GROWTH, Graphs
 
 DTYPES = {
     ir.DataType.FLOAT: "float32",
     ir.DataType.FLOAT16: "float16",
     ir.DataType.BOOL: "bool",
     ir.DataType.INT64: "int64",
+    ir.DataType.INT8: "int8",
 }
 
 
@@ -20,15 +22,38 @@ def tensor_contract(graphs: Mapping[str, Graphs]) -> TensorContract:
     steps = {precision: each.decoder_step.graph.inputs for precision, each in graphs.items()}
     specs: dict[str, TensorSpec] = {}
     for inputs in zip(*steps.values(), strict=True):
-        shape = inputs[0].shape
-        assert shape is not None
+        assert inputs[0].shape is not None
+        shape = tuple(size if isinstance(size, int) else str(size) for size in inputs[0].shape)
         specs[inputs[0].name] = TensorSpec(
             name=inputs[0].name,
             dtype={precision: DTYPES[value.dtype] for precision, value in zip(steps, inputs, strict=True)},
-            shape=tuple(size if isinstance(size, int) else str(size) for size in shape),
-            growth_axis=None,
+            shape=shape,
+            growth_axis=shape.index(GROWTH) if GROWTH in shape else None,
         )
     return TensorContract(
         memory=tuple(spec for name, spec in specs.items() if name.startswith("memory.")),
         state=tuple(spec for name, spec in specs.items() if name.startswith("state.")),
     )
+
+
+def shortlist_memory(graphs: Mapping[str, ShortlistGraphs]) -> tuple[TensorSpec, ...]:
+    """The memory that the shortlist's graphs of each precision make of candidates; not all make the same."""
+    outputs = {
+        precision: {str(value.name): value for value in each.shortlist.graph.outputs}
+        for precision, each in graphs.items()
+    }
+    specs = []
+    for name in sorted({name for values in outputs.values() for name in values}):
+        having = {precision: values[name] for precision, values in outputs.items() if name in values}
+        shape = next(iter(having.values())).shape
+        assert shape is not None
+        dtypes = {precision: value.dtype for precision, value in having.items()}
+        specs.append(
+            TensorSpec(
+                name=name,
+                dtype={precision: DTYPES[dtype] for precision, dtype in dtypes.items() if dtype is not None},
+                shape=tuple(size if isinstance(size, int) else str(size) for size in shape),
+                growth_axis=None,
+            )
+        )
+    return tuple(specs)

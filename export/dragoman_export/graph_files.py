@@ -1,6 +1,7 @@
-"""Graphs to files: `encoder.onnx` and `decoder_step.onnx`, with the weights of both in one file beside them.
+"""Graphs to files: `encoder.onnx`, `decoder_step.onnx` and those of a shortlist, with the weights of all in
+one file beside them.
 
-A weight that both graphs use, such as an embedding that both sides share, is stored once; onnxruntime maps
+A weight that several graphs use, such as an embedding that both sides share, is stored once; onnxruntime maps
 the file into memory.
 """
 
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import onnx_ir as ir
 
+from dragoman_export.shortlist_graphs import ShortlistGraphs
 from dragoman_export.trace import Graphs
 
 WEIGHTS_FILE = "weights.bin"
@@ -18,15 +20,16 @@ ALIGNMENT = 64
 """A cache line: no kernel has to begin a matrix in the middle of one."""
 
 
-def write_graphs(graphs: Graphs, folder: Path) -> None:
-    """Writes both graphs and their weights to the folder, which is made."""
+def write_graphs(graphs: Graphs, folder: Path, shortlist: ShortlistGraphs | None = None) -> None:
+    """Writes the graphs and their weights to the folder, which is made."""
+    models = {"encoder": graphs.encoder, "decoder_step": graphs.decoder_step}
+    if shortlist is not None:
+        models |= {"shortlist": shortlist.shortlist, "decoder_step_shortlist": shortlist.decoder_step}
     folder.mkdir(parents=True)
     offsets: dict[tuple[str, bytes], int] = {}
     with (folder / WEIGHTS_FILE).open("wb") as weights:
-        for file, model in (
-            ("encoder.onnx", graphs.encoder.clone()),
-            ("decoder_step.onnx", graphs.decoder_step.clone()),
-        ):
+        for name, original in models.items():
+            model = original.clone()
             for value in model.graph.initializers.values():
                 tensor = value.const_value
                 assert tensor is not None
@@ -47,4 +50,4 @@ def write_graphs(graphs: Graphs, folder: Path) -> None:
                     name=str(value.name),
                     base_dir=folder,
                 )
-            ir.save(model, folder / file)
+            ir.save(model, folder / f"{name}.onnx")

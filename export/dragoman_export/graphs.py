@@ -12,10 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_export.attention import AttentionGraph
-from dragoman_export.recurrent import RecurrentGraphLayer
+from dragoman_export.heads import HeadsGraph
+from dragoman_export.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
 from dragoman_training.models import Seq2Seq, Tensors
-from dragoman_training.models.attention import Attention
+from dragoman_training.models.attention import ScoredAttention
+from dragoman_training.models.lstm import ForwardLayer
 from dragoman_training.models.recurrent import BidirectionalLayer
+from dragoman_training.models.transformer_attention import Heads
 
 
 class EncoderGraph(nn.Module):
@@ -81,7 +84,11 @@ def export_ready(model: Seq2Seq) -> Seq2Seq:
     for parent in list(model.modules()):
         for name, child in parent.named_children():
             if isinstance(child, BidirectionalLayer):
-                setattr(parent, name, RecurrentGraphLayer(child))
-            elif isinstance(child, Attention) and not isinstance(parent, AttentionGraph):
+                setattr(parent, name, BidirectionalGraphLayer(child))
+            elif isinstance(child, ForwardLayer):
+                setattr(parent, name, ForwardGraphLayer(child))
+            elif isinstance(child, ScoredAttention):
                 setattr(parent, name, AttentionGraph(child))
+            elif isinstance(child, Heads):
+                setattr(parent, name, HeadsGraph())
     return model

@@ -29,14 +29,21 @@ class OnnxStepper:
     """Steps the graphs of one precision."""
 
     def __init__(
-        self, folder: Path, *, vocabulary_size: int, source_pad_id: int, bos_id: int, eos_id: int
+        self,
+        folder: Path,
+        *,
+        vocabulary_size: int,
+        source_pad_id: int,
+        bos_id: int,
+        eos_id: int,
+        step_graph: str = "decoder_step",
     ) -> None:
         self.vocabulary_size = vocabulary_size
         self.bos_id = bos_id
         self.eos_id = eos_id
         self.source_pad_id = source_pad_id
-        self._encoder = _session(folder / "encoder.onnx")
-        self._decoder_step = _session(folder / "decoder_step.onnx")
+        self._encoder = open_session(folder / "encoder.onnx")
+        self._decoder_step = open_session(folder / f"{step_graph}.onnx")
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Context:
         """Memory and first state of sentences."""
@@ -44,7 +51,7 @@ class OnnxStepper:
         source_ST = np.full((len(sources), length_S.max()), self.source_pad_id, np.int64)
         for row, source in zip(source_ST, sources, strict=True):
             row[: len(source)] = source
-        outputs = _run(self._encoder, {"source": source_ST, "source_length": length_S})
+        outputs = run_session(self._encoder, {"source": source_ST, "source_length": length_S})
         return Context(
             memory={name: value for name, value in outputs.items() if name.startswith("memory.")},
             state={name: value for name, value in outputs.items() if name.startswith("state.")},
@@ -66,7 +73,7 @@ class OnnxStepper:
         self, context: Context, token_SK: Ids, parent_SK: Ids, score_SK: Scores, *, forced_SK: Ids
     ) -> tuple[Arrays, Context]:
         """One step with all that the graph returns beside the state, by name."""
-        outputs = _run(
+        outputs = run_session(
             self._decoder_step,
             {
                 "token": token_SK,
@@ -86,7 +93,8 @@ class OnnxStepper:
         return Context(memory=memory, state=context.state)
 
 
-def _session(path: Path) -> onnxruntime.InferenceSession:
+def open_session(path: Path) -> onnxruntime.InferenceSession:
+    """A session on the CPU."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     # Threads that wait in a loop would take the cores from PyTorch between two runs.
@@ -94,6 +102,7 @@ def _session(path: Path) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def _run(session: onnxruntime.InferenceSession, inputs: Arrays) -> Arrays:
+def run_session(session: onnxruntime.InferenceSession, inputs: Arrays) -> Arrays:
+    """All outputs of a session, by name."""
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, inputs), strict=True))

@@ -5,6 +5,9 @@ Two comparisons over batches of many lengths, sizes and beams, of sentences of r
 - Step after step along the tokens of PyTorch's best hypothesis: the token's score, the candidates' scores and
   the attention. In fp16 and int8 that is the comparison that counts: a search may well choose otherwise
   between two words of nearly the same score, and a step may not be far off.
+
+The graphs of a shortlist are compared so with the whole vocabulary as candidates, and step by step with
+random candidates, other ones for each sentence, against a model that is kept to them.
 """
 
 from collections.abc import Sequence
@@ -14,10 +17,11 @@ import numpy as np
 
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_export.onnx_stepper import OnnxStepper
+from dragoman_export.shortlist_stepper import ShortlistStepper
 from dragoman_export.stepwise import StepDifferences, compare_steps
 from dragoman_training.models import Seq2Seq
 from dragoman_training.recipe import DecodingConfig
-from dragoman_training.search import Hypothesis, beam_search
+from dragoman_training.search import Hypothesis, Ids, beam_search
 from dragoman_training.stepper import TorchStepper
 
 BATCHES = (
@@ -144,6 +148,30 @@ class ParityGate:
             if precision == "fp32":
                 _check_steps(batch, steps)
             differences.append(steps)
+        return self._conclude(precision, differences, num_identical)
+
+    def check_shortlist(self, stepper: ShortlistStepper, precision: str) -> Parity:
+        """Decodes with the graphs of a shortlist. Raises ParityError as `check` does.
+
+        Returns how near they came with the whole vocabulary as candidates.
+        """
+        parity = self.check(stepper, precision)
+        random = np.random.default_rng(2)
+        differences: list[StepDifferences] = []
+        for batch in self._batches:
+            targets = [_steps(hypotheses[0], stepper.eos_id) for hypotheses in batch.expected]
+            candidates = [
+                _random_candidates(random, stepper.vocabulary_size, [*target, stepper.eos_id])
+                for target in targets
+            ]
+            steps = compare_steps(self._model, stepper, batch.sources, targets, candidates)
+            if precision == "fp32":
+                _check_steps(batch, steps)
+            differences.append(steps)
+        self._conclude(precision, differences, num_identical=0)
+        return parity
+
+    def _conclude(self, precision: str, differences: Sequence[StepDifferences], num_identical: int) -> Parity:
         errors = np.concatenate([steps.score for steps in differences])
         parity = Parity(
             num_sentences=sum(len(batch.sources) for batch in self._batches),
@@ -159,6 +187,12 @@ class ParityGate:
 
 def _steps(hypothesis: Hypothesis, eos_id: int) -> list[int]:
     return [*hypothesis.tokens, eos_id] if hypothesis.ended else list(hypothesis.tokens)
+
+
+def _random_candidates(random: np.random.Generator, vocabulary: int, tokens: Sequence[int]) -> Ids:
+    """The given tokens and two or more others, up to half of the vocabulary."""
+    others = random.choice(vocabulary, random.integers(2, max(3, vocabulary // 2)), replace=False)
+    return np.union1d(others, tokens)
 
 
 def _check_hypotheses(batch: _Batch, found: Sequence[Sequence[Hypothesis]]) -> None:

@@ -3,19 +3,22 @@
 Shapes: S sentences, K beam (1 here), U tokens, T source positions.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman_export.graphs import DecoderStepGraph, EncoderGraph
 from dragoman_export.onnx_stepper import Arrays, OnnxStepper
+from dragoman_export.shortlist_stepper import ShortlistStepper
 from dragoman_export.trace import tensor_names
 from dragoman_training.batching import pad_ids
 from dragoman_training.models import Seq2Seq
+from dragoman_training.search import Ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +43,24 @@ class StepDifferences:
 
 @torch.inference_mode()
 def compare_steps(
-    model: Seq2Seq, stepper: OnnxStepper, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    model: Seq2Seq,
+    stepper: OnnxStepper,
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    candidates: Sequence[Ids] | None = None,
 ) -> StepDifferences:
-    """Steps a model and its graphs along `targets`. Sources end in eos; so do targets, where they ended."""
+    """Steps a model and its graphs along `targets`. Sources end in eos; so do targets, where they ended.
+
+    With `candidates`, two or more for each sentence and all its target's tokens among them, the stepper is
+    one with a shortlist, and the model is kept to them.
+    """
     sentences = len(sources)
-    context = stepper.encode(sources)
+    if candidates is None:
+        context = stepper.encode(sources)
+    else:
+        assert isinstance(stepper, ShortlistStepper)
+        context = stepper.encode(sources, candidates)
+        model = _kept_to(model, candidates)
     reference = _Reference(model, sources, stepper.source_pad_id)
     lengths = np.array([len(target) for target in targets])
     forced_SU = pad_ids(targets, stepper.eos_id).numpy()
@@ -72,6 +88,29 @@ def compare_steps(
             parts[-1][name] = parts[-1][name][position < lengths]
         token_S1 = forced_S1
     return StepDifferences(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+class _KeptOutput(nn.Module):
+    """An output layer that says nothing but a sentence's candidates; one row a sentence."""
+
+    def __init__(self, output: nn.Module, candidates: Sequence[Ids], vocabulary: int) -> None:
+        super().__init__()
+        self.output = output
+        self.barred_SV = torch.ones(len(candidates), vocabulary, dtype=torch.bool)
+        for barred_V, own in zip(self.barred_SV, candidates, strict=True):
+            barred_V[torch.from_numpy(own)] = False
+
+    def forward(self, features_SD: Tensor) -> Tensor:
+        return self.output(features_SD).masked_fill(self.barred_SV, -torch.inf)
+
+
+def _kept_to(model: Seq2Seq, candidates: Sequence[Ids]) -> Seq2Seq:
+    """The model, its parameters shared, with every sentence kept to its candidates."""
+    kept = copy.copy(model)
+    # What a module is made of is in dicts, which a copy would share with the model.
+    kept._modules = dict(model._modules)
+    kept._modules["output"] = _KeptOutput(model.output, candidates, model.output.embedding.num_embeddings)
+    return kept
 
 
 class _Reference:

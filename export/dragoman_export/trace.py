@@ -2,7 +2,7 @@
 
 Owns names, dynamic axes and the operator set. Must not know how a model works inside.
 
-Sizes: S sentences, T source positions, K beam, P rows of the step before.
+Sizes: S sentences, T source positions, K beam, P rows of the step before, U steps that a state has grown by.
 """
 
 import logging
@@ -27,7 +27,10 @@ OPSET = 20
 Axes = dict[int, torch.export.Dim]
 
 # Sizes of the example that is traced, all different, so that none is taken for another.
-SENTENCES, POSITIONS, BEAM, ROWS = 3, 5, 2, 7
+SENTENCES, POSITIONS, BEAM, ROWS, PAST = 3, 5, 2, 7, 11
+
+GROWTH = "U"
+"""Name of the axis along which a state grows by one a step. It is 0 long when it leaves the encoder."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
     memory_names, state_names = tensor_names(model)
     ready = export_ready(model).to(dtype)
     s, t, k, p = (torch.export.Dim(name, min=1) for name in ("S", "T", "K", "P"))
+    u = torch.export.Dim(GROWTH, min=0)
     encoder = _export(
         EncoderGraph(ready),
         (torch.ones(SENTENCES, POSITIONS, dtype=torch.int64), torch.full((SENTENCES,), POSITIONS)),
@@ -50,11 +54,11 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
         ["source", "source_length"],
         [*memory_names, *state_names],
     )
-    sizes = {"S": SENTENCES, "T": POSITIONS, "P": ROWS}
+    sizes = {"S": SENTENCES, "T": POSITIONS}
     outputs = {str(value.name): value for value in encoder.graph.outputs}
     memory = tuple(_example(outputs[name], sizes) for name in memory_names)
     # A state has one row a sentence when it leaves the encoder, and any number when it enters a step.
-    state = tuple(_example(outputs[name], sizes | {"S": ROWS}) for name in state_names)
+    state = tuple(_example(outputs[name], sizes | {"S": ROWS, GROWTH: PAST}) for name in state_names)
     # Three tensors, because one that is given three times would be traced as one input.
     token, parent, forced = torch.ones(3, SENTENCES, BEAM, dtype=torch.int64).unbind()
     by_row = {0: s, 1: k}
@@ -71,7 +75,7 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
             by_row,
             by_row,
             tuple(_axes(outputs[name], {"S": s, "T": t}) for name in memory_names),
-            tuple(_axes(outputs[name], {"S": p, "T": t}) for name in state_names),
+            tuple(_axes(outputs[name], {"S": p, "T": t, GROWTH: u}) for name in state_names),
         ),
         ["token", "parent", "score", "forced", *memory_names, *state_names],
         [
@@ -129,15 +133,19 @@ def _example(value: ir.Value, sizes: dict[str, int]) -> Tensor:
         ir.DataType.BOOL: torch.bool,
         ir.DataType.INT64: torch.int64,
     }
-    assert value.shape is not None
     assert value.dtype is not None
-    shape = [size if isinstance(size, int) else sizes[str(size)] for size in value.shape]
+    shape = [size if isinstance(size, int) else sizes[size] for size in _sizes(value)]
     return torch.zeros(shape, dtype=dtypes[value.dtype])
 
 
 def _axes(value: ir.Value, symbols: dict[str, torch.export.Dim]) -> Axes:
+    return {axis: symbols[size] for axis, size in enumerate(_sizes(value)) if not isinstance(size, int)}
+
+
+def _sizes(value: ir.Value) -> list[int | str]:
+    """The sizes of what leaves the encoder, numbers and names of axes."""
     assert value.shape is not None
-    return {axis: symbols[str(size)] for axis, size in enumerate(value.shape) if not isinstance(size, int)}
+    return [GROWTH if size == 0 else size if isinstance(size, int) else str(size) for size in value.shape]
 
 
 @contextmanager

@@ -50,6 +50,12 @@ _POSITIVE = click.IntRange(min=1)
     help="CPU threads of each model.  [default: as many as this process may use]",
 )
 @click.option(
+    "--gpu-memory-limit",
+    type=_POSITIVE,
+    default=EngineConfig.gpu_memory_limit_mib,
+    help="MiB of GPU memory that each of a model's three or four graphs may take.  [default: no limit]",
+)
+@click.option(
     "--max-texts", type=_POSITIVE, default=RequestLimits.max_texts, help="Most texts of one Translate call."
 )
 @click.option(
@@ -143,6 +149,7 @@ def serve(
     precision: str,
     shortlist: bool,
     threads: int | None,
+    gpu_memory_limit: int | None,
     max_texts: int,
     max_text_characters: int,
     max_beam_size: int,
@@ -193,6 +200,7 @@ def serve(
                 precision=precision,
                 shortlist=shortlist,
                 threads=threads,
+                gpu_memory_limit_mib=gpu_memory_limit,
                 max_rows=max_rows,
                 max_source_tokens=max_source_tokens,
                 max_bulk_share=max_bulk_share,

@@ -48,8 +48,13 @@ class EngineConfig:
     """"auto", "cpu" or "cuda". With "cuda" the server runs on CUDA or does not start."""
     precision: str = "auto"
     """"auto", "fp32", "int8" or "fp16"."""
+    shortlist: bool = True
+    """Whether a bundle that has a lexical shortlist is decoded with it."""
     threads: int | None = None
     """CPU threads of one model; None: as many as this process may use."""
+    gpu_memory_limit_mib: int | None = None
+    """Most MiB of GPU memory that each of a model's three or four graphs takes; None: what the GPU has.
+    A batch that needs more fails, so max_rows must fit."""
     max_rows: int = 320
     """Most rows, sentences times beam, that are decoded at a time."""
     max_source_tokens: int = 16_384
@@ -67,6 +72,11 @@ class EngineConfig:
             raise ValueError(f"max_bulk_share is {self.max_bulk_share}; it must be above 0 and at most 1")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it must be at least 1")
+        if self.gpu_memory_limit_mib is not None and self.gpu_memory_limit_mib < 1:
+            raise ValueError(
+                f"gpu_memory_limit_mib is {self.gpu_memory_limit_mib}; "
+                "it must be at least 1, or None for no limit"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,12 @@ class ModelLoader:
 def open_decoder(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
     """The bundle's graphs, on the device and in the precision that the configuration asks for."""
     return OnnxDecoder.open(
-        bundle, device=config.device, precision=config.precision, num_threads=config.threads
+        bundle,
+        device=config.device,
+        precision=config.precision,
+        num_threads=config.threads,
+        use_shortlist=config.shortlist,
+        gpu_memory_limit_mib=config.gpu_memory_limit_mib,
     )
 
 

@@ -45,8 +45,11 @@ def open_bundle_system(
     beam_size: int,
     device: str,
     precision: str,
+    shortlist: bool | None = None,
 ) -> Iterator[BundleSystem]:
     """Opens the bundle at `location`.
+
+    With `shortlist` None it is decoded with a shortlist where it has one.
 
     Raises BundleError, PrecisionUnavailableError, DeviceUnavailableError, DecoderError, and ValueError where
     the bundle is for other languages than those that are given.
@@ -57,7 +60,11 @@ def open_bundle_system(
     for given, has in zip((source_language, target_language), languages, strict=True):
         if given is not None and given.lower() != has.lower():
             raise ValueError(f"{location} translates from {languages[0]} to {languages[1]}, not {given!r}")
-    config = EngineConfig(device=device, precision=precision, max_queue=_MAX_QUEUE)
+    if shortlist and bundle.shortlist is None:
+        raise ValueError(f"{location} has no shortlist; export it with --shortlist")
+    config = EngineConfig(
+        device=device, precision=precision, shortlist=shortlist is not False, max_queue=_MAX_QUEUE
+    )
     decoder = open_decoder(bundle, config)
     engine = open_engine(decoder, config, max_beam_size=beam_size)
     options = TranslationOptions(
@@ -67,6 +74,8 @@ def open_bundle_system(
     )
     providers = ", ".join(sorted(set(decoder.providers.values())))
     description = f"{manifest.name}/{manifest.version} {decoder.precision}, beam {beam_size}, {providers}"
+    if decoder.has_shortlist:
+        description += ", with a shortlist"
     try:
         yield BundleSystem(bundle, engine, options, description)
     finally:

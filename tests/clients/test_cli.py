@@ -170,6 +170,31 @@ def test_alignments_are_drawn(run):
     ]
 
 
+def test_alignments_are_drawn_to_a_file_beside_the_plain_translation(run, tmp_path):
+    told = run("translate", *DE_EN, "--heatmap", str(tmp_path / "one.png"), "guten morgen")
+    assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["one.png"]
+
+
+def test_several_texts_are_drawn_to_as_many_files(run, tmp_path):
+    options = (*DE_EN, "--heatmap", str(tmp_path / "all.svg"))
+    assert run("translate", *options, "ja", "nein").stdout == "JA\nNEIN\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all-1.svg", "all-2.svg"]
+    told = run("translate", *options, stdin="ja\n\n" + "so " * 301 + "\nnein\n")
+    assert told.exit_code == 0
+    assert told.stdout.endswith("\nNEIN\n")
+    assert "text 3: " in told.stderr
+    assert "but a picture holds 300" in told.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all-1.svg", "all-2.svg", "all-4.svg"]
+
+
+def test_a_picture_that_can_not_be_written_is_refused_before_anything_is_translated(run, server):
+    told = run("translate", *DE_EN, "--heatmap", "picture.bmp", "ja")
+    assert told.exit_code == 1
+    assert "must end in .png, .svg, .pdf" in told.stderr
+    assert not server.servicer.requests
+
+
 def test_json_carries_everything(run):
     told = run("translate", *DE_EN, "--json", "--alignments", "grüß dich", "ja").stdout
     first, second = map(json.loads, told.splitlines())

@@ -54,7 +54,7 @@ def translate(
     decoder: OnnxDecoder, arrivals: Sequence[Sequence[Sentence]], max_rows: int
 ) -> list[SentenceResult]:
     """Results in order of arrival; the engine runs while later ones arrive."""
-    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows, max_source_positions=40 * max_rows))
+    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows, max_source_tokens=40 * max_rows))
     engine.start()
     futures = [future for sentences in arrivals for future in engine.submit(sentences)]
     results = [future.result(timeout=60) for future in futures]

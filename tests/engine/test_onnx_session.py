@@ -51,3 +51,25 @@ def test_a_provider_that_is_not_installed_is_refused(bundle: Bundle, monkeypatch
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CPU_PROVIDER])
     with pytest.raises(DeviceUnavailableError, match="built without CUDAExecutionProvider"):
         open_session(bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1)
+
+
+@pytest.mark.parametrize(("limit_mib", "expected"), [(None, None), (512, "536870912")])
+def test_gpu_memory_is_limited_where_a_limit_is_given(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, limit_mib: int | None, expected: str | None
+) -> None:
+    given: list[tuple[str, dict[str, str]]] = []
+
+    def refuse(path: Path, options: Any, providers: list[tuple[str, dict[str, str]]]) -> None:
+        given.extend(providers)
+        raise RuntimeError("no GPU here")
+
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CUDA_PROVIDER, CPU_PROVIDER])
+    monkeypatch.setattr("onnxruntime.preload_dlls", lambda: None)
+    monkeypatch.setattr("onnxruntime.InferenceSession", refuse)
+    with pytest.raises(DeviceUnavailableError, match="no GPU here"):
+        open_session(
+            bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1, gpu_memory_limit_mib=limit_mib
+        )
+    ((provider, options),) = given
+    assert provider == CUDA_PROVIDER
+    assert options.get("gpu_mem_limit") == expected

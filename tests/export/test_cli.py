@@ -94,6 +94,53 @@ def test_interrupted_export_leaves_nothing_behind(
     assert list((tmp_path / "de-en").iterdir()) == []
 
 
+@pytest.fixture
+def recipe_folder(tmp_path: Path) -> Path:
+    """A folder with the corpus that the toy recipe names."""
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    (folder / "train.de").write_text("ab cd\nab\nef gh\n" * 20)
+    (folder / "train.en").write_text("BA DC\nBA\nFE HG\n" * 20)
+    return folder
+
+
+def test_export_learns_a_shortlist_from_the_training_corpus(
+    luong_file: Path, recipe_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "models" / "de-en" / "1"
+    options = ["--precisions", "int8", "--recipe-folder", recipe_folder, "--shortlist-frequent", 1]
+    code, output = call(export, luong_file, "--out", out, *options)
+    assert code == 0, output
+    assert "shortlist: learning from 60 sentence pairs" in output
+    assert "MB  shortlist.npz" in output
+    bundle = open_bundle(out)
+    assert bundle.manifest.shortlist is not None
+    assert bundle.shortlist is not None
+    tokenizer = bundle.source_tokenizer
+    (ids,) = tokenizer.encode_ids(["e"])
+    (own,) = bundle.shortlist.candidates([ids[-1:]])
+    pieces = {tokenizer.piece(token) for token in own.tolist()}
+    # What it stands beside and itself, as both sides share a vocabulary; nothing of other sentences.
+    assert pieces >= {"E", "F", "e", "</s>"}
+    assert not pieces & {"A", "B", "C", "D"}
+
+
+def test_without_the_corpus_there_is_no_shortlist_and_it_is_said(luong_file: Path, tmp_path: Path) -> None:
+    arguments = [luong_file, "--out", tmp_path / "de-en" / "1", "--precisions", "int8"]
+    code, output = call(export, *arguments, "--recipe-folder", tmp_path)
+    assert code == 0, output
+    said = " ".join(output.split())
+    assert "no shortlist: the training corpus, which a shortlist is learnt from, is not there" in said
+    assert "--recipe-folder" in said
+    assert open_bundle(tmp_path / "de-en" / "1").shortlist is None
+    code, output = call(export, *arguments, "--force", "--no-shortlist")
+    assert code == 0, output
+    assert "shortlist" not in output
+    code, output = call(export, *arguments, "--force", "--recipe-folder", tmp_path, "--shortlist")
+    assert code == 1
+    assert "is not there" in output
+
+
 def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, tmp_path: Path) -> None:
     results = tmp_path / "results.json"
     results.write_text(json.dumps(RESULTS))

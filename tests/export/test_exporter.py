@@ -53,7 +53,7 @@ def test_bundle_says_what_the_checkpoint_is(luong: Checkpoint, exported: Path) -
         *(
             f"{precision}/{file}"
             for precision in ("fp32", "int8")
-            for file in ("encoder.onnx", "decoder_step.onnx", "weights.bin")
+            for file in ("encoder.onnx", "decoder_step.onnx", "regroup.onnx", "weights.bin")
         ),
     }
 

@@ -10,6 +10,7 @@ from tests.export.toy_checkpoint import open_stepper, random_sources
 
 from dragoman_training.batching import pad_ids
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.models import LuongConfig, PlainConfig
 
 SIZES = list(product((1, 2, 7, 64), (1, 2, 17, 100)))
 """Sentences and source positions."""
@@ -32,7 +33,7 @@ def test_encoder_and_step_equal_pytorch(
         for name, value in expected.items():
             np.testing.assert_allclose(found[f"{prefix}.{name}"], value.numpy(), atol=1e-5)
 
-    for beam in (1, 2, 5, 8):
+    for beam in (1, 2, 5, 8) if sentences < 64 else (1, 5):
         # The first step has a state row a sentence, the second one a row of the first.
         token_SK, forced_SK = generator.integers(3, vocabulary, (2, sentences, beam))
         parent_SK = generator.integers(0, sentences, (sentences, beam))
@@ -64,7 +65,7 @@ def test_encoder_and_step_equal_pytorch(
             parent_SK = generator.permutation(sentences * beam).reshape(sentences, beam)
 
 
-def test_attention_adds_up_to_one_within_the_sentence(checkpoint: Checkpoint, graphs_folder: Path) -> None:
+def test_attention_adds_up_within_the_sentence(checkpoint: Checkpoint, graphs_folder: Path) -> None:
     stepper = open_stepper(graphs_folder / "fp32", checkpoint)
     context = stepper.encode(random_sources([3, 9], checkpoint.target_tokenizer.vocabulary_size, eos_id=3))
     ids = np.full((2, 1), 2)
@@ -72,4 +73,11 @@ def test_attention_adds_up_to_one_within_the_sentence(checkpoint: Checkpoint, gr
         context, ids, np.array([[0], [1]]), np.zeros((2, 1), np.float32), forced_SK=ids
     )
     assert (outputs["attention"][0, 0, 3:] == 0).all()
-    np.testing.assert_allclose(outputs["attention"].sum(axis=2), 1, atol=1e-6)
+    totals = outputs["attention"].sum(axis=2)
+    config = checkpoint.recipe.model
+    if isinstance(config, PlainConfig):
+        assert (totals == 0).all()
+    elif isinstance(config, LuongConfig) and config.attention == "local-p":
+        assert ((totals > 0) & (totals < 1)).all()
+    else:
+        np.testing.assert_allclose(totals, 1, atol=1e-6)

@@ -23,7 +23,7 @@ def test_weight_is_off_by_half_a_step_at_most() -> None:
     for output_axis in (0, 1):
         quantized = quantize_weight(weight, output_axis=output_axis)
         scale = quantized.scale_N[:, None] if output_axis == 0 else quantized.scale_N
-        assert np.abs(quantized.codes).max() == 127
+        assert np.abs(quantized.codes).max() == 63
         assert (np.abs(quantized.codes * scale - weight) <= 0.5001 * scale).all()
 
 
@@ -51,7 +51,12 @@ def test_product_is_near_the_float_one() -> None:
     expected = rows @ weight
     found = product(weight.astype(np.float32), rows.astype(np.float32))
     error = np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)
-    assert error.max() < 0.02
+    assert error.max() < 0.03
+
+
+def test_sum_of_the_largest_products_does_not_saturate() -> None:
+    weight, rows = np.ones((512, 64), np.float32), np.ones((3, 512), np.float32)
+    np.testing.assert_allclose(product(weight, rows), 512, rtol=1e-5)
 
 
 def test_row_of_zeros_gives_zeros() -> None:

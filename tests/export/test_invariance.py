@@ -17,6 +17,7 @@ NUM_STEPS = 3
 def decode(stepper: OnnxStepper, sources: list[list[int]], token_USK: np.ndarray) -> list[Arrays]:
     """Encodes, steps along given tokens, and returns for each sentence all that belongs to it."""
     _, sentences, beam = token_USK.shape
+    longest = max(len(source) for source in sources)
     context = stepper.encode(sources)
     collected = [{f"encoder {name}": value for name, value in {**context.memory, **context.state}.items()}]
     parent_SK = np.repeat(np.arange(sentences)[:, None], beam, axis=1)
@@ -33,7 +34,7 @@ def decode(stepper: OnnxStepper, sources: list[list[int]], token_USK: np.ndarray
         score_SK = np.tile(-np.arange(beam, dtype=np.float32), (sentences, 1))
     return [
         {
-            name: _without_padding(name, value[place], len(source))
+            name: _without_padding(name, value[place], len(source), longest)
             for part in collected
             for name, value in part.items()
         }
@@ -41,10 +42,11 @@ def decode(stepper: OnnxStepper, sources: list[list[int]], token_USK: np.ndarray
     ]
 
 
-def _without_padding(name: str, value: np.ndarray, length: int) -> np.ndarray:
-    if "attention" in name:
-        return value[:, :length]
-    return value[:length] if "memory." in name else value
+def _without_padding(name: str, value: np.ndarray, length: int, longest: int) -> np.ndarray:
+    """The value at the sentence's own positions, whichever axis they are on, if any."""
+    if longest not in value.shape or not ("attention" in name or "memory." in name):
+        return value
+    return value.take(range(length), axis=value.shape.index(longest))
 
 
 def assert_same_bits(one: Arrays, other: Arrays) -> None:
@@ -53,7 +55,7 @@ def assert_same_bits(one: Arrays, other: Arrays) -> None:
         np.testing.assert_array_equal(one[name], other[name], err_msg=name)
 
 
-@pytest.mark.parametrize("beam", [1, 2, 5, 8])
+@pytest.mark.parametrize("beam", [1, 5])
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_neighbours_order_and_padding_change_no_bit(
     checkpoint: Checkpoint, graphs_folder: Path, precision: str, beam: int

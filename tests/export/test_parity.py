@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import pytest
-from tests.export.toy_checkpoint import open_stepper
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, open_stepper
 
 from dragoman_bundle.manifest import SpecialIds
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.parity import ParityError, ParityGate
 from dragoman_export.trace import Graphs
@@ -27,25 +29,33 @@ def open_gate(checkpoint: Checkpoint) -> ParityGate:
     )
 
 
+@pytest.fixture(scope="session")
+def gate(checkpoint: Checkpoint) -> ParityGate:
+    return open_gate(checkpoint)
+
+
 @pytest.fixture(scope="module")
 def luong_gate(luong: Checkpoint) -> ParityGate:
     return open_gate(luong)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_sound_graphs_pass(checkpoint: Checkpoint, graphs_folder: Path, precision: str) -> None:
-    parity = open_gate(checkpoint).check(open_stepper(graphs_folder / precision, checkpoint), precision)
+def test_sound_graphs_pass(
+    checkpoint: Checkpoint, gate: ParityGate, graphs_folder: Path, precision: str
+) -> None:
+    parity = gate.check(open_stepper(graphs_folder / precision, checkpoint), precision)
     assert parity.num_tokens >= parity.num_sentences == 46
     if precision == "fp32":
         assert parity.num_identical == parity.num_sentences
         assert parity.max_error < 1e-4
 
 
-def test_sound_fp16_graphs_pass(
-    luong: Checkpoint, luong_gate: ParityGate, luong_graphs: dict[str, Graphs], tmp_path: Path
-) -> None:
-    write_graphs(luong_graphs["fp16"], tmp_path / "fp16")
-    parity = luong_gate.check(open_stepper(tmp_path / "fp16", luong), "fp16")
+@pytest.mark.parametrize("family", ["bahdanau-gru", "multi-head", "transformer"])
+def test_sound_fp16_graphs_pass(family: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(CONFIGS[family], tokenizer, tokenizer)
+    gate = open_gate(checkpoint)
+    write_graphs(make_graphs(checkpoint.model, ["fp16"])["fp16"], tmp_path / "fp16")
+    parity = gate.check(open_stepper(tmp_path / "fp16", checkpoint), "fp16")
     assert 0 < parity.mean_error < 0.005
 
 

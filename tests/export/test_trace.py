@@ -6,11 +6,15 @@ import warnings
 import onnx
 import onnx_ir as ir
 import pytest
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
+from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.contract import tensor_contract
 from dragoman_export.exporter import make_graphs
 from dragoman_export.trace import OPSET, Graphs
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.models.lstm import ForwardLayer
+from dragoman_training.models.recurrent import BidirectionalLayer
 
 
 def shapes(values: list[ir.Value]) -> dict[str, tuple[str, list[int | str]]]:
@@ -60,11 +64,24 @@ def test_contract_is_read_from_the_graphs(luong_graphs: dict[str, Graphs]) -> No
     assert contract.state[2].shape == ("P", 12)
 
 
+def test_contract_names_the_axis_that_grows_with_the_steps(tokenizer: Tokenizer) -> None:
+    model = make_checkpoint(CONFIGS["transformer"], tokenizer, tokenizer).model
+    graphs = make_graphs(model, ["fp32"])
+    state = {spec.name: spec for spec in tensor_contract(graphs).state}
+    assert (state["state.keys0"].shape, state["state.keys0"].growth_axis) == (("P", 3, "U", 4), 2)
+    assert (state["state.values1"].shape, state["state.values1"].growth_axis) == (("P", 3, "U", 4), 2)
+    assert (state["state.age"].shape, state["state.age"].growth_axis) == (("P",), None)
+    outputs = shapes(graphs["fp32"].decoder_step.graph.outputs)
+    assert outputs["next_state.keys0"] == ("FLOAT", ["K*S", 3, "U + 1", 4])
+
+
 def test_encoder_layers_are_nodes_that_cuda_can_run(
     checkpoint: Checkpoint, graphs: dict[str, Graphs]
 ) -> None:
     layers = [node for node in graphs["fp32"].encoder.graph if node.op_type in ("LSTM", "GRU")]
-    assert len(layers) == checkpoint.recipe.model.encoder_layers
+    assert len(layers) == sum(
+        isinstance(module, BidirectionalLayer | ForwardLayer) for module in checkpoint.model.modules()
+    )
     for layer in layers:
         # Constant weights, lengths given, no initial state, nothing but what CUDA's kernel takes.
         assert all(value is not None and value.is_initializer() for value in layer.inputs[1:4])

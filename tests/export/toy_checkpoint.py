@@ -10,7 +10,17 @@ import torch
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.onnx_stepper import OnnxStepper
 from dragoman_training.checkpoint import Checkpoint, vocabulary_shape
-from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, build_model
+from dragoman_training.models import (
+    BahdanauConfig,
+    LuongConfig,
+    ModelConfig,
+    MultiHeadConfig,
+    PlainConfig,
+    StructuredConfig,
+    Transformer,
+    TransformerConfig,
+    build_model,
+)
 from dragoman_training.recipe import CardConfig, DataConfig, DecodingConfig, Recipe
 
 CONFIGS: dict[str, ModelConfig] = {
@@ -32,6 +42,54 @@ CONFIGS: dict[str, ModelConfig] = {
         encoder_units=10,
         decoder_units=14,
         attention_units=9,
+    ),
+    "plain": PlainConfig(embedding_size=12, layers=1, units=14, reverse_source=False),
+    "plain-reversed": PlainConfig(embedding_size=12, layers=3, units=14),
+    "luong-local-m": LuongConfig(
+        embedding_size=12,
+        encoder_units=7,
+        decoder_layers=1,
+        decoder_units=14,
+        score="dot",
+        attention="local-m",
+        window=2,
+    ),
+    "luong-local-p": LuongConfig(
+        embedding_size=12,
+        encoder_layers=1,
+        encoder_units=10,
+        decoder_units=14,
+        score="concat",
+        attention="local-p",
+        window=4,
+        input_feeding=False,
+    ),
+    "luong-scaled": LuongConfig(
+        embedding_size=12,
+        encoder_layers=1,
+        encoder_units=7,
+        decoder_layers=1,
+        decoder_units=14,
+        score="scaled_dot",
+        input_feeding=False,
+    ),
+    "multi-head": MultiHeadConfig(
+        embedding_size=12, encoder_units=10, decoder_units=14, attention_units=12, heads=3
+    ),
+    "structured": StructuredConfig(
+        embedding_size=12, encoder_units=10, decoder_units=14, annotations=4, annotation_units=9
+    ),
+    "transformer": TransformerConfig(width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2),
+    "transformer-post": TransformerConfig(
+        width=16,
+        heads=2,
+        feed_forward=20,
+        encoder_layers=2,
+        decoder_layers=1,
+        norm="post",
+        positions="learned",
+        max_positions=130,
+        activation="swish",
     ),
 }
 PROGRESS = {"step": 1200, "epoch": 2, "batch": 0, "seconds": 600.0, "best_bleu": 40.0, "validations": []}
@@ -58,7 +116,9 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
     torch.manual_seed(3)
     model = build_model(config, vocabulary_shape(source, target)).eval()
     with torch.no_grad():
-        for parameter in model.parameters():
+        # A Transformer's layers are normalised: larger ones would only enlarge differences of rounding.
+        enlarged = model.output if isinstance(model, Transformer) else model
+        for parameter in enlarged.parameters():
             parameter.mul_(2.5)
     recipe = Recipe(
         name="toy",

@@ -36,6 +36,19 @@ def test_words_hold_all_that_is_not_white_space(text: str) -> None:
     assert "".join(text[start:end] for start, end in words(text)) == "".join(text.split())
 
 
+def test_a_model_that_looks_nowhere_links_nothing() -> None:
+    assert (
+        align(
+            source_text="Das Haus.",
+            source_spans=[(0, 3), (3, 8), (8, 9)],
+            target_text="The house.",
+            target_spans=[(0, 3), (3, 9), (9, 10)],
+            attention_UT=np.zeros((4, 4), np.float32),
+        )
+        == []
+    )
+
+
 def test_each_target_word_has_its_strongest_link() -> None:
     source, target = "Das Haus.", "The house."
     alignments = align(

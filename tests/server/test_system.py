@@ -31,6 +31,14 @@ def test_other_languages_are_refused(models: Path) -> None:
         pass
 
 
+def test_a_shortlist_that_is_not_there_is_refused(models: Path) -> None:
+    with (
+        pytest.raises(ValueError, match="has no shortlist; export it with --shortlist"),
+        open_bundle_system(str(models / "de-en" / "1"), **ANY, **OPTIONS, shortlist=True),
+    ):
+        pass
+
+
 def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BundleError), open_bundle_system(str(tmp_path), **ANY, **OPTIONS):
         pass

@@ -118,8 +118,15 @@ def _train(
             raise SystemExit(130) from None
     if not processes.leads:
         return
-    click.echo(
-        f"Done: {reason}. The best model has BLEU {trainer.progress.best_bleu:.2f} and perplexity "
-        f"{trainer.progress.best_perplexity:.2f} on validation.\n"
-        f"Export it: dragoman export {trainer.best_path} --out models/{recipe.name}/1"
-    )
+    best_bleu, best_perplexity = trainer.progress.best_bleu, trainer.progress.best_perplexity
+    if recipe.data.has_source:
+        click.echo(
+            f"Done: {reason}. The best model has BLEU {best_bleu:.2f} and perplexity {best_perplexity:.2f} "
+            "on validation.\n"
+            f"Export it: dragoman export {trainer.best_path} --out models/{recipe.name}/1"
+        )
+    else:
+        click.echo(
+            f"Done: {reason}. The best model has perplexity {best_perplexity:.2f} on validation.\n"
+            f"Measure it: dragoman evaluate --checkpoint {trainer.best_path} --reference FILE"
+        )

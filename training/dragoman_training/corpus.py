@@ -15,7 +15,7 @@ class CorpusError(ValueError):
 
 @dataclass(frozen=True)
 class Corpus:
-    """Sentence pairs, line by line."""
+    """Sentence pairs, line by line; a language model's have empty sources."""
 
     sources: list[str]
     targets: list[str]
@@ -30,6 +30,8 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
     Pairs with an empty side are left out. Raises CorpusError for files that can't be read, that are not
     UTF-8, that have different numbers of lines or no pair at all.
     """
+    if not data.has_source:
+        return _one_side(data, split, folder)
     files = list(zip(getattr(data, f"{split}_source"), getattr(data, f"{split}_target"), strict=True))
     tables = getattr(data, f"{split}_tsv")
     if data.hugging_face and not files and not tables:
@@ -43,6 +45,15 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
     if not pairs:
         raise CorpusError(f"data: the {split} files hold no sentence pair")
     return Corpus([source for source, _ in pairs], [target for _, target in pairs])
+
+
+def _one_side(data: DataConfig, split: str, folder: Path) -> Corpus:
+    """The target sides alone."""
+    lines = [line.strip() for path in getattr(data, f"{split}_target") for line in read_lines(folder / path)]
+    targets = [line for line in lines if line]
+    if not targets:
+        raise CorpusError(f"data: the {split} files hold no sentence")
+    return Corpus([""] * len(targets), targets)
 
 
 def read_lines(path: Path) -> list[str]:

@@ -21,7 +21,7 @@ class Progress:
     seconds: float = 0.0
     """Time spent training, validation included."""
     best_bleu: float = -1.0
-    """BLEU of the best validation so far."""
+    """BLEU of the best validation so far; -1 before one, and of a language model."""
     best_perplexity: float | None = None
     """Perplexity of the best validation so far."""
     stale: int = 0
@@ -31,7 +31,7 @@ class Progress:
     loss_scale_age: int = 0
     """Steps since that last changed."""
     validations: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    """Step, seconds, perplexity and BLEU of each."""
+    """Step, seconds, perplexity and BLEU of each; a language model's BLEU is None."""
 
     def take_in(self, result: Validation, measure: Literal["bleu", "loss"]) -> bool:
         """Takes in a validation at the present step; returns whether it is the best so far."""
@@ -44,12 +44,13 @@ class Progress:
             }
         )
         if measure == "bleu":
+            assert result.bleu is not None
             better = result.bleu > self.best_bleu
         else:
             better = self.best_perplexity is None or result.perplexity < self.best_perplexity
         self.stale = 0 if better else self.stale + 1
         if better:
-            self.best_bleu = result.bleu
+            self.best_bleu = -1.0 if result.bleu is None else result.bleu
             self.best_perplexity = result.perplexity
         return better
 

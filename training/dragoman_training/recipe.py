@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dragoman_training.checks import require_at_least, require_share
-from dragoman_training.models import ModelConfig, TransformerConfig
+from dragoman_training.models import LanguageModelConfig, ModelConfig, TransformerConfig
 from dragoman_training.scheduled_sampling import ScheduledSamplingConfig
 from dragoman_training.subword_sampling import SubwordSamplingConfig
 
@@ -20,11 +20,12 @@ class DataConfig:
 
     Either line-parallel files (`*_source` and `*_target`), or files of tab-separated pairs (`*_tsv`), or a
     data set of the Hugging Face `datasets` library (`hugging_face`). Files may be gzipped. Paths are relative
-    to the recipe.
+    to the recipe. A language model has no source side: only `target_language`, `train_target` and
+    `valid_target`.
     """
 
-    source_language: str
-    """BCP 47 code of the source language, such as "de"."""
+    source_language: str = ""
+    """BCP 47 code of the source language, such as "de"; left out for a language model alone."""
     target_language: str
     """BCP 47 code of the target language, such as "en"."""
     train_source: tuple[str, ...] = ()
@@ -49,6 +50,9 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, "data", max_tokens=1)
+        has_sources = self.train_source or self.train_tsv or self.valid_source or self.valid_tsv
+        if not self.has_source and (has_sources or self.hugging_face):
+            raise RecipeError("data.source_language: is missing, though there are source sides to train on")
         kinds = [
             bool(self.train_source or self.train_target),
             bool(self.train_tsv),
@@ -60,10 +64,15 @@ class DataConfig:
             )
         for split in ("train", "valid"):
             sources, targets = getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
-            if len(sources) != len(targets):
+            if self.has_source and len(sources) != len(targets):
                 raise RecipeError(f"data: {split}_source and {split}_target name different numbers of files")
-        if not self.hugging_face and not (self.valid_source or self.valid_tsv):
+        if not self.hugging_face and not (self.valid_target or self.valid_tsv):
             raise RecipeError("data: there is nothing to validate on; give valid_source and valid_target")
+
+    @property
+    def has_source(self) -> bool:
+        """Whether there are pairs to translate, rather than a language model's text."""
+        return bool(self.source_language)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,6 +226,26 @@ class Recipe:
     """What the model card says."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.model, LanguageModelConfig):
+            if self.data.has_source:
+                raise RecipeError(
+                    "model.family is lm, which translates nothing, but data.source_language is "
+                    f'"{self.data.source_language}"; leave it and all source sides out'
+                )
+            if self.training.early_stopping == "bleu":
+                raise RecipeError(
+                    "training.early_stopping is bleu, but a language model has no BLEU; "
+                    'set training.early_stopping = "loss"'
+                )
+            if not self.vocabulary.shared:
+                raise RecipeError(
+                    "vocabulary.shared is false, but a language model has one side and one vocabulary; "
+                    "leave it out"
+                )
+        elif not self.data.has_source:
+            raise RecipeError(
+                'data.source_language: is missing; only a language model (model.family = "lm") has none'
+            )
         if isinstance(self.model, TransformerConfig):
             # A source has its end besides, a target its beginning.
             for key, longest in (

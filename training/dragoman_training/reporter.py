@@ -122,12 +122,15 @@ class Reporter:
     def validation(self, step: int, result: Validation, *, better: bool) -> None:
         """Takes in a validation."""
         self._board.add_scalar("valid/perplexity", result.perplexity, step)
-        self._board.add_scalar("valid/bleu", result.bleu, step)
-        source, translation, reference = result.sample
-        self._print(
-            f"step {step:,}: perplexity {result.perplexity:.2f}, BLEU {result.bleu:.2f}"
-            f"{' (best so far)' if better else ''}\n  {source}\n  > {translation}\n  = {reference}"
-        )
+        told = f"step {step:,}: perplexity {result.perplexity:.2f}"
+        if result.bleu is not None:
+            self._board.add_scalar("valid/bleu", result.bleu, step)
+            told += f", BLEU {result.bleu:.2f}"
+        told += " (best so far)" if better else ""
+        if result.sample is not None:
+            source, translation, reference = result.sample
+            told += f"\n  {source}\n  > {translation}\n  = {reference}"
+        self._print(told)
         self._bar.update(self._task, description="")
         self._window = []
 

@@ -42,6 +42,10 @@ def open_checkpoint_system(
     """Opens a checkpoint file. Raises ValueError for languages, devices or precisions it does not have."""
     checkpoint = load_checkpoint(Path(location))
     data = checkpoint.recipe.data
+    if not data.has_source:
+        raise ValueError(
+            f"{location} is a language model and translates nothing; leave --source out to measure perplexity"
+        )
     for wanted, there in ((source_language, data.source_language), (target_language, data.target_language)):
         if wanted not in (None, there):
             raise ValueError(f'{location} translates "{data.source_language}" to "{data.target_language}"')

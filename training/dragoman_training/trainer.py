@@ -244,7 +244,9 @@ class Trainer:
             assert self._reporter
             self._reporter.validating()
             model = self._average.model
-            translator = Translator(model, *self._tokenizers, self.recipe.decoding)
+            translator = None
+            if self.recipe.data.has_source:
+                translator = Translator(model, *self._tokenizers, self.recipe.decoding)
             result: Validation = validate(model, self._valid_corpus, self._valid, translator)
             self.progress.seconds = time.monotonic() - self._began
             better = self.progress.take_in(result, self.recipe.training.early_stopping)

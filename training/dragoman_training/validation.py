@@ -19,14 +19,20 @@ class Validation:
 
     perplexity: float
     """Exponential of the mean negative log-likelihood of a reference token, eos included."""
-    bleu: float
-    """sacreBLEU (13a, cased) of beam search; a poor guide for languages written without spaces."""
-    sample: tuple[str, str, str]
+    bleu: float | None
+    """sacreBLEU (13a, cased) of beam search; a poor guide for languages written without spaces. None for a
+    language model."""
+    sample: tuple[str, str, str] | None
     """A source, its translation and its reference."""
 
 
-def validate(model: Seq2Seq, corpus: Corpus, pairs: Pairs, translator: Translator) -> Validation:
-    """Measures the model on a corpus; `pairs` is the same corpus tokenized."""
+def validate(model: Seq2Seq, corpus: Corpus, pairs: Pairs, translator: Translator | None) -> Validation:
+    """Measures the model on a corpus; `pairs` is the same corpus tokenized.
+
+    Without a translator, of a language model, only perplexity is measured.
+    """
+    if translator is None:
+        return Validation(perplexity=perplexity(model, pairs), bleu=None, sample=None)
     translations = translator.translate(corpus.sources)
     middle = len(corpus) // 2
     return Validation(

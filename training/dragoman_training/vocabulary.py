@@ -30,7 +30,7 @@ def _train(sentences: Iterable[str], config: VocabularyConfig) -> Tokenizer:
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(sentences),
+            sentence_iterator=filter(None, sentences),
             model_writer=model,
             vocab_size=config.size,
             model_type=config.model_type,

@@ -1,4 +1,7 @@
-"""`dragoman evaluate`: how good a system translates a test set, by sacreBLEU (Post 2018)."""
+"""`dragoman evaluate`: how good a system translates a test set, by sacreBLEU (Post 2018).
+
+Without a source: how well a language model predicts one.
+"""
 
 import json
 import time
@@ -14,6 +17,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from dragoman.cli.failure import missing_extra
+from dragoman.cli.language_model import open_language_model
 from dragoman.cli.system import OpenSystem, System
 
 BLOCK_LINES = 512
@@ -38,9 +42,8 @@ BLOCK_LINES = 512
 )
 @click.option(
     "--source",
-    required=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The test set: a sentence a line.",
+    help="The test set: a sentence a line. Without it a language model is measured on the reference.",
 )
 @click.option(
     "--reference",
@@ -70,6 +73,11 @@ BLOCK_LINES = 512
     show_default=True,
     help="Which of a bundle's graphs run; auto takes what suits the device. Not for --server.",
 )
+@click.option(
+    "--shortlist/--no-shortlist",
+    default=None,
+    help="Whether a bundle is decoded with its lexical shortlist.  [default: where it has one]",
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 def evaluate(
@@ -79,17 +87,18 @@ def evaluate(
     checkpoint: str | None,
     source_language: str | None,
     target_language: str | None,
-    source: Path,
+    source: Path | None,
     reference: Path,
     beam_size: int,
     device: str,
     precision: str,
+    shortlist: bool | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
     """Measure translation quality on a test set: BLEU and chrF.
 
-    Give one of --server, --bundle and --checkpoint.
+    Give one of --server, --bundle and --checkpoint. Without --source, the perplexity of a language model.
 
     \b
       dragoman evaluate --bundle models/de-en/1 --source val.de --reference val.en
@@ -101,6 +110,15 @@ def evaluate(
     if len(locations) != 1:
         raise click.UsageError("give one of --server, --bundle and --checkpoint")
     (kind, location), *_ = locations.items()
+    if source is None:
+        if kind != "checkpoint":
+            raise click.UsageError(
+                "give --source; only a language model, a --checkpoint, is measured without"
+            )
+        if output is not None or shortlist is not None or precision not in ("auto", "fp32"):
+            raise click.UsageError("--output, --shortlist and --precision are of translations: give --source")
+        _report(_language_model_results(location, reference, device), as_json=as_json)
+        return
     sources, references = _read_lines(source), _read_lines(reference)
     if len(sources) != len(references):
         raise click.ClickException(
@@ -115,6 +133,7 @@ def evaluate(
         beam_size=beam_size,
         device=device,
         precision=precision,
+        shortlist=shortlist,
     ) as system:
         started_at = time.perf_counter()
         translations = [line for block in _blocks(system, sources) for line in block]
@@ -129,10 +148,24 @@ def evaluate(
         "sentences": len(sources),
         "seconds": round(seconds, 3),
     }
-    if as_json:
-        click.echo(json.dumps(results, ensure_ascii=False))
-    else:
-        _print(results)
+    _report(results, as_json=as_json)
+
+
+def _language_model_results(location: str, reference: Path, device: str) -> dict[str, float | str]:
+    """Perplexity of the reference's lines, but for empty ones."""
+    lines = [line.strip() for line in _read_lines(reference) if line.strip()]
+    if not lines:
+        raise click.ClickException(f"{reference} is empty")
+    with open_language_model(location, device=device) as model:
+        started_at = time.perf_counter()
+        perplexity, num_tokens = model.perplexity(lines)
+        return {
+            "system": model.description,
+            "perplexity": round(perplexity, 4),
+            "tokens": num_tokens,
+            "sentences": len(lines),
+            "seconds": round(time.perf_counter() - started_at, 3),
+        }
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -182,7 +215,10 @@ def _scores(translations: list[str], references: list[str]) -> dict[str, float |
     return scores
 
 
-def _print(results: dict[str, float | str]) -> None:
+def _report(results: dict[str, float | str], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(results, ensure_ascii=False))
+        return
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")

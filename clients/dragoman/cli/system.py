@@ -34,6 +34,7 @@ class OpenSystem(Protocol):
         beam_size: int,
         device: str,
         precision: str,
+        shortlist: bool | None,
     ) -> AbstractContextManager[System]: ...
 
 
@@ -68,12 +69,13 @@ def open_server(
     beam_size: int,
     device: str,
     precision: str,
+    shortlist: bool | None,
 ) -> Iterator[ServerSystem]:
     """The server at HOST:PORT. Raises ValueError without languages, or for what is not up to a client."""
     if source_language is None or target_language is None:
         raise ValueError("a server needs to be told the languages: --from de --to en")
-    if (device, precision) != ("auto", "auto"):
-        raise ValueError("--device and --precision are chosen where the server is started")
+    if (device, precision, shortlist) != ("auto", "auto", None):
+        raise ValueError("--device, --precision and --shortlist are chosen where the server is started")
     settings = Settings(source=source_language, target=target_language, beam_size=beam_size)
     with Client(location, timeout_seconds=None) as client:
         yield ServerSystem(client, settings, f"server {location}")

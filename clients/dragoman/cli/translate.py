@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dragoman.cli.alignment_picture import alignment_picture
+from dragoman.cli.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.options import server_option, settings_options, timeout_option
 from dragoman.client import Client
 from dragoman.settings import Settings
@@ -31,7 +33,14 @@ _INDENT = 5
     help="Show the N best translations of each, with scores; at most the beam.",
 )
 @click.option("--prefix", "target_prefix", metavar="TEXT", help="What the translation must begin with.")
-@click.option("--alignments", is_flag=True, help="Draw which words come from which.")
+@click.option("--alignments", is_flag=True, help="Draw which words come from which, the darker the surer.")
+@click.option(
+    "--heatmap",
+    metavar="F.png",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw that to a file (png, svg or pdf), the best translation only; of several texts to F-1.png, "
+    "F-2.png, and so on.",
+)
 @click.option(
     "--json",
     "as_json",
@@ -47,6 +56,7 @@ def translate(
     num_hypotheses: int | None,
     target_prefix: str | None,
     alignments: bool,
+    heatmap: Path | None,
     as_json: bool,
     timeout_seconds: float,
     texts: tuple[str, ...],
@@ -63,10 +73,21 @@ def translate(
 
     Exit code 3: some lines of standard input failed, and left an empty line.
     """
+    if heatmap is not None:
+        check_heat_map(heatmap)
     settings = replace(
-        settings, num_hypotheses=num_hypotheses, target_prefix=target_prefix, alignments=alignments
+        settings,
+        num_hypotheses=num_hypotheses,
+        target_prefix=target_prefix,
+        alignments=alignments or heatmap is not None,
     )
-    printer = _Printer(settings, as_json=as_json)
+    printer = _Printer(
+        as_json=as_json,
+        in_full=alignments or num_hypotheses is not None,
+        alignments=alignments,
+        heat_map=heatmap,
+        number_heat_maps=len(texts) != 1,
+    )
     with Client(server, timeout_seconds=timeout_seconds) as client:
         if texts:
             translations = client.translate(texts, **asdict(settings))
@@ -101,10 +122,20 @@ def _input_lines() -> Iterator[tuple[tuple[int, str], str]]:
 class _Printer:
     """Shows translations the way the options ask."""
 
-    def __init__(self, settings: Settings, *, as_json: bool) -> None:
+    def __init__(
+        self,
+        *,
+        as_json: bool,
+        in_full: bool,
+        alignments: bool,
+        heat_map: Path | None,
+        number_heat_maps: bool,
+    ) -> None:
         self._as_json = as_json
-        self._alignments = settings.alignments
-        self._in_full = settings.alignments or settings.num_hypotheses is not None
+        self._in_full = in_full
+        self._alignments = alignments
+        self._heat_map = heat_map
+        self._number_heat_maps = number_heat_maps
         self._console = Console(highlight=False, soft_wrap=True)
 
     def show(self, number: int, text: str, translation: Translation) -> None:
@@ -117,6 +148,19 @@ class _Printer:
             self._show_in_full(text, translation)
         else:
             click.echo(translation.text)
+        if self._heat_map is not None:
+            self._write_heat_map(self._heat_map, number, text, translation)
+
+    def _write_heat_map(self, path: Path, number: int, text: str, translation: Translation) -> None:
+        """Draws one text's best translation; one that can't be drawn is told of, and the others go on."""
+        if not translation.hypotheses:
+            return
+        if self._number_heat_maps:
+            path = path.with_stem(f"{path.stem}-{number}")
+        try:
+            write_heat_map(text, translation.hypotheses[0], path)
+        except ValueError as error:
+            click.echo(f"text {number}: {error}", err=True)
 
     def _show_in_full(self, text: str, translation: Translation) -> None:
         console = self._console

@@ -13,8 +13,10 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.int8.weights import LARGEST, quantize_weight
+from dragoman_export.int8.weights import quantize_weight
 
+LARGEST = 127
+"""Codes of activations are at most so far from the zero point."""
 ZERO_POINT = 128
 SMALLEST_MAXIMUM = 1e-30
 """Stands in for the maximum of a row of zeros, whose codes then all are the zero point."""

@@ -1,6 +1,6 @@
-"""A bidirectional LSTM or GRU node as an int8 input product and a scan over int8 recurrent products.
+"""An LSTM or GRU node as an int8 input product and a scan over int8 recurrent products.
 
-Both directions run in one scan, one of them from the last position to the first. A sentence's state is only
+Two directions run in one scan, one of them from the last position to the first. A sentence's state is only
 replaced at its own positions, so a state at padding is that of the sentence's end, or of its beginning.
 
 Shapes: S sentences, T source positions, D input width, H hidden units, G gates.
@@ -16,7 +16,8 @@ from onnx_ir.tape import Tape
 from dragoman_export.initializers import constant_array
 from dragoman_export.int8.graph import Int8Graph, StoredWeight
 
-DIRECTIONS = ("forward", "backward")
+DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}
+"""Names of the directions that a node's attribute stands for."""
 GATES = {"LSTM": 4, "GRU": 3}
 NUM_STATES = {"LSTM": 2, "GRU": 1}
 
@@ -25,6 +26,8 @@ NUM_STATES = {"LSTM": 2, "GRU": 1}
 class Direction:
     """What one direction of a scan works with."""
 
+    name: str
+    """One of `DIRECTIONS`."""
     projected: ir.Value
     """Input products with biases, [T, S, G·H]."""
     recurrent_weight: StoredWeight
@@ -34,8 +37,8 @@ class Direction:
 
 
 def replace_recurrent(int8: Int8Graph, node: ir.Node) -> None:
-    """Rewrites a node with bidirectional direction, sequence lengths and zero initial states."""
-    assert node.attributes.get_string("direction", "forward") == "bidirectional"
+    """Rewrites a forward or bidirectional node with sequence lengths and zero initial states."""
+    names = DIRECTIONS[node.attributes.get_string("direction", "forward")]
     source, _, recurrent, _, length = node.inputs
     recurrent_array = constant_array(recurrent)
     assert source is not None
@@ -43,7 +46,7 @@ def replace_recurrent(int8: Int8Graph, node: ir.Node) -> None:
     assert recurrent_array is not None
     hidden_size = recurrent_array.shape[2]
     tape = Tape()
-    directions = [_direction(int8, tape, node, place) for place in range(len(DIRECTIONS))]
+    directions = [_direction(int8, tape, node, place, name) for place, name in enumerate(names)]
     inside = _inside(int8, tape, source, length)
     zeros = _zero_state(int8, tape, length, hidden_size)
     num_states = NUM_STATES[node.op_type]
@@ -51,38 +54,39 @@ def replace_recurrent(int8: Int8Graph, node: ir.Node) -> None:
     outputs = tape.op_multi_out(
         "Scan",
         [
-            *[zeros] * (num_states * len(DIRECTIONS)),
+            *[zeros] * (num_states * len(names)),
             *(value for direction in directions for value in (direction.projected, inside)),
         ],
         {
             "body": body,
-            "num_scan_inputs": 4,
-            "scan_input_directions": [0, 0, 1, 1],
-            "scan_output_directions": [0, 1],
+            "num_scan_inputs": 2 * len(names),
+            "scan_input_directions": [0, 0, 1, 1][: 2 * len(names)],
+            "scan_output_directions": [0, 1][: len(names)],
         },
-        num_outputs=num_states * len(DIRECTIONS) + len(DIRECTIONS),
+        num_outputs=num_states * len(names) + len(names),
     )
-    last = outputs[0 : num_states * len(DIRECTIONS) : num_states]
-    results = [_stack(int8, tape, outputs[-2:], 1), _stack(int8, tape, last, 0)]
+    last = outputs[0 : num_states * len(names) : num_states]
+    results = [_stack(int8, tape, outputs[-len(names) :], 1), _stack(int8, tape, last, 0)]
     if node.op_type == "LSTM":
-        cells = outputs[1 : num_states * len(DIRECTIONS) : num_states]
+        cells = outputs[1 : num_states * len(names) : num_states]
         results.append(_stack(int8, tape, cells, 0))
     int8.replace(node, tape, results[: len(node.outputs)])
 
 
-def _direction(int8: Int8Graph, tape: Tape, node: ir.Node, place: int) -> Direction:
+def _direction(int8: Int8Graph, tape: Tape, node: ir.Node, place: int, direction: str) -> Direction:
     source = node.inputs[0]
     input_weight, recurrent_weight, biases = (constant_array(value) for value in node.inputs[1:4])
     assert source is not None
     assert input_weight is not None
     assert recurrent_weight is not None
     assert biases is not None
-    name = f"{node.inputs[1].name}.{DIRECTIONS[place]}"  # type: ignore[union-attr]
+    name = f"{node.inputs[1].name}.{direction}"  # type: ignore[union-attr]
     input_bias, recurrent_bias = np.split(biases[place], 2)
     separate = node.op_type == "GRU"
     weight = int8.weight(f"{name}.input", input_weight[place].T, output_axis=1)
     bias = int8.constant(f"{name}.bias", input_bias if separate else input_bias + recurrent_bias)
     return Direction(
+        name=direction,
         projected=tape.op("Add", [int8.product(tape, int8.rows(tape, source), weight), bias]),
         recurrent_weight=int8.weight(f"{name}.recurrent", recurrent_weight[place].T, output_axis=1),
         recurrent_bias=int8.constant(f"{name}.recurrent_bias", recurrent_bias) if separate else None,
@@ -106,13 +110,13 @@ def _zero_state(int8: Int8Graph, tape: Tape, length: ir.Value, hidden_size: int)
 
 
 def _stack(int8: Int8Graph, tape: Tape, values: Sequence[ir.Value], axis: int) -> ir.Value:
-    """Values of the two directions side by side on a new axis."""
+    """The directions' values side by side on a new axis."""
     place = int8.constant(f"int8.axis_{axis}", np.array([axis], np.int64))
     return tape.op("Concat", [tape.op("Unsqueeze", [value, place]) for value in values], {"axis": axis})
 
 
 def _body(int8: Int8Graph, operator: str, directions: list[Direction], hidden_size: int) -> ir.Graph:
-    """One position of both directions: their states, then projected and inside of each -> states, outputs."""
+    """One position of all directions: their states, then projected and inside of each -> states, outputs."""
     tape = Tape()
     zero = int8.constant("int8.zero_float", np.float32(0))
     gates_size = GATES[operator] * hidden_size
@@ -120,7 +124,8 @@ def _body(int8: Int8Graph, operator: str, directions: list[Direction], hidden_si
     scan_inputs: list[ir.Value] = []
     states: list[ir.Value] = []
     outputs: list[ir.Value] = []
-    for name, direction in zip(DIRECTIONS, directions, strict=True):
+    for direction in directions:
+        name = direction.name
         old = [_input(f"{name}.state_{place}", ["S", hidden_size]) for place in range(NUM_STATES[operator])]
         projected = _input(f"{name}.projected", ["S", gates_size])
         inside = _input(f"{name}.inside", ["S", 1], ir.DataType.BOOL)

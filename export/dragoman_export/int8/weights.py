@@ -8,8 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LARGEST = 127
-"""Codes run from -127 to 127: the same on both sides of 0."""
+LARGEST = 63
+"""Codes run from -63 to 63, the same on both sides of 0.
+
+x86 without VNNI adds two products of an unsigned and a signed byte in 16 bits, and saturates. 2 · 255 · 63
+fits; 2 · 255 · 127 does not, and makes sums that are silently wrong.
+"""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Int8Weight:
 
 
 def quantize_weight(weight: NDArray[np.float32], *, output_axis: int) -> Int8Weight:
-    """Rounds the weights of each output to the 255 multiples of its scale that reach its largest weight.
+    """Rounds the weights of each output to the 127 multiples of its scale that reach its largest weight.
 
     `weight` is [K, N], or [N, K] with `output_axis` 0.
     """

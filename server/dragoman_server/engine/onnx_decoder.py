@@ -1,101 +1,33 @@
 """The decoder of a bundle's ONNX graphs.
 
-The only user of onnxruntime, with `onnx_session`. Knows the graphs' contract and nothing of what they
-compute: tensors that begin with "memory." are fixed for a sentence, those that begin with "state." pass from
-step to step on the device.
+Knows the graphs' contract and nothing of what they compute: tensors that begin with "memory." are fixed for a
+sentence, those that begin with "state." pass from step to step on the device. On a CPU its batches regroup in
+buffers of the host, which copies least; on a GPU `device_model` takes over, where the bundle has the graph.
 
 Shape suffixes: S sentences, K beam, T source positions.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnxruntime
-from onnxruntime import OrtValue
 
 from dragoman_bundle.bundle import Bundle
-from dragoman_bundle.manifest import GRAPHS, TensorContract
-from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
+from dragoman_bundle.manifest import GRAPHS, REGROUP_GRAPH, SHORTLIST_GRAPHS
+from dragoman_server.engine.candidates import BatchCandidates, CandidateChooser
+from dragoman_server.engine.decoder import Batch, StepInput
+from dragoman_server.engine.device_model import DeviceEncoded, DeviceModel, Graphs
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError, PrecisionUnavailableError
+from dragoman_server.engine.onnx_batch import Encoded, OnnxBatch
 from dragoman_server.engine.onnx_session import PROVIDERS, open_session
 from dragoman_server.engine.processors import count_processors
-from dragoman_server.engine.tensors import Array, Memory, join_rows
+from dragoman_server.engine.tensors import pad_sources
 
 _PREFERRED_PRECISIONS = {"cuda": ("fp16", "fp32"), "cpu": ("int8", "fp32")}
-_RESULTS = ("top_score", "top_index", "forced_score")
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Encoded:
-    """What the encoder made of a group of sentences, on the host."""
-
-    memory: Mapping[str, Array]
-    state: Mapping[str, Array]
-    num_sentences: int
-
-
-class OnnxBatch:
-    """A running batch of ONNX graphs. Implements `Batch`."""
-
-    def __init__(self, session: onnxruntime.InferenceSession, contract: TensorContract, device: str) -> None:
-        self._session = session
-        self._device = device
-        self._buffers = {spec.name: Memory(_axis(spec.shape, "T")) for spec in contract.memory}
-        self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
-        self._memory: dict[str, OrtValue] = {}
-        self._state: dict[str, OrtValue] = {}
-        self._age_S = np.empty(0, np.int64)
-
-    def regroup(self, origin_S: IntArray, joined: Sequence[Encoded], source_positions: int) -> None:
-        """As `Batch.regroup`. On a GPU the tensors that change pass through the host."""
-        for name, buffer in self._buffers.items():
-            buffer.regroup(origin_S, [encoded.memory[name] for encoded in joined], source_positions)
-            self._memory[name] = OrtValue.ortvalue_from_numpy(buffer.array, self._device)
-        num_joined = sum(encoded.num_sentences for encoded in joined)
-        self._age_S = np.concatenate([self._age_S, np.zeros(num_joined, np.int64)])[origin_S]
-        if joined:
-            max_age = int(self._age_S.max())
-            for name, growth_axis in self._growth_axis.items():
-                arrays = [encoded.state[name] for encoded in joined]
-                if name in self._state:
-                    rows = join_rows(self._state[name].numpy(), arrays, growth_axis, max_age)
-                else:
-                    rows = np.concatenate(arrays)
-                self._state[name] = OrtValue.ortvalue_from_numpy(rows, self._device)
-
-    def step(self, rows: StepInput) -> StepOutput:
-        """As `Batch.step`. States stay on the device; only the candidates come to the host."""
-        results = (*_RESULTS, "attention") if rows.wants_attention else _RESULTS
-        # A new binding each time: the outputs of one are views into it that its next run would overwrite.
-        binding = self._session.io_binding()
-        for name, array in (
-            ("token", rows.token_SK),
-            ("parent", rows.parent_SK),
-            ("score", rows.score_SK),
-            ("forced", rows.forced_SK),
-        ):
-            binding.bind_ortvalue_input(name, OrtValue.ortvalue_from_numpy(array))
-        for name, value in (*self._memory.items(), *self._state.items()):
-            binding.bind_ortvalue_input(name, value)
-        for name in results:
-            binding.bind_output(name)
-        for name in self._state:
-            binding.bind_output(f"next_{name}", self._device)
-        self._session.run_with_iobinding(binding)
-        outputs = binding.get_outputs()
-        arrays = {name: value.numpy() for name, value in zip(results, outputs, strict=False)}
-        self._state = dict(zip(self._state, outputs[len(results) :], strict=True))
-        self._age_S = self._age_S + 1
-        return StepOutput(
-            top_score_SC=arrays["top_score"],
-            top_index_SC=arrays["top_index"],
-            forced_score_SK=arrays["forced_score"],
-            attention_SKT=arrays.get("attention"),
-        )
 
 
 class OnnxDecoder:
@@ -109,7 +41,10 @@ class OnnxDecoder:
         device: str,
         encoder: onnxruntime.InferenceSession,
         decoder_step: onnxruntime.InferenceSession,
+        shortlist: onnxruntime.InferenceSession | None,
+        regroup: onnxruntime.InferenceSession | None = None,
     ) -> None:
+        """With `regroup`, batches stay on the device."""
         manifest = bundle.manifest
         self.precision = precision
         """Precision of the graphs: "fp32", "fp16" or "int8"."""
@@ -126,63 +61,164 @@ class OnnxDecoder:
         self._device = device
         self._encoder = encoder
         self._decoder_step = decoder_step
+        self._chooser: CandidateChooser | None = None
+        self._candidate_axes: dict[str, int] = {}
+        if shortlist is not None:
+            assert bundle.shortlist is not None
+            assert manifest.shortlist is not None
+            # Not every precision has all of the tensors.
+            self._candidate_axes = {
+                spec.name: spec.shape.index("C")
+                for spec in manifest.shortlist.memory
+                if precision in spec.dtype
+            }
+            names = list(self._candidate_axes)
+            self._chooser = CandidateChooser(
+                bundle.shortlist,
+                lambda candidates_SC: dict(
+                    zip(names, shortlist.run(names, {"candidates": candidates_SC}), strict=True)
+                ),
+            )
+        self._device_model: DeviceModel | None = None
+        if regroup is not None:
+            self.providers[REGROUP_GRAPH] = str(regroup.get_providers()[0])
+            self._device_model = DeviceModel(
+                bundle,
+                Graphs(encoder=encoder, decoder_step=decoder_step, regroup=regroup, shortlist=shortlist),
+                precision=precision,
+                device=device,
+                # A CPU computes every row that is padding, and has no trouble with shapes.
+                pads=device != "cpu",
+            )
+
+    @property
+    def stays_on_device(self) -> bool:
+        """Whether running batches never leave the device, not even when sentences join."""
+        return self._device_model is not None
+
+    @property
+    def has_shortlist(self) -> bool:
+        """Whether sentences are kept to their candidates."""
+        return self._chooser is not None
 
     @classmethod
     def open(
-        cls, bundle: Bundle, *, device: str = "auto", precision: str = "auto", num_threads: int | None = None
+        cls,
+        bundle: Bundle,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        num_threads: int | None = None,
+        use_shortlist: bool = True,
+        stays_on_device: bool | None = None,
+        gpu_memory_limit_mib: int | None = None,
     ) -> "OnnxDecoder":
         """Opens the bundle's graphs and decodes a token with them.
 
         `device` is "cpu", "cuda", or "auto" for cuda where it works; `precision` "fp32", "fp16", "int8", or
-        "auto" for the one that suits the device; `num_threads` as many as there are processors to use.
+        "auto" for the one that suits the device; `num_threads` as many as there are processors to use. With
+        `use_shortlist`, a bundle that has a shortlist is decoded with it. With `stays_on_device`, sentences
+        join and leave by the bundle's graph "regroup" and not in buffers of the host; None is so on cuda,
+        where the bundle has that graph. `gpu_memory_limit_mib` is the most MiB of GPU memory of each graph.
         Raises DeviceUnavailableError, PrecisionUnavailableError, or DecoderError where the graphs don't run.
         """
+
+        def open_on(device: str) -> OnnxDecoder:
+            return cls._open(
+                bundle,
+                device=device,
+                precision=precision,
+                num_threads=num_threads or count_processors(),
+                use_shortlist=use_shortlist,
+                stays_on_device=stays_on_device,
+                gpu_memory_limit_mib=gpu_memory_limit_mib,
+            )
+
         if device != "auto":
-            return cls._open(bundle, device, precision, num_threads or count_processors())
+            return open_on(device)
         try:
-            return cls._open(bundle, "cuda", precision, num_threads or count_processors())
+            return open_on("cuda")
         except (DeviceUnavailableError, PrecisionUnavailableError) as error:
             # A bundle may hold nothing but what suits a CPU.
             logger.info("running on the CPU: %s", error)
-            return cls._open(bundle, "cpu", precision, num_threads or count_processors())
+            return open_on("cpu")
 
     @classmethod
-    def _open(cls, bundle: Bundle, device: str, precision: str, num_threads: int) -> "OnnxDecoder":
+    def _open(
+        cls,
+        bundle: Bundle,
+        *,
+        device: str,
+        precision: str,
+        num_threads: int,
+        use_shortlist: bool,
+        stays_on_device: bool | None,
+        gpu_memory_limit_mib: int | None,
+    ) -> "OnnxDecoder":
         if device not in PROVIDERS:
             raise DeviceUnavailableError(
                 f"device {device!r} is unknown; there are auto, {', '.join(PROVIDERS)}"
             )
         chosen = _choose_precision(bundle, device, precision)
-        encoder, decoder_step = (
-            open_session(bundle.graph_path(chosen, graph), device=device, num_threads=num_threads)
-            for graph in GRAPHS
-        )
-        decoder = cls(bundle, precision=chosen, device=device, encoder=encoder, decoder_step=decoder_step)
+
+        def open_graph(graph: str) -> onnxruntime.InferenceSession:
+            return open_session(
+                bundle.graph_path(chosen, graph),
+                device=device,
+                num_threads=num_threads,
+                gpu_memory_limit_mib=gpu_memory_limit_mib,
+                may_leave_shapes=graph != REGROUP_GRAPH,
+            )
+
+        encoder_graph, step_graph = GRAPHS
+        shortlist, regroup = None, None
+        if use_shortlist and bundle.shortlist is not None:
+            shortlist_graph, step_graph = SHORTLIST_GRAPHS
+            shortlist = open_graph(shortlist_graph)
+        if _stays_on_device(bundle, chosen, device, stays_on_device):
+            regroup = open_graph(REGROUP_GRAPH)
+        encoder, decoder_step = open_graph(encoder_graph), open_graph(step_graph)
         try:
+            decoder = cls(
+                bundle,
+                precision=chosen,
+                device=device,
+                encoder=encoder,
+                decoder_step=decoder_step,
+                shortlist=shortlist,
+                regroup=regroup,
+            )
             decoder._try_out()
         except Exception as error:
             reason = f"{bundle.path} cannot be run in {chosen} on {device}: {error}"
             raise (DecoderError if device == "cpu" else DeviceUnavailableError)(reason) from error
         return decoder
 
-    def encode(self, sources: Sequence[Sequence[int]]) -> Encoded:
+    def encode(self, sources: Sequence[Sequence[int]]) -> Encoded | DeviceEncoded:
         """As `Decoder.encode`."""
-        lengths_S = np.array([len(source) for source in sources], np.int64)
-        source_ST = np.full((len(sources), lengths_S.max()), self._pad, np.int64)
-        for row_T, source in zip(source_ST, sources, strict=True):
-            row_T[: len(source)] = source
+        if self._device_model is not None:
+            return self._device_model.encode(sources)
+        source_ST, length_S = pad_sources(
+            sources, self._pad, num_sentences=len(sources), source_positions=max(map(len, sources))
+        )
         memory = [spec.name for spec in self._contract.memory]
         state = [spec.name for spec in self._contract.state]
-        arrays = self._encoder.run([*memory, *state], {"source": source_ST, "source_length": lengths_S})
+        arrays = self._encoder.run([*memory, *state], {"source": source_ST, "source_length": length_S})
         return Encoded(
             memory=dict(zip(memory, arrays, strict=False)),
             state=dict(zip(state, arrays[len(memory) :], strict=True)),
             num_sentences=len(sources),
+            offer=None if self._chooser is None else self._chooser.choose(sources),
         )
 
-    def open_batch(self) -> OnnxBatch:
+    def open_batch(self) -> Batch[Any]:
         """As `Decoder.open_batch`."""
-        return OnnxBatch(self._decoder_step, self._contract, self._device)
+        if self._device_model is not None:
+            return self._device_model.open_batch()
+        candidates = None
+        if self._chooser is not None:
+            candidates = BatchCandidates(self._chooser, self._candidate_axes)
+        return OnnxBatch(self._decoder_step, self._contract, self._device, candidates)
 
     def _try_out(self) -> None:
         """Decodes one token, which loads whatever the device loads late."""
@@ -212,5 +248,18 @@ def _choose_precision(bundle: Bundle, device: str, precision: str) -> str:
     )
 
 
-def _axis(shape: Sequence[int | str], symbol: str) -> int | None:
-    return shape.index(symbol) if symbol in shape else None
+def _stays_on_device(bundle: Bundle, precision: str, device: str, wanted: bool | None) -> bool:
+    has_graph = bundle.has_graph(precision, REGROUP_GRAPH)
+    if wanted and not has_graph:
+        raise DecoderError(
+            f"{bundle.path} has no graph {REGROUP_GRAPH!r} in {precision}, without which no batch can stay "
+            "on the device; export the model again"
+        )
+    if wanted is None and device != "cpu" and not has_graph:
+        logger.warning(
+            "%s has no graph %r: whenever a sentence joins, its batch passes through the host; "
+            "export the model again to keep it on the GPU",
+            bundle.path,
+            REGROUP_GRAPH,
+        )
+    return has_graph and (device != "cpu" if wanted is None else wanted)

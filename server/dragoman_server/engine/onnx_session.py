@@ -22,8 +22,19 @@ _HOST_OPERATORS = frozenset({
 """Operators that onnxruntime puts on the CPU to work out shapes, which a GPU would only wait for."""
 
 
-def open_session(path: Path, *, device: str, num_threads: int) -> onnxruntime.InferenceSession:
+def open_session(
+    path: Path,
+    *,
+    device: str,
+    num_threads: int,
+    gpu_memory_limit_mib: int | None = None,
+    may_leave_shapes: bool = True,
+) -> onnxruntime.InferenceSession:
     """A session of the graph on "cpu" or "cuda".
+
+    Each session has an arena of GPU memory for its weights and tensors, which keeps what it once took;
+    `gpu_memory_limit_mib` is the most that it may take, in MiB, and what needs more fails. Unless
+    `may_leave_shapes`, every single node must be on the device.
 
     Raises DeviceUnavailableError where onnxruntime cannot use the device or would leave part of the graph's
     arithmetic to another one, and DecoderError where the graph cannot be loaded at all.
@@ -48,7 +59,9 @@ def open_session(path: Path, *, device: str, num_threads: int) -> onnxruntime.In
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     try:
-        session = onnxruntime.InferenceSession(path, options, providers=[_with_options(provider)])
+        session = onnxruntime.InferenceSession(
+            path, options, providers=[_with_options(provider, gpu_memory_limit_mib)]
+        )
     except Exception as error:
         reason = f"{device} cannot run {path}: {error}"
         raise (DecoderError if provider == CPU_PROVIDER else DeviceUnavailableError)(reason) from error
@@ -58,24 +71,33 @@ def open_session(path: Path, *, device: str, num_threads: int) -> onnxruntime.In
             f"{device} cannot be used: onnxruntime fell back to {session.get_providers()[0]}; "
             "its own message above says what is missing"
         )
-    if strays := find_strays(session, provider):
+    if strays := find_strays(session, provider, may_leave_shapes=may_leave_shapes):
         raise DeviceUnavailableError(f"{device} cannot run all of {path}: elsewhere are {', '.join(strays)}")
     return session
 
 
-def find_strays(session: onnxruntime.InferenceSession, provider: str) -> list[str]:
-    """The nodes that do arithmetic elsewhere than on the provider, as "name (operator)"."""
+def find_strays(
+    session: onnxruntime.InferenceSession, provider: str, *, may_leave_shapes: bool = True
+) -> list[str]:
+    """The nodes that are elsewhere than on the provider, as "name (operator)".
+
+    With `may_leave_shapes`, operators that work out shapes don't count.
+    """
     return [
         f"{node.name} ({node.op_type})"
         for subgraph in session.get_provider_graph_assignment_info()
         if subgraph.ep_name != provider
         for node in subgraph.get_nodes()
-        if node.op_type not in _HOST_OPERATORS
+        if not (may_leave_shapes and node.op_type in _HOST_OPERATORS)
     ]
 
 
-def _with_options(provider: str) -> tuple[str, dict[str, str]]:
+def _with_options(provider: str, gpu_memory_limit_mib: int | None) -> tuple[str, dict[str, str]]:
     if provider == CPU_PROVIDER:
         return provider, {}
-    # TF32 keeps ten bits of a factor: fp32 would not be what PyTorch computes on the CPU.
-    return provider, {"use_tf32": "0", "arena_extend_strategy": "kSameAsRequested"}
+    # TF32 keeps ten bits of a factor: fp32 would not be what PyTorch computes on the CPU. The arena grows by
+    # what is asked for and not by powers of two, which would pass a limit long before the memory is used.
+    options = {"use_tf32": "0", "arena_extend_strategy": "kSameAsRequested"}
+    if gpu_memory_limit_mib is not None:
+        options["gpu_mem_limit"] = str(gpu_memory_limit_mib * 1024 * 1024)
+    return provider, options

@@ -105,9 +105,12 @@ class Scheduler:
         A sentence that can't be answered by its deadline any more is dropped before it is encoded.
         """
         late: list[Ticket] = []
+        hungry = self._hungriest()
         for beam_size, lane in list(self._lanes.items()):
             self._lanes[beam_size] = self._lanes.pop(beam_size)
-            hopeless = [ticket for ticket in lane.admit(self._room(lane)) if self._is_late(ticket, now)]
+            hopeless = [
+                ticket for ticket in lane.admit(self._room(lane, hungry)) if self._is_late(ticket, now)
+            ]
             late += hopeless
             lane.remove(frozenset(hopeless))
             starves = lane.waiting and not lane.num_running
@@ -137,16 +140,22 @@ class Scheduler:
         self._hunger.clear()
         return tickets
 
-    def _room(self, lane: Lane) -> Room:
+    def _hungriest(self) -> Lane | None:
+        """The lane that could let nobody in for longest, if that is MAX_PASSES turns or more."""
+        # One whose sentences were cancelled meanwhile is hungry no more.
+        starving = [lane for lane in self._lanes.values() if lane.waiting and not lane.num_running]
+        overdue = [lane for lane in starving if self._hunger.get(lane, 0) >= MAX_PASSES]
+        return max(overdue, key=lambda lane: self._hunger[lane], default=None)
+
+    def _room(self, lane: Lane, hungry: Lane | None) -> Room:
         """What a lane may hold: what the others leave, and what they wait for is theirs up to an equal share.
 
-        A lane that could let nobody in for MAX_PASSES turns is next: the others let nobody in before it.
+        Before the hungry lane, if there is one, the others let nobody in.
         """
         others = [other for other in self._lanes.values() if other is not lane]
         rows, positions = self._limits.max_rows, self._limits.max_source_tokens
-        hungry = max(self._hunger, key=self._hunger.__getitem__, default=None)
         num_running = sum(other.num_rows for other in self._lanes.values())
-        if hungry is not None and self._hunger[hungry] >= MAX_PASSES and lane is not hungry:
+        if hungry is not None and lane is not hungry:
             rows, positions = lane.num_rows, lane.num_positions
         elif lane is hungry or not num_running:
             rows -= sum(other.num_rows for other in others)

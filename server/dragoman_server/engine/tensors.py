@@ -16,6 +16,9 @@ from dragoman_server.engine.decoder import IntArray
 
 Array = npt.NDArray[Any]
 
+MIN_TRIM_SHARE = 0.25
+"""A state that grows is trimmed when more than this share of its steps is older than any of its rows."""
+
 
 class Memory:
     """One memory tensor, [S, ...]: fixed for a sentence. Kept in a buffer that is larger than the batch.
@@ -24,7 +27,9 @@ class Memory:
     """
 
     def __init__(self, position_axis: int | None) -> None:
-        """`position_axis` is the axis of length T, if the tensor has one."""
+        """`position_axis` is the axis that is padded, if the tensor has one: that of the source positions T,
+        or that of the candidates.
+        """
         self._axis = position_axis
         self._buffer: Array | None = None
         self._num_sentences = 0
@@ -63,13 +68,21 @@ class Memory:
         return buffer if tuple(shape) == buffer.shape else np.zeros(shape, buffer.dtype)
 
     def _put(self, target: Array, places: IntArray, source: Array, origin: IntArray) -> None:
+        into, out_of = _span(places), _span(origin)
         if self._axis is None:
-            target[places] = source[origin]
+            target[into] = source[out_of]
             return
-        target_T, source_T = np.moveaxis(target, self._axis, 1), np.moveaxis(source, self._axis, 1)
-        common = min(target_T.shape[1], source_T.shape[1])
-        target_T[places, :common] = source_T[origin, :common]
-        target_T[places, common:] = 0
+        common = min(target.shape[self._axis], source.shape[self._axis])
+        before = (slice(None),) * (self._axis - 1)
+        target[into, *before, :common] = source[out_of, *before, :common]
+        target[into, *before, common:] = 0
+
+
+def _span(places: IntArray) -> IntArray | slice:
+    """Places that follow one another as a slice, which numpy copies from without a copy in between."""
+    if len(places) and (np.diff(places) == 1).all():
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
 
 
 def join_rows(running: Array, joined: Sequence[Array], growth_axis: int | None, max_age: int) -> Array:
@@ -81,10 +94,28 @@ def join_rows(running: Array, joined: Sequence[Array], growth_axis: int | None, 
     if growth_axis is None:
         return np.concatenate([running, *joined])
     length = joined[0].shape[growth_axis] + max_age
+    return np.concatenate([align_right(array, growth_axis, length) for array in (running, *joined)])
 
-    def aligned(array: Array) -> Array:
-        array = np.moveaxis(array, growth_axis, 0)[max(0, array.shape[growth_axis] - length) :]
-        padding = np.zeros((length - len(array), *array.shape[1:]), array.dtype)
-        return np.moveaxis(np.concatenate([padding, array]), 0, growth_axis)
 
-    return np.concatenate([aligned(array) for array in (running, *joined)])
+def align_right(array: Array, axis: int, length: int) -> Array:
+    """The array with so many positions along the axis: the last it has, zeros before them."""
+    last = np.moveaxis(array, axis, 0)[max(0, array.shape[axis] - length) :]
+    padding = np.zeros((length - len(last), *last.shape[1:]), array.dtype)
+    return np.ascontiguousarray(np.moveaxis(np.concatenate([padding, last]), 0, axis))
+
+
+def steps_to_keep(num_grown: int, max_age: int) -> int:
+    """Steps of a past that are kept when sentences left, and none of those who stay is older."""
+    return max_age if num_grown - max_age > MIN_TRIM_SHARE * num_grown else num_grown
+
+
+def pad_sources(
+    sources: Sequence[Sequence[int]], pad: int, *, num_sentences: int, source_positions: int
+) -> tuple[IntArray, IntArray]:
+    """Sources as an array [S, T] and their lengths [S]; sentences too many are one token of padding."""
+    source_ST = np.full((num_sentences, source_positions), pad, np.int64)
+    length_S = np.ones(num_sentences, np.int64)
+    for s, source in enumerate(sources):
+        source_ST[s, : len(source)] = source
+        length_S[s] = len(source)
+    return source_ST, length_S

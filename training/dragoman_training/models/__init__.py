@@ -1,6 +1,7 @@
 """The model families, each faithful to its paper, all under one interface."""
 
 from dragoman_training.models.bahdanau import Bahdanau, BahdanauConfig
+from dragoman_training.models.language_model import LanguageModel, LanguageModelConfig
 from dragoman_training.models.luong import Luong, LuongConfig
 from dragoman_training.models.multi_head import MultiHead, MultiHeadConfig
 from dragoman_training.models.plain import Plain, PlainConfig
@@ -9,12 +10,20 @@ from dragoman_training.models.structured import Structured, StructuredConfig
 from dragoman_training.models.transformer import Transformer, TransformerConfig
 
 ModelConfig = (
-    PlainConfig | LuongConfig | BahdanauConfig | MultiHeadConfig | StructuredConfig | TransformerConfig
+    PlainConfig
+    | LuongConfig
+    | BahdanauConfig
+    | MultiHeadConfig
+    | StructuredConfig
+    | TransformerConfig
+    | LanguageModelConfig
 )
 
 __all__ = [
     "Bahdanau",
     "BahdanauConfig",
+    "LanguageModel",
+    "LanguageModelConfig",
     "Luong",
     "LuongConfig",
     "ModelConfig",
@@ -48,3 +57,5 @@ def build_model(config: ModelConfig, vocabulary: VocabularyShape) -> Seq2Seq:
             return Bahdanau(config, vocabulary)
         case TransformerConfig():
             return Transformer(config, vocabulary)
+        case LanguageModelConfig():
+            return LanguageModel(config, vocabulary)

@@ -112,6 +112,7 @@ class Transformer(Seq2Seq):
         x_STD = self.encoder_norm(x_STD)
         memory, state = {"mask": mask_ST}, {"age": torch.zeros_like(source_length_S)}
         for number, layer in enumerate(self.decoder_layers):
+            assert isinstance(layer, DecoderLayer)
             keys_SHTA, values_SHTA = layer.cross_attention.keys_and_values(x_STD)
             memory |= {f"keys{number}": keys_SHTA, f"values{number}": values_SHTA}
             shape = (source_ST.shape[0], self.config.heads, 0, self.config.width // self.config.heads)
@@ -126,6 +127,7 @@ class Transformer(Seq2Seq):
         x_SKD = self._embed(self.target_embedding, token_SK, age_R.view(token_SK.shape))
         new: Tensors = {"age": age_R + 1}
         for number, layer in enumerate(self.decoder_layers):
+            assert isinstance(layer, DecoderLayer)
             keys, values = f"keys{number}", f"values{number}"
             x_SKD, weights_SHKT, (new[keys], new[values]) = layer.step(
                 x_SKD,

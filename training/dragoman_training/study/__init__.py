@@ -1,1 +1,1 @@
-"""What trained models of several families do with the same test set: tables, plots and heat maps on one page."""
+"""What trained models of several families do with one test set: tables, plots and heat maps on a page."""

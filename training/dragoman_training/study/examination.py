@@ -20,7 +20,7 @@ BLOCK_SENTENCES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestSet:
+class StudySet:
     """What every model of the study translates."""
 
     sources: tuple[str, ...]
@@ -32,7 +32,7 @@ class TestSet:
 def examine(
     label: str,
     path: Path,
-    test_set: TestSet,
+    test_set: StudySet,
     *,
     beam_size: int,
     device: torch.device,

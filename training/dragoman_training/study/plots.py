@@ -7,8 +7,10 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from dragoman_training.study.buckets import Bucket
 from dragoman_training.study.findings import Centres, Example, Findings
@@ -27,13 +29,19 @@ def plot_lengths(findings: Sequence[Findings], buckets: Sequence[Bucket], path: 
         places = list(range(len(buckets)))
         for number, each in enumerate(findings):
             bleu = [each.cased.score(bucket.numbers).bleu for bucket in buckets]
-            axes.plot(places, bleu, label=each.label, **line_style(number))
+            _line(axes, places, bleu, number, each.label)
         axes.set_xticks(places, [f"{bucket.label}\n({len(bucket.numbers)})" for bucket in buckets])
         axes.set_xlabel("words of the source (sentences)")
         axes.set_ylabel("BLEU")
         axes.set_ylim(bottom=0)
         figure.legend(loc="outside right upper", frameon=False)
         write_figure(figure, path)
+
+
+def _line(axes: Axes, across: Sequence[float], up: Sequence[float], number: int, label: str | None) -> None:
+    """The line of the model with that number; one without a label is not in the legend."""
+    style = line_style(number)
+    axes.plot(across, up, color=style.colour, marker=style.marker, linestyle=style.line, label=label)
 
 
 def plot_training(findings: Sequence[Findings], path: Path) -> None:
@@ -45,14 +53,15 @@ def plot_training(findings: Sequence[Findings], path: Path) -> None:
             validations = each.progress["validations"]
             for row, measure in enumerate(("bleu", "perplexity")):
                 values = [validation[measure] for validation in validations]
-                style = line_style(number)
                 minutes = [validation["seconds"] / 60 for validation in validations]
                 steps = [validation["step"] for validation in validations]
-                panels[row][0].plot(minutes, values, label=each.label if row == 0 else None, **style)
-                panels[row][1].plot(steps, values, **style)
+                _line(panels[row][0], minutes, values, number, each.label if row == 0 else None)
+                _line(panels[row][1], steps, values, number, None)
         panels[0][0].set_ylabel("validation BLEU")
         panels[1][0].set_ylabel("validation perplexity")
         panels[1][0].set_yscale("log")
+        panels[1][0].yaxis.set_major_formatter(LogFormatter())
+        panels[1][0].yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.6)))
         panels[1][0].set_xlabel("minutes")
         panels[1][1].set_xlabel("steps")
         figure.legend(loc="outside right upper", frameon=False)
@@ -67,7 +76,7 @@ def plot_heat_maps(labelled: Sequence[tuple[str, Example]], path: Path) -> None:
     tallest = max(len(example.target_pieces) for _, example in labelled)
     size = (
         columns * (widest * CELL_INCHES + LABEL_INCHES),
-        rows * (tallest * CELL_INCHES + LABEL_INCHES + 0.25),
+        rows * (tallest * CELL_INCHES + LABEL_INCHES + 0.45),
     )
     with drawing():
         figure = Figure(figsize=size, layout="constrained")
@@ -89,8 +98,9 @@ def _heat_map(axes: Axes, label: str, example: Example) -> None:
     axes.set_title(label, fontsize=9)
     if look.centre_U is not None:
         # Centres count from 1 and may lie before the first position, columns from 0.
-        axes.plot(look.centre_U - 1, range(len(look.centre_U)), "x", color="#D55E00", markersize=4)
-        axes.set_xlim(-0.5 - max(0.0, 0.5 - float(look.centre_U.min())), len(example.source_pieces) - 0.5)
+        across = look.centre_U - 1
+        axes.plot(across, range(len(across)), "x", color="#D55E00", markersize=4, clip_on=False)
+        axes.set_xlim(min(-0.5, float(across.min()) - 0.2), len(example.source_pieces) - 0.5)
 
 
 def plot_centres(labelled: Sequence[tuple[str, Centres]], path: Path) -> None:
@@ -100,7 +110,7 @@ def plot_centres(labelled: Sequence[tuple[str, Centres]], path: Path) -> None:
         panels = figure.subplots(len(labelled), 2, squeeze=False)
         for (left, right), (label, centres) in zip(panels, labelled, strict=True):
             longest = float(max(centres.target_position.max(), centres.source_length.max()))
-            bins = int(longest) + 1
+            edges = np.arange(longest + 1)
             for axes, across, name in (
                 (left, centres.target_position, "position of the target piece"),
                 (right, centres.most_looked_at, "source position looked at most"),
@@ -108,8 +118,7 @@ def plot_centres(labelled: Sequence[tuple[str, Centres]], path: Path) -> None:
                 axes.hist2d(
                     across,
                     centres.predicted,
-                    bins=(bins, bins),
-                    range=((0.5, longest + 0.5), (0.0, longest + 0.5)),
+                    bins=(np.append(edges, longest + 1) - 0.5, edges),
                     cmap=SHADES,
                     norm="log",
                     rasterized=True,

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -14,12 +16,13 @@ LINES = ("-", "--", "-.", ":")
 SHADES = "Greys"
 """Of heat maps: one colour, darker where there is more, in print too."""
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "#DDDDDD",
     "lines.linewidth": 1.4,
     "lines.markersize": 5.0,
@@ -28,13 +31,22 @@ _SETTINGS = {
 }
 
 
-def line_style(number: int) -> dict[str, str]:
-    """Colour, marker and line of the model with that number: no two alike in all three, nor in grey."""
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[number % len(MARKERS)],
-        "linestyle": LINES[(number + number // len(MARKERS)) % len(LINES)],
-    }
+@dataclass(frozen=True)
+class LineStyle:
+    """How a model's line looks: no two alike in all three, nor in grey."""
+
+    colour: str
+    marker: str
+    line: str
+
+
+def line_style(number: int) -> LineStyle:
+    """That of the model with that number."""
+    return LineStyle(
+        COLOURS[number % len(COLOURS)],
+        MARKERS[number % len(MARKERS)],
+        LINES[(number + number // len(MARKERS)) % len(LINES)],
+    )
 
 
 @contextmanager

@@ -1,0 +1,145 @@
+"""Reads a MarianMT checkpoint as Hugging Face keeps it: a folder, or the name of one on its hub.
+
+Such a folder has config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and vocab.json,
+and may have generation_config.json, tokenizer_config.json, target_vocab.json and README.md.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from dragoman_bundle.manifest import SpecialIds
+from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
+from dragoman_export.from_hf.errors import MarianError
+from dragoman_export.from_hf.weights import marian_config, marian_transformer
+from dragoman_export.subject import Subject
+from dragoman_training.recipe import CardConfig, DecodingConfig
+
+BEAM_SIZE = 4
+"""Where the checkpoint does not say."""
+MAX_OUTPUT_RATIO, MAX_OUTPUT_MARGIN = 3.0, 30
+"""Marian's models have no such limit of their own; this one only ends what has gone astray."""
+
+
+def load_marian(
+    name: str, *, source_language: str | None = None, target_language: str | None = None
+) -> Subject:
+    """The checkpoint in a folder, or on the hub under a name such as "Helsinki-NLP/opus-mt-de-en".
+
+    Languages that are not given are those of tokenizer_config.json. Raises MarianError where it is no
+    MarianMT checkpoint, is not whole, names no languages, or holds what our Transformer has no place for.
+    """
+    # Loaded here: they are an extra, and slow to load.
+    from transformers import AutoConfig, MarianMTModel
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    try:
+        config = AutoConfig.from_pretrained(name)
+        if config.model_type != "marian":
+            raise MarianError(f"{name} is a model of type {config.model_type!r}, and not of MarianMT")
+        marian = MarianMTModel.from_pretrained(name, dtype="float32")
+    except OSError as error:
+        raise MarianError(f"{name} can't be loaded: {error}") from error
+    generation = marian.generation_config
+    tokenizer_config = json.loads(_read(name, "tokenizer_config.json", default=b"{}"))
+    source, target = _tokenizers(name, config, bool(tokenizer_config.get("separate_vocabs")))
+    licence = _licence(_read(name, "README.md", default=b"").decode(errors="replace"))
+    origin = Path(name).name if Path(name).exists() else name
+    return Subject(
+        model=marian_transformer(marian, _never_produced(name, config, generation)),
+        config=marian_config(config),
+        source_tokenizer=source,
+        target_tokenizer=target,
+        source_language=source_language or _language(name, tokenizer_config, "source"),
+        target_language=target_language or _language(name, tokenizer_config, "target"),
+        decoding=_decoding(config, generation),
+        card=CardConfig(
+            description=f"A MarianMT model of Hugging Face, {origin}.",
+            data=f"That of {origin}: see its own card",
+            licence=licence,
+            credit=f"The makers of {origin}",
+        ),
+        training=f"Trained elsewhere. This exports {origin} again:\n\n```\n"
+        f"dragoman export --from-hf {origin} \\\n  {{export}}\n```",
+        recipe=None,
+    )
+
+
+def _tokenizers(name: str, config: Any, is_separate: bool) -> tuple[VocabularyTokenizer, VocabularyTokenizer]:
+    tokenizers = []
+    target_file = "target_vocab.json" if is_separate else "vocab.json"
+    for side, file, size in (
+        ("source", "vocab.json", config.vocab_size),
+        ("target", target_file, config.decoder_vocab_size or config.vocab_size),
+    ):
+        vocabulary = _read(name, file)
+        try:
+            pieces = json.loads(vocabulary)
+            ids = SpecialIds(
+                pad=config.pad_token_id,
+                unk=pieces["<unk>"],
+                bos=config.decoder_start_token_id,
+                eos=config.eos_token_id,
+            )
+            tokenizer = VocabularyTokenizer(_read(name, f"{side}.spm"), vocabulary, size=size, ids=ids)
+        except (ValueError, KeyError, TypeError) as error:
+            raise MarianError(f"{name}: {side}.spm with {file} is no tokenizer: {error!r}") from error
+        tokenizers.append(tokenizer)
+    return tokenizers[0], tokenizers[1]
+
+
+def _never_produced(name: str, config: Any, generation: Any) -> set[int]:
+    """The token that pads, and those that the checkpoint keeps out of what it generates."""
+    never = {config.pad_token_id, *(generation.suppress_tokens or ())}
+    for words in generation.bad_words_ids or ():
+        if len(words) != 1:
+            raise MarianError(
+                f"{name}: bad_words_ids keeps out the sequence {words}; only single tokens can be kept out. "
+                "Take it out of generation_config.json"
+            )
+        never.add(words[0])
+    return never
+
+
+def _decoding(config: Any, generation: Any) -> DecodingConfig:
+    """Decoding defaults: those of the checkpoint, where it says."""
+    positions = config.max_position_embeddings
+    beam_size = generation.num_beams or BEAM_SIZE
+    length_penalty = generation.length_penalty
+    return DecodingConfig(
+        beam_size=beam_size,
+        length_penalty=1.0 if length_penalty is None else max(0.0, float(length_penalty)),
+        max_source_tokens=positions,
+        max_output_tokens=min(positions, generation.max_length or positions),
+        max_output_ratio=MAX_OUTPUT_RATIO,
+        max_output_margin=MAX_OUTPUT_MARGIN,
+    )
+
+
+def _language(name: str, tokenizer_config: dict[str, Any], side: str) -> str:
+    language = tokenizer_config.get(f"{side}_lang")
+    if not isinstance(language, str) or not language:
+        raise MarianError(
+            f"{name}: tokenizer_config.json names no {side} language; give it with --{side}-language"
+        )
+    return language
+
+
+def _licence(card: str) -> str:
+    """What the model card's head says of its licence."""
+    found = re.search(r"^license:\s*(\S.*)$", card, re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def _read(name: str, file: str, default: bytes | None = None) -> bytes:
+    """A file of the checkpoint. Raises MarianError where there is none and no default."""
+    from transformers.utils import cached_file
+
+    path = cached_file(name, file, _raise_exceptions_for_missing_entries=False)
+    if path is not None:
+        return Path(path).read_bytes()
+    if default is None:
+        raise MarianError(f"{name} has no {file}, which a MarianMT checkpoint has")
+    return default

@@ -1,0 +1,88 @@
+"""Finds the output layer in a decoder-step graph: what goes into its product, and the constants it has.
+
+Shapes: R rows, D width, V target vocabulary.
+"""
+
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from dragoman_export.initializers import constant_array
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputProduct:
+    """The nodes' values from the features to the logits. In int8 rows and weight are codes with scales."""
+
+    rows: ir.Value
+    """[R, D]: the features, or their codes."""
+    row_step: ir.Value | None
+    """[R, 1]: what the rows' codes count in; None where the product is of floats."""
+    weight: ir.Value
+    """[V, D] initializer: the tied embedding, or its codes."""
+    weight_scale: ir.Value | None
+    """[V] initializer: what the weight's codes count in; None where the product is of floats."""
+    bias: ir.Value
+    """[V] initializer."""
+
+    @property
+    def weight_type(self) -> ir.DataType:
+        """Element type of the weight, or of its codes."""
+        assert self.weight.dtype is not None
+        return self.weight.dtype
+
+
+def find_output_product(step: ir.Graph) -> OutputProduct:
+    """Walks back from the only LogSoftmax: a sum with a bias, a product with the transposed embedding."""
+    (softmax,) = (node for node in step if node.op_type == "LogSoftmax")
+    total = _producer(softmax.inputs[0])
+    if total.op_type == "Cast":
+        total = _producer(total.inputs[0])
+    assert total.op_type == "Add"
+    product, bias = _apart(total)
+    if product.op_type == "MatMul":
+        rows, transposed = product.inputs
+        return OutputProduct(
+            rows=_there(rows), row_step=None, weight=_original(transposed), weight_scale=None, bias=bias
+        )
+    assert product.op_type == "Mul"
+    counted, weight_scale = _apart(product)
+    assert counted.op_type == "Mul"
+    cast, row_step = _producer(counted.inputs[0]), counted.inputs[1]
+    assert cast.op_type == "Cast"
+    integer = _producer(cast.inputs[0])
+    assert integer.op_type == "MatMulInteger"
+    return OutputProduct(
+        rows=_there(integer.inputs[0]),
+        row_step=_there(row_step),
+        weight=_original(integer.inputs[1]),
+        weight_scale=weight_scale,
+        bias=bias,
+    )
+
+
+def _apart(node: ir.Node) -> tuple[ir.Node, ir.Value]:
+    """The node that gives one of two inputs, and the constant that is the other."""
+    one, other = (_there(value) for value in node.inputs)
+    if constant_array(one) is not None:
+        one, other = other, one
+    assert constant_array(other) is not None
+    return _producer(one), other
+
+
+def _original(transposed: ir.Value | None) -> ir.Value:
+    node = _producer(transposed)
+    assert node.op_type == "Transpose"
+    assert constant_array(node.inputs[0]) is not None
+    return _there(node.inputs[0])
+
+
+def _producer(value: ir.Value | None) -> ir.Node:
+    node = _there(value).producer()
+    assert node is not None
+    return node
+
+
+def _there(value: ir.Value | None) -> ir.Value:
+    assert value is not None
+    return value

@@ -1,0 +1,127 @@
+"""A bundle's lexical shortlist, from the corpus its model was trained on.
+
+Owns how large it is. The table is IBM model 1's; the bundle package owns the file.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dragoman_bundle.shortlist import Shortlist
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training.alignment import TranslationTable, find_links, train_model1
+from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.corpus import Corpus, CorpusError, read_corpus
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortlistOptions:
+    """How large a shortlist is. Raises ValueError, naming the field, for a size that makes no sense."""
+
+    max_targets: int = 50
+    """Most target tokens of a source token."""
+    min_probability: float = 1e-4
+    """Least probability of a target token, given its source token."""
+    num_frequent: int = 100
+    """Target tokens that every sentence may use: those most frequent in the corpus."""
+    num_iterations: int = 6
+    """Passes of expectation maximisation."""
+    max_pairs: int = 500_000
+    """Sentence pairs that the table is learnt from; of a larger corpus so many, evenly spread."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_targets", "num_iterations", "max_pairs"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.num_frequent < 0:
+            raise ValueError(f"num_frequent is {self.num_frequent}; it must be 0 or more")
+        if not 0 <= self.min_probability <= 1:
+            raise ValueError(f"min_probability is {self.min_probability}; it must be from 0 to 1")
+
+
+class ShortlistCorpusError(ValueError):
+    """The training corpus can't be read, which a shortlist is learnt from. Says the way out."""
+
+
+def read_shortlist_corpus(checkpoint: Checkpoint, folder: Path) -> Corpus:
+    """The training pairs that the checkpoint's recipe names; relative paths start at `folder`.
+
+    Raises ShortlistCorpusError where they can't be read.
+    """
+    try:
+        return read_corpus(checkpoint.recipe.data, "train", folder)
+    except CorpusError as error:
+        raise ShortlistCorpusError(
+            f"the training corpus, which a shortlist is learnt from, is not there: {error}. Say with "
+            "--recipe-folder where the recipe's paths start, or export with --no-shortlist"
+        ) from error
+
+
+def build_shortlist(
+    checkpoint: Checkpoint,
+    corpus: Corpus,
+    options: ShortlistOptions,
+    report: Callable[[str], None],
+) -> Shortlist:
+    """Learns a table from the corpus and keeps of it what the options say.
+
+    `report` is told, line by line, what is being done and found.
+    """
+    source, target = checkpoint.source_tokenizer, checkpoint.target_tokenizer
+    step = -(-len(corpus) // options.max_pairs)
+    sources = source.encode_ids(corpus.sources[::step])
+    targets = target.encode_ids(corpus.targets[::step])
+    limit = checkpoint.recipe.data.max_tokens
+    pairs = [pair for pair in zip(sources, targets, strict=True) if max(map(len, pair)) <= limit]
+    if not pairs:
+        raise ShortlistCorpusError(f"no training pair has {limit} tokens or fewer; use --no-shortlist")
+    sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    report(f"shortlist: learning from {len(pairs):,} sentence pairs")
+    links = find_links(
+        sources, targets, source_vocabulary=source.vocabulary_size, target_vocabulary=target.vocabulary_size
+    )
+    num_tokens = sum(map(len, targets))
+    table = train_model1(
+        links,
+        num_iterations=options.num_iterations,
+        report=lambda iteration: report(
+            f"shortlist: iteration {iteration.number} of {options.num_iterations}, "
+            f"{-iteration.log_likelihood / num_tokens:.3f} nats a token"
+        ),
+    )
+    count = np.bincount(np.concatenate([np.asarray(tokens) for tokens in targets]))
+    shortlist = make_shortlist(table, count, source, target, options)
+    mean = np.mean([len(own) for own in shortlist.candidates(sources[:: len(sources) // 1000 + 1])])
+    report(f"shortlist: {len(shortlist.target_N):,} entries; {mean:.0f} candidates a training sentence")
+    return shortlist
+
+
+def make_shortlist(
+    table: TranslationTable,
+    count: Sequence[int] | np.ndarray,
+    source: Tokenizer,
+    target: Tokenizer,
+    options: ShortlistOptions,
+) -> Shortlist:
+    """The table's likeliest targets; `count` is how often each target token occurs, from the first id on.
+
+    With a vocabulary that both sides share, a source token may also stand as it is: names and numbers do.
+    """
+    pruned = table.prune(max_targets=options.max_targets, min_probability=options.min_probability)
+    frequent = np.argsort(-np.asarray(count), kind="stable")[: options.num_frequent]
+    always = np.union1d(frequent, target.eos_id)
+    never = (target.pad_id, target.bos_id, target.unk_id)
+    rows = []
+    for token in range(source.vocabulary_size):
+        targets = pruned.target_P[pruned.first_V[token] : pruned.first_V[token + 1]]
+        own = [token] if source is target and token not in never else []
+        rows.append(np.setdiff1d(np.union1d(targets, own), np.union1d(always, never)))
+    dtype = np.uint16 if target.vocabulary_size <= 1 << 16 else np.uint32
+    return Shortlist(
+        first_V=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.uint32),
+        target_N=np.concatenate(rows).astype(dtype),
+        always=np.setdiff1d(always, never).astype(dtype),
+        target_vocabulary=target.vocabulary_size,
+    )

@@ -1,0 +1,39 @@
+"""Runs a graph with each output left where it is wanted: on the device, or on the host.
+
+Knows onnxruntime and the names of a step's results; knows nothing of what the graphs compute.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnxruntime
+from onnxruntime import OrtValue
+
+from dragoman_server.engine.tensors import Array
+
+
+def run_bound(
+    session: onnxruntime.InferenceSession,
+    inputs: Mapping[str, OrtValue | Array],
+    outputs: Mapping[str, str],
+) -> dict[str, OrtValue]:
+    """The outputs by name, each on the device that `outputs` names for it: "cpu" or "cuda".
+
+    Arrays are taken from the host, and other inputs from where they are. A run ends when the device has ended
+    it, so what it gave may go into another session's run at once.
+    """
+    # A new binding each time: the outputs of one are views into it that its next run would overwrite.
+    binding = session.io_binding()
+    for name, value in inputs.items():
+        if isinstance(value, np.ndarray):
+            value = OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value))
+        binding.bind_ortvalue_input(name, value)
+    for name, device in outputs.items():
+        binding.bind_output(name, device)
+    session.run_with_iobinding(binding)
+    return dict(zip(outputs, binding.get_outputs(), strict=True))
+
+
+def step_results(wants_attention: bool) -> list[str]:
+    """The outputs of a decoder step that the host is given."""
+    return ["top_score", "top_index", "forced_score", *(["attention"] if wants_attention else [])]

@@ -1,0 +1,62 @@
+"""A vocabulary beside a sentencepiece model gives the ids, or is refused with the reason."""
+
+import io
+import json
+
+import pytest
+import sentencepiece
+
+from dragoman_bundle.manifest import SpecialIds
+from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
+
+IDS = SpecialIds(pad=5, unk=1, bos=5, eos=0)
+VOCABULARY = {"</s>": 0, "<unk>": 1, "b": 2, "▁": 3, "a": 4, "<pad>": 5, ">>xx<<": 7}
+
+
+@pytest.fixture(scope="module")
+def model() -> bytes:
+    writer = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["abc"]), model_writer=writer, model_type="char", vocab_size=7, minloglevel=2
+    )
+    return writer.getvalue()
+
+
+def make(model: bytes, vocabulary: object, size: int = 9) -> VocabularyTokenizer:
+    return VocabularyTokenizer(model, json.dumps(vocabulary).encode(), size=size, ids=IDS)
+
+
+def test_ids_are_those_of_the_vocabulary_there_and_back(model: bytes) -> None:
+    tokenizer = make(model, VOCABULARY)
+    assert tokenizer.encode_ids(["ab a", "abc"]) == [[3, 4, 2, 3, 4], [3, 4, 2, 1]]
+    tokenized = tokenizer.encode("ab a")
+    assert tokenized.ids == [3, 4, 2, 3, 4]
+    assert tokenized.spans == [(0, 0), (0, 1), (1, 2), (2, 3), (3, 4)]
+    assert tokenizer.decode(tokenized.ids).text == "ab a"
+    assert (tokenizer.vocabulary_size, tokenizer.bos_id, tokenizer.eos_id) == (9, 5, 0)
+
+
+def test_a_text_may_begin_with_a_language_token(model: bytes) -> None:
+    tokenizer = make(model, VOCABULARY)
+    assert tokenizer.encode_ids([">>xx<<a"]) == [[7, 3, 4]]
+    assert tokenizer.encode(">>xx<<a").spans == [(0, 6), (6, 6), (6, 7)]
+    assert 7 not in tokenizer.encode_ids([">>xx"])[0]
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "message"),
+    [
+        (VOCABULARY | {"c": 4}, "pieces 'a' and 'c' both have the id 4"),
+        (VOCABULARY | {"c": 9}, "piece 'c' has the id 9; there are 9"),
+        (VOCABULARY | {"c": True}, "a whole number for each piece"),
+        (["a"], "must be a JSON object"),
+    ],
+)
+def test_vocabulary_that_cannot_be_is_refused(model: bytes, vocabulary: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(model, vocabulary)
+
+
+def test_special_id_beyond_the_vocabulary_is_refused(model: bytes) -> None:
+    with pytest.raises(ValueError, match="the pad id is 5; there are 5"):
+        make(model, {"a": 4}, size=5)

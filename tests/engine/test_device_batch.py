@@ -1,0 +1,332 @@
+"""Batches that stay on the device against those that regroup on the host, on a CPU that both can use."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnxruntime import InferenceSession, OrtValue
+from tests.engine.tiny_graphs import tiny_bundle
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, train_tokenizer
+
+from dragoman_bundle.bundle import Bundle, open_bundle
+from dragoman_bundle.manifest import REGROUP_GRAPH, FileEntry, graph_file
+from dragoman_bundle.shortlist import Shortlist
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_export.exporter import export_subject
+from dragoman_export.regroup import write_regroup_graph
+from dragoman_export.subject import subject_of
+from dragoman_server.engine import (
+    DecoderError,
+    Engine,
+    EngineLimits,
+    OnnxDecoder,
+    SearchOptions,
+    Sentence,
+    StepInput,
+    StepOutput,
+)
+from dragoman_server.engine.device_model import DeviceModel
+from dragoman_server.engine.onnx_session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
+from dragoman_server.engine.regrouper import bucket
+
+VOCABULARY = 40
+FAMILIES = ["luong", "plain", "transformer"]
+TOLERANCE = {"fp32": 1e-5, "int8": 0.0}
+
+
+def make_shortlist() -> Shortlist:
+    """Candidates that differ from sentence to sentence, in kind and number."""
+    generator = np.random.default_rng(2)
+    sizes = generator.integers(0, 6, VOCABULARY)
+    return Shortlist(
+        first_V=np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
+        target_N=generator.integers(4, VOCABULARY, sizes.sum()).astype(np.uint16),
+        always=np.array([3, 4, 5], np.uint16),
+        target_vocabulary=VOCABULARY,
+    )
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    tokenizer = train_tokenizer(VOCABULARY)
+    folder = tmp_path_factory.mktemp("models") / request.param / "1"
+    export_subject(
+        subject_of(make_checkpoint(CONFIGS[request.param], tokenizer, tokenizer)),
+        folder,
+        name=request.param,
+        version="1",
+        precisions=["fp32", "int8"],
+        build_shortlist=make_shortlist,
+        report=lambda line: None,
+    )
+    return open_bundle(folder)
+
+
+def open_decoder(bundle: Bundle, precision: str, *, shortlist: bool, on_device: bool) -> OnnxDecoder:
+    return OnnxDecoder.open(
+        bundle,
+        device="cpu",
+        precision=precision,
+        num_threads=1,
+        use_shortlist=shortlist,
+        stays_on_device=on_device,
+    )
+
+
+def padding_decoder(bundle: Bundle, precision: str, *, shortlist: bool) -> OnnxDecoder:
+    """A decoder that stays on the device and pads shapes, as on a GPU."""
+    decoder = open_decoder(bundle, precision, shortlist=shortlist, on_device=True)
+    assert decoder._device_model is not None
+    decoder._device_model = DeviceModel(
+        bundle, decoder._device_model.graphs, precision=precision, device="cpu", pads=True
+    )
+    return decoder
+
+
+class Journey:
+    """A random course of joins, leaves and steps, through which several batches are led alike."""
+
+    def __init__(self, seed: int, beam_size: int) -> None:
+        self._random = np.random.default_rng(seed)
+        self._beam_size = beam_size
+        self._num_sentences = 0
+        self._last: StepOutput | None = None
+
+    def regroup(self, decoders: list[OnnxDecoder], batches: list[Any]) -> None:
+        """Some leave, and up to three groups join."""
+        stays = self._random.random(self._num_sentences) < self._random.choice([0.3, 0.8, 1.0])
+        num_groups = self._random.integers(0 if stays.any() else 1, 4)
+        groups = [
+            [
+                [*self._random.integers(4, VOCABULARY, self._random.integers(0, 20)).tolist(), 3]
+                for _ in range(self._random.integers(1, 4))
+            ]
+            for _ in range(num_groups)
+        ]
+        num_joined = sum(map(len, groups))
+        present = [*np.flatnonzero(stays), *(self._num_sentences + np.arange(num_joined))]
+        end = min(len(present), self._num_sentences)
+        others = iter([place for place in present if place >= end])
+        origin_S = np.array(
+            [place if place < end and stays[place] else next(others) for place in range(len(present))],
+            np.int64,
+        )
+        positions = int(self._random.choice([24, 32]))
+        for decoder, batch in zip(decoders, batches, strict=True):
+            batch.regroup(origin_S, [decoder.encode(group) for group in groups], positions)
+        K, S = self._beam_size, len(origin_S)
+        parent_SK = np.zeros((self._num_sentences, K), np.int64)
+        score_SK = np.zeros((self._num_sentences, K), np.float32)
+        if self._last is not None:
+            row_SK = self._last.top_index_SC[:, :K] // VOCABULARY
+            parent_SK = row_SK + np.arange(self._num_sentences)[:, None] * K
+            score_SK = self._last.top_score_SC[:, :K]
+        first_SK = np.repeat(self._num_sentences * K + np.arange(num_joined)[:, None], K, axis=1)
+        new_score_SK = np.where(np.arange(K) == 0, 0, -np.inf).astype(np.float32) * np.ones(
+            (num_joined, 1), np.float32
+        )
+        self._parent_SK = np.concatenate([parent_SK, first_SK])[origin_S]
+        self._score_SK = np.concatenate([score_SK, new_score_SK])[origin_S]
+        self._num_sentences = S
+
+    def step(self, batches: list[Any]) -> list[StepOutput]:
+        """One token for all; some sentences are forced to one of any kind."""
+        S, K = self._parent_SK.shape
+        forced_SK = np.zeros((S, K), np.int64)
+        if self._random.random() < 0.3:
+            forced_SK[self._random.integers(0, S), 0] = self._random.integers(4, VOCABULARY)
+        rows = StepInput(
+            token_SK=self._random.integers(4, VOCABULARY, (S, K)),
+            parent_SK=self._parent_SK,
+            score_SK=self._score_SK,
+            forced_SK=forced_SK,
+            wants_attention=bool(self._random.random() < 0.5),
+        )
+        outputs = [batch.step(rows) for batch in batches]
+        self._last = outputs[0]
+        self._parent_SK = outputs[0].top_index_SC[:, :K] // VOCABULARY + np.arange(S)[:, None] * K
+        self._score_SK = outputs[0].top_score_SC[:, :K].copy()
+        return outputs
+
+
+def assert_same(found: StepOutput, expected: StepOutput, tolerance: float) -> None:
+    is_real = expected.top_score_SC > -np.inf
+    assert found.top_score_SC.shape == expected.top_score_SC.shape
+    pairs = [
+        (found.top_score_SC, expected.top_score_SC),
+        (found.forced_score_SK, expected.forced_score_SK),
+        (found.attention_SKT, expected.attention_SKT),
+    ]
+    if not tolerance:
+        np.testing.assert_array_equal(found.top_index_SC[is_real], expected.top_index_SC[is_real])
+    for one, other in pairs:
+        if other is None:
+            assert one is None
+        else:
+            np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("shortlist", [False, True], ids=["whole", "shortlist"])
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_a_batch_on_the_device_computes_the_same_bits(
+    exported: Bundle, precision: str, shortlist: bool
+) -> None:
+    travel_alike(exported, precision, shortlist=shortlist)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_so_it_does_in_the_precisions_of_a_gpu(tmp_path: Path, tokenizer: Tokenizer, precision: str) -> None:
+    bundle = tiny_bundle(tmp_path, tokenizer, (precision,))
+    write_regroup_graph(bundle.manifest.contract, precision, tmp_path / precision)
+    files = {graph_file(precision, REGROUP_GRAPH): FileEntry(sha256="", size=0)}
+    bundle = replace(bundle, manifest=replace(bundle.manifest, files=files))
+    travel_alike(bundle, precision, shortlist=False)
+
+
+def travel_alike(bundle: Bundle, precision: str, *, shortlist: bool) -> None:
+    """Leads a batch on the host and one on the device through the same courses."""
+    decoders = [
+        open_decoder(bundle, precision, shortlist=shortlist, on_device=on_device)
+        for on_device in (False, True)
+    ]
+    assert [decoder.stays_on_device for decoder in decoders] == [False, True]
+
+    @settings(max_examples=6, deadline=None, derandomize=True, database=None)
+    @given(seed=st.integers(0, 10_000), beam_size=st.sampled_from([1, 3]))
+    def travel(seed: int, beam_size: int) -> None:
+        journey, batches = Journey(seed, beam_size), [decoder.open_batch() for decoder in decoders]
+        for _ in range(8):
+            journey.regroup(decoders, batches)
+            for _ in range(1 + seed % 3):
+                on_host, on_device = journey.step(batches)
+                assert_same(on_device, on_host, tolerance=0)
+
+    travel()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_padding_shapes_changes_no_result(exported: Bundle, precision: str) -> None:
+    decoders = [
+        open_decoder(exported, precision, shortlist=True, on_device=False),
+        padding_decoder(exported, precision, shortlist=True),
+    ]
+    journey, batches = Journey(11, 3), [decoder.open_batch() for decoder in decoders]
+    for _ in range(12):
+        journey.regroup(decoders, batches)
+        for _ in range(2):
+            on_host, on_device = journey.step(batches)
+            assert_same(on_device, on_host, TOLERANCE[precision])
+
+
+def translate(decoder: OnnxDecoder, sentences: list[Sentence], max_rows: int) -> list[list[tuple[int, ...]]]:
+    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows))
+    engine.start()
+    futures = [engine.submit([sentence])[0] for sentence in sentences]
+    results = [future.result(timeout=60) for future in futures]
+    engine.close()
+    return [[hypothesis.tokens for hypothesis in result.hypotheses] for result in results]
+
+
+@pytest.mark.parametrize("shortlist", [False, True], ids=["whole", "shortlist"])
+def test_an_engine_translates_alike_with_both(exported: Bundle, shortlist: bool) -> None:
+    generator = np.random.default_rng(4)
+    options = SearchOptions(beam_size=4, num_hypotheses=4, length_penalty=1.0, max_output_tokens=12)
+    sentences = [
+        Sentence(
+            source=(*generator.integers(4, VOCABULARY, length).tolist(), 3),
+            options=options,
+            target_prefix=(7, 9) if length % 4 == 0 else (),
+            return_attention=length % 3 == 0,
+        )
+        for length in generator.integers(0, 30, 24)
+    ]
+    on_host = open_decoder(exported, "int8", shortlist=shortlist, on_device=False)
+    expected = translate(on_host, sentences, max_rows=64)
+    for decoder in (
+        open_decoder(exported, "int8", shortlist=shortlist, on_device=True),
+        padding_decoder(exported, "int8", shortlist=shortlist),
+    ):
+        assert translate(decoder, sentences, max_rows=20) == expected
+
+
+def test_nothing_but_a_steps_results_comes_to_the_host(
+    exported: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder = open_decoder(exported, "fp32", shortlist=True, on_device=True)
+    shapes: list[list[int]] = []
+    fetch = OrtValue.numpy
+
+    def note(value: OrtValue) -> Any:
+        shapes.append(list(value.shape()))
+        return fetch(value)
+
+    monkeypatch.setattr(OrtValue, "numpy", note)
+    monkeypatch.setattr(InferenceSession, "run", None, raising=False)
+    batch = decoder.open_batch()
+    batch.regroup(np.arange(3), [decoder.encode([[5, 3], [6, 3]]), decoder.encode([[4, 5, 6, 7, 3]])], 8)
+    none_SK = np.zeros((3, 2), np.int64)
+    parent_SK = np.array([[0, 0], [1, 1], [2, 2]])
+    rows = StepInput(
+        token_SK=none_SK + 5,
+        parent_SK=parent_SK,
+        score_SK=np.zeros((3, 2), np.float32),
+        forced_SK=none_SK,
+        wants_attention=False,
+    )
+    batch.step(rows)
+    batch.regroup(np.array([0, 3]), [decoder.encode([[9, 3]])], 8)
+    assert shapes == [[3, 4], [3, 4], [3, 2]]
+
+
+def test_shapes_come_from_few_sizes(exported: Bundle) -> None:
+    decoder = padding_decoder(exported, "int8", shortlist=True)
+    journey, batch = Journey(3, 3), decoder.open_batch()
+    growing = {spec.name: spec.growth_axis for spec in exported.manifest.contract.state}
+    for _ in range(12):
+        journey.regroup([decoder], [batch])
+        part = batch._part
+        for name, value in {**part.memory, **part.state, **batch._candidate_memory}.items():
+            sizes = value.shape()
+            assert sizes[0] == bucket(sizes[0]), name
+        (output,) = journey.step([batch])
+        num_sentences = len(output.top_score_SC)
+        for name, value in batch._part.state.items():
+            assert value.shape()[0] == 3 * bucket(num_sentences), name
+            if growing[name] is not None:
+                assert value.shape()[growing[name]] == batch._num_grown
+
+
+def test_sizes_that_shapes_are_padded_to() -> None:
+    assert [bucket(count) for count in (1, 2, 3, 4, 5, 6, 7, 9, 13, 17, 25, 320)] == [
+        *(1, 2, 3, 4, 6, 6, 8, 12, 16, 24, 32, 384)
+    ]
+    assert all(count <= bucket(count) < 1.5 * count for count in range(1, 500))
+
+
+def test_every_node_of_the_regroup_graph_must_be_on_the_device(exported: Bundle) -> None:
+    session = open_session(
+        exported.graph_path("fp32", REGROUP_GRAPH), device="cpu", num_threads=1, may_leave_shapes=False
+    )
+    assert find_strays(session, CPU_PROVIDER, may_leave_shapes=False) == []
+    strays = find_strays(session, CUDA_PROVIDER, may_leave_shapes=False)
+    operators = {stray.rpartition("(")[2].rstrip(")") for stray in strays}
+    assert {"Gather", "Concat"} <= operators
+
+
+def test_on_a_cpu_batches_regroup_on_the_host_unless_asked_otherwise(exported: Bundle) -> None:
+    decoder = OnnxDecoder.open(exported, device="cpu")
+    assert not decoder.stays_on_device
+    assert REGROUP_GRAPH not in decoder.providers
+    on_device = open_decoder(exported, "fp32", shortlist=False, on_device=True)
+    assert on_device.providers[REGROUP_GRAPH] == CPU_PROVIDER
+
+
+def test_a_bundle_without_the_graph_works_through_the_host(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    bundle = tiny_bundle(tmp_path, tokenizer)
+    assert not OnnxDecoder.open(bundle, device="cpu").stays_on_device
+    with pytest.raises(DecoderError, match=r"has no graph 'regroup' in fp32.*export the model again"):
+        OnnxDecoder.open(bundle, device="cpu", stays_on_device=True)

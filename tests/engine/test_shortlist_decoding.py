@@ -1,0 +1,194 @@
+"""Decoding with a shortlist: a sentence chooses from its own candidates, whatever its neighbours bring."""
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dragoman_bundle import Bundle, Shortlist, open_bundle
+from dragoman_server.engine import (
+    Engine,
+    EngineLimits,
+    OnnxDecoder,
+    SearchOptions,
+    Sentence,
+    SentenceResult,
+    StepInput,
+)
+
+TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def bundle(toy_checkpoint: Path, toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """A trained model with a shortlist so short that sentences differ in it."""
+    from dragoman_export.cli import export
+
+    folder = tmp_path_factory.mktemp("models") / "toy" / "1"
+    options = ["--shortlist", "--recipe-folder", toy_folder, "--shortlist-targets", 4]
+    options += ["--shortlist-frequent", 3, "--shortlist-probability", 0.02]
+    result = CliRunner().invoke(export, [str(o) for o in (toy_checkpoint, "--out", folder, *options)])
+    assert result.exit_code == 0, result.output
+    return open_bundle(folder)
+
+
+@pytest.fixture(scope="module")
+def lines(toy_folder: Path) -> list[str]:
+    """Eighty sentences, some of them several in one."""
+    short = (toy_folder / "train.de").read_text().splitlines()[:64]
+    return short + [" ".join(short[i : i + 2 + i % 5]) for i in range(16)]
+
+
+def sentences(
+    bundle: Bundle, lines: list[str], beam_size: int, prefix: tuple[int, ...] = ()
+) -> list[Sentence]:
+    options = SearchOptions(
+        beam_size=beam_size, num_hypotheses=beam_size, length_penalty=1.0, max_output_tokens=30
+    )
+    return [
+        Sentence(
+            source=(*ids, bundle.manifest.source_ids.eos),
+            options=options,
+            target_prefix=prefix if place % 3 == 0 else (),
+        )
+        for place, ids in enumerate(bundle.source_tokenizer.encode_ids(lines))
+    ]
+
+
+def translate(
+    decoder: OnnxDecoder, arrivals: list[list[Sentence]], max_rows: int = 320
+) -> list[SentenceResult]:
+    """Results in order of arrival."""
+    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows, max_beam_size=min(16, max_rows)))
+    engine.start()
+    futures = [future for together in arrivals for future in engine.submit(together)]
+    results = [future.result(timeout=60) for future in futures]
+    engine.close()
+    return results
+
+
+def assert_equal(found: SentenceResult, expected: SentenceResult, tolerance: float) -> None:
+    assert [h.tokens for h in found.hypotheses] == [h.tokens for h in expected.hypotheses]
+    assert [h.log_probability for h in found.hypotheses] == pytest.approx(
+        [h.log_probability for h in expected.hypotheses], rel=0, abs=tolerance
+    )
+
+
+def outside(bundle: Bundle, sentence: Sentence) -> list[int]:
+    """Target tokens that are none of the sentence's candidates, and that a model may say."""
+    assert bundle.shortlist is not None
+    (own,) = bundle.shortlist.candidates([sentence.source])
+    return np.setdiff1d(np.arange(4, bundle.manifest.target_vocabulary), own).tolist()
+
+
+def with_shortlist(bundle: Bundle, always: np.ndarray) -> Bundle:
+    """The bundle with these candidates for every sentence."""
+    first_V = np.zeros(bundle.manifest.source_vocabulary + 1, np.uint32)
+    return replace(
+        bundle,
+        shortlist=Shortlist(
+            first_V=first_V,
+            target_N=np.empty(0, np.uint16),
+            always=always.astype(np.uint16),
+            target_vocabulary=bundle.manifest.target_vocabulary,
+        ),
+    )
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("beam_size", [1, 4, 5])
+@pytest.mark.parametrize("has_prefixes", [False, True])
+def test_a_translation_does_not_depend_on_its_neighbours(
+    bundle: Bundle, lines: list[str], precision: str, beam_size: int, has_prefixes: bool
+) -> None:
+    decoder = OnnxDecoder.open(bundle, device="cpu", precision=precision)
+    # The prefix is of tokens that are no candidates of the first sentence, and of some that are.
+    prefix = tuple(outside(bundle, sentences(bundle, lines, 1)[0])[:2]) if has_prefixes else ()
+    wanted = sentences(bundle, lines, beam_size, prefix)
+    alone = [translate(decoder, [[sentence]])[0] for sentence in wanted]
+    for seed, max_sentences in enumerate((64, 20, 3)):
+        generator = random.Random(seed)
+        order = generator.sample(range(len(wanted)), k=len(wanted))
+        cuts = [0, *sorted(generator.sample(range(1, len(order)), k=9)), len(order)]
+        arrivals = [[wanted[i] for i in order[a:b]] for a, b in pairwise(cuts)]
+        results = translate(decoder, arrivals, max_rows=max_sentences * beam_size)
+        for i, result in zip(order, results, strict=True):
+            assert_equal(result, alone[i], TOLERANCE[precision])
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_every_continuation_is_a_candidate_of_its_own_sentence(
+    bundle: Bundle, lines: list[str], precision: str
+) -> None:
+    decoder = OnnxDecoder.open(bundle, device="cpu", precision=precision)
+    sources = [sentence.source for sentence in sentences(bundle, lines, 1)]
+    assert bundle.shortlist is not None
+    own = [set(tokens.tolist()) for tokens in bundle.shortlist.candidates(sources)]
+    assert all(candidates < set.union(*own) for candidates in own)
+    S, K = len(sources), 8
+    batch = decoder.open_batch()
+    batch.regroup(np.arange(S), [decoder.encode(sources[:30]), decoder.encode(sources[30:])], 64)
+    token_SK = np.full((S, K), decoder.bos)
+    parent_SK = np.repeat(np.arange(S)[:, None], K, axis=1)
+    score_SK = np.where(np.arange(K) == 0, 0, -np.inf).astype(np.float32) * np.ones((S, 1), np.float32)
+    for _ in range(4):
+        output = batch.step(
+            StepInput(
+                token_SK=token_SK,
+                parent_SK=parent_SK,
+                score_SK=score_SK,
+                forced_SK=np.zeros((S, K), np.int64),
+                wants_attention=False,
+            )
+        )
+        row_SC, token_SC = np.divmod(output.top_index_SC, decoder.target_vocabulary)
+        for s in range(S):
+            is_real = output.top_score_SC[s] > -np.inf
+            assert is_real.any()
+            assert set(token_SC[s][is_real].tolist()) <= own[s]
+        token_SK, score_SK = token_SC[:, :K], output.top_score_SC[:, :K].copy()
+        parent_SK = row_SC[:, :K] + np.arange(S)[:, None] * K
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("beam_size", [1, 5])
+def test_the_whole_vocabulary_as_candidates_is_as_good_as_no_shortlist(
+    bundle: Bundle, lines: list[str], precision: str, beam_size: int
+) -> None:
+    whole = with_shortlist(bundle, np.arange(bundle.manifest.target_vocabulary))
+    wanted = sentences(bundle, lines, beam_size, prefix=(5, 6))
+    plain = OnnxDecoder.open(bundle, device="cpu", precision=precision, use_shortlist=False)
+    assert not plain.has_shortlist
+    decoder = OnnxDecoder.open(whole, device="cpu", precision=precision)
+    assert decoder.has_shortlist
+    for found, expected in zip(translate(decoder, [wanted]), translate(plain, [wanted]), strict=True):
+        assert_equal(found, expected, TOLERANCE[precision])
+
+
+def test_candidates_change_what_is_found(bundle: Bundle, lines: list[str]) -> None:
+    eos = bundle.manifest.target_ids.eos
+    narrow = OnnxDecoder.open(with_shortlist(bundle, np.array([eos, 7, 8])), device="cpu")
+    (result,) = translate(narrow, [sentences(bundle, lines, 4)[:1]])
+    assert {token for hypothesis in result.hypotheses for token in hypothesis.tokens} <= {7, 8}
+
+
+def test_fewer_candidates_than_the_beam_asks_for_break_nothing(bundle: Bundle, lines: list[str]) -> None:
+    only_eos = with_shortlist(bundle, np.array([bundle.manifest.target_ids.eos]))
+    decoder = OnnxDecoder.open(only_eos, device="cpu")
+    for result in translate(decoder, [sentences(bundle, lines, 5)[:7]]):
+        assert [h.tokens for h in result.hypotheses] == [()]
+        assert result.hypotheses[0].log_probability == pytest.approx(0, abs=1e-6)
+
+
+def test_a_prefix_of_tokens_that_are_no_candidates_is_followed(bundle: Bundle, lines: list[str]) -> None:
+    decoder = OnnxDecoder.open(bundle, device="cpu", precision="fp32")
+    (sentence,) = sentences(bundle, lines[:1], 4)
+    for prefix in (tuple(outside(bundle, sentence)[:3]), tuple(outside(bundle, sentence)[:1]) * 3):
+        (result,) = translate(decoder, [[replace(sentence, target_prefix=prefix)]])
+        for hypothesis in result.hypotheses:
+            assert hypothesis.tokens[: len(prefix)] == prefix
+            assert -np.inf < hypothesis.log_probability < 0

@@ -1,0 +1,111 @@
+"""A MarianMT checkpoint as it would be downloaded: random weights, real files."""
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+import torch
+from transformers import GenerationConfig, MarianConfig, MarianMTModel
+
+SOURCE_TEXT = [
+    "der alte mann sieht einen hund",
+    "ein hund ruft den roten vogel",
+    "heute sucht der mann fische",
+]
+TARGET_TEXT = ["the old man sees a dog", "a dog calls the red bird", "today the man looks for fish"]
+
+
+def train_spm(lines: list[str], size: int) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines * 8),
+        model_writer=model,
+        vocab_size=size,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    return model.getvalue()
+
+
+def pieces_of(model: bytes) -> list[str]:
+    """All of a model's pieces but those that stand for no text."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    return [processor.id_to_piece(id_) for id_ in range(3, processor.vocab_size())]
+
+
+def write_marian(folder: Path, *, separate: bool = False, **changes: Any) -> MarianMTModel:
+    """Writes the checkpoint's files and returns its model."""
+    source, target = train_spm(SOURCE_TEXT, 40), train_spm(TARGET_TEXT, 42)
+    if separate:
+        vocabularies = [number(pieces_of(source)), number(pieces_of(target))]
+    else:
+        # One vocabulary for both sides, in an order that is neither model's.
+        vocabularies = [number(sorted({*pieces_of(source), *pieces_of(target), ">>fra<<"}))] * 2
+    pad = vocabularies[1]["<pad>"]
+    settings: Mapping[str, Any] = {
+        "vocab_size": len(vocabularies[0]),
+        "decoder_vocab_size": len(vocabularies[1]),
+        "share_encoder_decoder_embeddings": not separate,
+        "d_model": 32,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 48,
+        "decoder_ffn_dim": 48,
+        "activation_function": "swish",
+        "scale_embedding": True,
+        "max_position_embeddings": 64,
+        "init_std": 0.1,
+        "eos_token_id": 0,
+        "pad_token_id": pad,
+        "decoder_start_token_id": pad,
+        **changes,
+    }
+    torch.manual_seed(11)
+    model = MarianMTModel(MarianConfig(**settings))
+    torch.nn.init.normal_(model.final_logits_bias, std=0.3)
+    practise(model)
+    model.generation_config = GenerationConfig(
+        max_length=48,
+        num_beams=4,
+        bad_words_ids=[[pad]],
+        eos_token_id=0,
+        forced_eos_token_id=0,
+        pad_token_id=pad,
+        decoder_start_token_id=pad,
+    )
+    model.save_pretrained(folder)
+    (folder / "source.spm").write_bytes(source)
+    (folder / "target.spm").write_bytes(target)
+    for file, vocabulary in zip(("vocab.json", "target_vocab.json"), vocabularies, strict=True):
+        if separate or file == "vocab.json":
+            (folder / file).write_text(json.dumps(vocabulary))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"source_lang": "de", "target_lang": "en", "separate_vocabs": separate})
+    )
+    (folder / "README.md").write_text("---\nlanguage:\n- de\nlicense: cc-by-4.0\n---\n")
+    return model
+
+
+def practise(model: MarianMTModel) -> None:
+    """Teaches the model for a second to say sources backwards: at random it would say one word for ever."""
+    config = model.config
+    vocabulary = min(config.vocab_size, config.decoder_vocab_size) - 1
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(160):
+        ids = torch.randint(2, vocabulary, (24, int(torch.randint(2, 9, ()))))
+        end = torch.zeros(24, 1, dtype=torch.int64)
+        loss = model(input_ids=torch.cat([ids, end], 1), labels=torch.cat([ids.flip(1), end], 1)).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval()
+
+
+def number(pieces: list[str]) -> dict[str, int]:
+    """Ids as Marian gives them: the end first, what pads last."""
+    return {piece: id_ for id_, piece in enumerate(["</s>", "<unk>", *pieces, "<pad>"])}

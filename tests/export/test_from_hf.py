@@ -1,0 +1,212 @@
+"""A MarianMT checkpoint becomes a bundle that our engine decodes to what `generate()` does."""
+
+import json
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner
+from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
+from transformers import MarianMTModel, MarianTokenizer
+
+from dragoman_bundle import Bundle, open_bundle
+from dragoman_export.cli import export
+from dragoman_export.from_hf import MarianError, load_marian
+from dragoman_export.from_hf.weights import marian_transformer
+from dragoman_server.engine import Engine, EngineLimits, OnnxDecoder, SearchOptions, Sentence, SentenceResult
+
+TEXTS = [
+    *SOURCE_TEXT,
+    "der hund",
+    "mann",
+    "ein roter fisch sucht den alten mann und den vogel heute",
+    "☃ hund é",
+    ">>fra<< der mann ruft",
+    "",
+]
+MAX_TOKENS = 25
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["one-vocabulary", "two-vocabularies"])
+def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hub") / "opus-mt-de-en"
+    write_marian(folder, separate=request.param)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    folder = tmp_path_factory.mktemp("models") / "opus-de-en" / "1"
+    result = CliRunner().invoke(export, ["--from-hf", str(checkpoint), "--out", str(folder)])
+    assert result.exit_code == 0, result.output
+    return open_bundle(folder)
+
+
+def their_tokenizer(folder: Path) -> MarianTokenizer:
+    with warnings.catch_warnings():
+        # A package that would normalise punctuation is recommended, and not used for this.
+        warnings.simplefilter("ignore")
+        return MarianTokenizer.from_pretrained(folder)
+
+
+def sources(bundle: Bundle) -> list[list[int]]:
+    return [[*ids, bundle.manifest.source_ids.eos] for ids in bundle.source_tokenizer.encode_ids(TEXTS)]
+
+
+def decode(bundle: Bundle, precision: str, beam_size: int) -> list[SentenceResult]:
+    decoder = OnnxDecoder.open(bundle, device="cpu", precision=precision, num_threads=1)
+    engine = Engine(decoder, limits=EngineLimits())
+    engine.start()
+    options = SearchOptions(
+        beam_size=beam_size, num_hypotheses=1, length_penalty=0.0, max_output_tokens=MAX_TOKENS
+    )
+    sentences = [Sentence(source=tuple(source), options=options) for source in sources(bundle)]
+    results = [future.result(timeout=60) for future in engine.submit(sentences)]
+    engine.close()
+    return results
+
+
+@torch.inference_mode()
+def generate(folder: Path, source: list[int], beam_size: int) -> tuple[list[int], float]:
+    """The best translation's ids without its end, and its log-probability.
+
+    At the limit theirs ends with a certain end, and ours without one: the same tokens and the same score.
+    Both rank by it alone: theirs divides it by a power of the length, ours by one of (5 + length) / 6, and
+    the power is 0. The token that pads is left out before probabilities are made, as ours does and as Marian
+    does; theirs would leave it out after.
+    """
+    model = MarianMTModel.from_pretrained(folder).eval()
+    output: Any = model.generate(
+        torch.tensor([source]),
+        num_beams=beam_size,
+        do_sample=False,
+        length_penalty=0.0,
+        early_stopping=beam_size > 1,
+        renormalize_logits=True,
+        max_length=MAX_TOKENS + 2,  # its start and its end
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
+    ids = output.sequences[0, 1:].tolist()
+    if beam_size > 1:
+        return ids[: ids.index(0)], float(output.sequences_scores[0])
+    scores = [score[0].log_softmax(-1)[id_] for score, id_ in zip(output.scores, ids, strict=True)]
+    return ids[: ids.index(0)], float(sum(scores))
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_the_engine_finds_the_tokens_that_generate_finds(
+    checkpoint: Path, bundle: Bundle, beam_size: int
+) -> None:
+    lengths = set()
+    for source, result in zip(sources(bundle), decode(bundle, "fp32", beam_size), strict=True):
+        (found,) = result.hypotheses
+        ids, log_probability = generate(checkpoint, source, beam_size)
+        assert list(found.tokens) == ids
+        assert found.log_probability == pytest.approx(log_probability, abs=1e-4)
+        lengths.add(len(ids))
+    assert len(lengths) > 2
+
+
+def test_int8_decodes_it_as_well(bundle: Bundle) -> None:
+    same = [
+        one.hypotheses[0].tokens == other.hypotheses[0].tokens
+        for one, other in zip(decode(bundle, "fp32", 4), decode(bundle, "int8", 4), strict=True)
+    ]
+    assert sum(same) >= len(same) // 2
+
+
+def test_ids_and_text_are_those_of_their_tokenizer(checkpoint: Path, bundle: Bundle) -> None:
+    theirs = their_tokenizer(checkpoint)
+    for text, ids in zip(TEXTS, sources(bundle), strict=True):
+        assert theirs(text)["input_ids"] == ids
+        assert [*bundle.source_tokenizer.encode(text).ids, bundle.manifest.source_ids.eos] == ids
+    for text in TARGET_TEXT:
+        ids = bundle.target_tokenizer.encode_ids([text])[0]
+        assert [*ids, 0] == theirs(text_target=text)["input_ids"]
+        assert bundle.target_tokenizer.decode(ids).text == text == theirs.decode(ids)
+
+
+def test_bundle_holds_the_vocabulary_and_says_what_it_is(checkpoint: Path, bundle: Bundle) -> None:
+    manifest = bundle.manifest
+    is_separate = (checkpoint / "target_vocab.json").exists()
+    expected = ("source.vocab.json", "target.vocab.json") if is_separate else ("vocab.json", "vocab.json")
+    assert (manifest.source_pieces, manifest.target_pieces) == expected
+    assert set(expected) < set(manifest.files)
+    assert (bundle.path / expected[0]).read_bytes() == (checkpoint / "vocab.json").read_bytes()
+    assert (manifest.source_language, manifest.target_language) == ("de", "en")
+    assert manifest.licence == "cc-by-4.0"
+    assert manifest.target_ids.bos == manifest.target_ids.pad == manifest.target_vocabulary - 1
+    assert manifest.decoding.beam_size == 4
+    assert (manifest.decoding.max_source_tokens, manifest.decoding.max_output_tokens) == (64, 48)
+    card = (bundle.path / "README.md").read_text()
+    assert "dragoman export --from-hf opus-mt-de-en" in card
+    assert not (bundle.path / "recipe.toml").exists()
+
+
+def test_spans_of_source_tokens_cut_the_text(bundle: Bundle) -> None:
+    text = ">>fra<< der mann ruft"
+    tokenized = bundle.source_tokenizer.encode(text)
+    assert tokenized.spans[0] == (0, 7)
+    # The space behind it belongs to no token.
+    assert "".join(text[start:end] for start, end in tokenized.spans) == ">>fra<<der mann ruft"
+    assert bundle.source_tokenizer.piece(tokenized.ids[-1]).endswith("t")
+
+
+def test_older_files_of_weights_are_read_as_well(tmp_path: Path) -> None:
+    model = write_marian(tmp_path / "m")
+    (tmp_path / "m" / "model.safetensors").unlink()
+    torch.save(model.state_dict(), tmp_path / "m" / "pytorch_model.bin")
+    loaded = load_marian(str(tmp_path / "m")).model
+    expected = marian_transformer(model, ())
+    assert torch.equal(loaded.get_parameter("output.bias"), expected.get_parameter("output.bias"))
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "source.spm", "vocab.json"])
+def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing: str) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    (folder / missing).unlink()
+    result = CliRunner().invoke(export, ["--from-hf", str(folder), "--out", str(tmp_path / "o" / "1")])
+    assert result.exit_code == 1
+    assert missing.split(".")[0] in result.output
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("config.json", {"model_type": "bart"}, "of type 'bart', and not of MarianMT"),
+        ("config.json", {"decoder_ffn_dim": 48, "encoder_attention_heads": 2}, "decoder_attention_heads 4"),
+        ("config.json", {"activation_function": "tanh"}, "activation_function is 'tanh'; known are swish"),
+        ("generation_config.json", {"bad_words_ids": [[3, 4]]}, r"keeps out the sequence \[3, 4\]"),
+        ("tokenizer_config.json", {"source_lang": None}, "names no source language; give it with --source-"),
+        ("vocab.json", {"<unk>": "one"}, "whole number for each piece"),
+        ("vocab.json", {"x": 9999}, "piece 'x' has the id 9999; there are"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_with_the_reason(
+    checkpoint: Path, tmp_path: Path, file: str, change: dict[str, Any], message: str
+) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    content = json.loads((folder / file).read_text()) | change
+    (folder / file).write_text(json.dumps(content))
+    with pytest.raises(MarianError, match=message):
+        load_marian(str(folder))
+
+
+def test_an_output_layer_of_its_own_is_refused(tmp_path: Path) -> None:
+    model = write_marian(tmp_path, tie_word_embeddings=False)
+    with torch.no_grad():
+        model.lm_head.weight.add_(1)
+    with pytest.raises(MarianError, match="output layer is not tied"):
+        marian_transformer(model, ())
+
+
+def test_a_checkpoint_and_a_name_together_are_refused(checkpoint: Path, tmp_path: Path) -> None:
+    for arguments in ([], ["--from-hf", str(checkpoint), str(checkpoint / "config.json")]):
+        result = CliRunner().invoke(export, [*arguments, "--out", str(tmp_path / "o" / "1")])
+        assert result.exit_code == 2
+        assert "give either a CHECKPOINT or --from-hf" in result.output

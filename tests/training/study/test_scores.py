@@ -1,0 +1,31 @@
+"""BLEU of parts of a test set."""
+
+import sacrebleu
+
+from dragoman_training.study.scores import Scorer
+
+REFERENCES = [
+    "A man sees the old dog .",
+    "The bird calls often .",
+    "Two dogs run over the grass .",
+    "Yes .",
+] * 3
+TRANSLATIONS = ["A man sees an old dog .", "the bird often calls", "Two dogs run over the lawn .", ""] * 3
+
+
+def test_a_part_has_the_bleu_that_sacrebleu_gives_it() -> None:
+    for lowercase in (False, True):
+        scorer = Scorer(TRANSLATIONS, REFERENCES, lowercase=lowercase)
+        for part in (range(12), (0, 2, 5), (1,), (3, 7)):
+            expected = sacrebleu.corpus_bleu(
+                [TRANSLATIONS[n] for n in part], [[REFERENCES[n] for n in part]], lowercase=lowercase
+            )
+            assert scorer.score(part).bleu == expected.score
+
+
+def test_the_interval_is_as_wide_as_the_sentences_differ() -> None:
+    alike = Scorer(TRANSLATIONS[:1] * 20, REFERENCES[:1] * 20, lowercase=False).score(range(20))
+    mixed = Scorer(TRANSLATIONS * 2, REFERENCES * 2, lowercase=False).score(range(20))
+    assert alike.half_width < 1e-9
+    assert mixed.half_width > 1
+    assert mixed == Scorer(TRANSLATIONS * 2, REFERENCES * 2, lowercase=False).score(range(20))

@@ -1,0 +1,180 @@
+"""`dragoman study`: from trained checkpoints to the page that compares them."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import torch
+
+    from dragoman_training.study.examination import StudySet
+    from dragoman_training.study.findings import Findings
+
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("checkpoints", metavar="[LABEL=]CKPT...", nargs=-1, required=True)
+@click.option("--source", required=True, type=EXISTING_FILE, help="The test set: a sentence a line.")
+@click.option("--reference", required=True, type=EXISTING_FILE, help="Its translation, line by line.")
+@click.option(
+    "--out",
+    required=True,
+    metavar="PAGE.md",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The page to write, such as docs/attention.md; one that is there is replaced.",
+)
+@click.option(
+    "--figures",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where its figures go, as PAGE-NAME.svg and .png.  [default: figures, beside the page]",
+)
+@click.option(
+    "--sentences",
+    metavar="LINE,...",
+    help="Lines of the test set, from 1, that heat maps are drawn of.  [default: three, by length]",
+)
+@click.option(
+    "--bucket-words",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Source lengths in a bucket.",
+)
+@click.option(
+    "--bucket-sentences",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Fewest sentences of a bucket; smaller ones are joined.",
+)
+@click.option(
+    "--beam",
+    "beam_size",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Hypotheses kept while searching; 1 is greedy.",
+)
+@click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, …; auto takes a GPU.")
+def study(
+    *,
+    checkpoints: tuple[str, ...],
+    source: Path,
+    reference: Path,
+    out: Path,
+    figures: Path | None,
+    sentences: str | None,
+    bucket_words: int,
+    bucket_sentences: int,
+    beam_size: int,
+    device: str,
+) -> None:
+    """Compare what trained models do with a test set, on one page with plots.
+
+    BLEU by source length, attention heat maps of the same sentences, what local-p attention predicts, and
+    training curves. A model is called after its recipe unless a LABEL is given.
+
+    \b
+    Example:
+      dragoman study runs/multi30k-plain/best.safetensors runs/multi30k-luong/best.safetensors \\
+        --source data/multi30k/test2016.de --reference data/multi30k/test2016.en --out docs/attention.md
+    """
+    from dragoman_training.device import choose_device
+    from dragoman_training.study.buckets import cut_buckets
+    from dragoman_training.study.inputs import labelled_checkpoints, read_study_set
+    from dragoman_training.study.page import Links, study_page
+    from dragoman_training.study.plots import plot_centres, plot_heat_maps, plot_lengths, plot_training
+
+    paths = labelled_checkpoints(checkpoints)
+    test_set = read_study_set(source, reference, sentences)
+    buckets = cut_buckets(test_set.sources, words=bucket_words, min_sentences=bucket_sentences)
+    findings = _examine(paths, test_set, beam_size, choose_device(device))
+    folder = figures or out.parent / "figures"
+
+    def figure(name: str) -> Path:
+        return folder / f"{out.stem}-{name}"
+
+    def link(path: Path) -> str:
+        return Path(os.path.relpath(path, out.parent)).as_posix()
+
+    lengths, training = figure("lengths.svg"), figure("training.svg")
+    plot_lengths(findings, buckets, lengths)
+    plot_training(findings, training)
+    heat_maps = []
+    looking = [each for each in findings if each.examples]
+    for place, number in enumerate(test_set.examples if looking else ()):
+        heat_maps.append(figure(f"sentence-{number + 1}.png"))
+        plot_heat_maps([(each.label, each.examples[place]) for each in looking], heat_maps[-1])
+    predicted = [(each.label, each.centres) for each in findings if each.centres is not None]
+    if predicted:
+        plot_centres(predicted, figure("local-p.png"))
+    page = study_page(
+        _command(),
+        findings,
+        buckets,
+        test_set,
+        Links(
+            lengths=link(lengths),
+            training=link(training),
+            heat_maps=tuple(map(link, heat_maps)),
+            centres=link(figure("local-p.png")) if predicted else None,
+        ),
+        beam_size=beam_size,
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(page, encoding="utf-8")
+    click.echo(f"{out} compares {len(findings)} models; its figures are in {folder}.")
+
+
+def _command() -> str:
+    """The command as it was given, a line an option."""
+    context = click.get_current_context()
+    given = dict(context.params)
+    words = ["dragoman study", *(shlex.quote(each) for each in given.pop("checkpoints"))]
+    for option in context.command.params:
+        value = given.get(option.name or "")
+        if isinstance(option, click.Option) and value is not None and value != option.default:
+            words.append(f"{option.opts[0]} {shlex.quote(str(value))}")
+    return " \\\n  ".join(words)
+
+
+def _examine(
+    paths: dict[str, Path], test_set: "StudySet", beam_size: int, device: "torch.device"
+) -> "list[Findings]":
+    """Examines one model after the other, under a progress bar."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from dragoman_training.study.examination import examine
+
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("sentences, left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+    findings = []
+    with bar:
+        task = bar.add_task("", total=len(paths) * len(test_set.sources))
+        for label, path in paths.items():
+            bar.update(task, description=label)
+            findings.append(
+                examine(
+                    label,
+                    path,
+                    test_set,
+                    beam_size=beam_size,
+                    device=device,
+                    advance=lambda count: bar.advance(task, count),
+                )
+            )
+    return findings

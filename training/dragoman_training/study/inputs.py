@@ -1,0 +1,63 @@
+"""What the study is given: checkpoints under their labels, and the test set."""
+
+from pathlib import Path
+
+from dragoman_training.checkpoint import read_checkpoint
+from dragoman_training.corpus import read_lines
+from dragoman_training.study.buckets import num_words
+from dragoman_training.study.examination import StudySet
+
+
+def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:
+    """Labels and files. Raises ValueError where two models have one label, or a file is not there."""
+    labelled: dict[str, Path] = {}
+    languages: dict[tuple[str, str], Path] = {}
+    for given in checkpoints:
+        label, equals, name = given.partition("=")
+        path = Path(name) if equals and not Path(given).exists() else Path(given)
+        _, recipe, _ = read_checkpoint(path)
+        if not recipe.data.has_source:
+            raise ValueError(f"{path} is a language model and translates nothing: leave it out")
+        if path == Path(given):
+            label = recipe.name
+        if label in labelled:
+            raise ValueError(
+                f'two models are called "{label}", {labelled[label]} and {path}: give LABEL={path}'
+            )
+        labelled[label] = path
+        languages[recipe.data.source_language, recipe.data.target_language] = path
+    if len(languages) > 1:
+        (first, one), (second, other), *_ = languages.items()
+        raise ValueError(
+            f"{one} translates {first[0]} to {first[1]}, but {other} {second[0]} to {second[1]}: "
+            "a study is of one pair of languages"
+        )
+    return labelled
+
+
+def read_study_set(source: Path, reference: Path, sentences: str | None) -> StudySet:
+    """The test set and its examples. Raises ValueError for files that don't fit, or lines not in them."""
+    sources, references = read_lines(source), read_lines(reference)
+    if len(sources) != len(references):
+        raise ValueError(
+            f"{source} has {len(sources)} lines, but {reference} has {len(references)}: "
+            "they must match line by line"
+        )
+    for path, lines in ((source, sources), (reference, references)):
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                raise ValueError(f"{path}, line {number}: is empty; leave the pair out")
+    if not sources:
+        raise ValueError(f"{source} is empty")
+    if sentences is None:
+        by_length = sorted(range(len(sources)), key=lambda number: num_words(sources[number]))
+        examples = dict.fromkeys(by_length[len(sources) * share // 100] for share in (20, 50, 80))
+    else:
+        examples = dict.fromkeys(_line(text, len(sources)) - 1 for text in sentences.split(","))
+    return StudySet(sources=tuple(sources), references=tuple(references), examples=tuple(examples))
+
+
+def _line(text: str, num_lines: int) -> int:
+    if not text.strip().isdecimal() or not 1 <= int(text) <= num_lines:
+        raise ValueError(f'--sentences has "{text}", but must be lines from 1 to {num_lines}, such as 3,17')
+    return int(text)
