@@ -53,6 +53,7 @@ def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
     return pairs
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keeps together, where tests run in several processes, those that share what is slow to make."""
     for item in items:

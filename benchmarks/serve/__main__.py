@@ -29,7 +29,7 @@ from benchmarks.serve.load import make_requests
 from benchmarks.serve.measurement import OFFLINE, Measurement
 from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.server_process import ServerError, running_server
-from benchmarks.serve.tables import aim_table, aims, capacity_table, latency_table
+from benchmarks.serve.tables import aim_table, aims, bulk_table, capacity_table, latency_table
 from dragoman_bundle import BundleError, open_bundle
 from dragoman_server.engine import EngineError
 
@@ -65,6 +65,20 @@ def _chosen_loads(context: click.Context, parameter: click.Parameter, value: str
     show_default=True,
     callback=_chosen_loads,
     help="Loads, in percent of the capacity of continuous batching.",
+)
+@click.option(
+    "--bulk-streams",
+    default=4,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Batch jobs beside which callers are measured.",
+)
+@click.option(
+    "--bulk-load",
+    default=25.0,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Load of those callers, in percent of the capacity of continuous batching.",
 )
 @click.option(
     "--seconds",
@@ -107,6 +121,8 @@ def serve(
     beam: int,
     threads: int,
     loads: list[float],
+    bulk_streams: int,
+    bulk_load: float,
     seconds: float,
     saturation_sentences: int,
     concurrency: int,
@@ -117,7 +133,8 @@ def serve(
 ) -> None:
     """Put a Poisson load on a real server and compare continuous with request-level batching.
 
-    Capacity is measured first, with as many callers as keep the server busy; then latency, at shares of it.
+    Capacity is measured first, with as many callers as keep the server busy; then latency, at shares of it,
+    and at last beside batch jobs.
     The server gets as many cores as it has threads, and the load comes from the others, where there are any.
 
     \b
@@ -135,7 +152,7 @@ def serve(
         )
     except (BundleError, EngineError) as error:
         raise click.ClickException(str(error)) from error
-    progress = Progress(repeats * (len(MODES) + 1 + len(MODES) * len(loads)))
+    progress = Progress(repeats * (len(MODES) + 1 + len(MODES) * len(loads) + 2))
     if not cores.are_apart:
         progress.say(f"server and load share {len(cores.server)} cores: figures are worse than the server is")
     requests = make_requests(
@@ -169,6 +186,14 @@ def serve(
             rows = measurement.latency(
                 rates, seconds=seconds, deadline_seconds=deadline_seconds, repeats=repeats
             )
+            beside_bulk = measurement.beside_bulk(
+                "continuous",
+                bulk_load / 100 * capacity["continuous"].median,
+                streams=bulk_streams,
+                seconds=seconds,
+                deadline_seconds=deadline_seconds,
+                repeats=repeats,
+            )
     except ServerError as error:
         raise click.ClickException(str(error)) from error
     medians = {case: summary.median for case, summary in capacity.items()}
@@ -189,12 +214,14 @@ def serve(
             "capacity": medians,
             "capacity_spread": {case: summary.spread for case, summary in capacity.items()},
             "rows": rows,
+            "beside_bulk": {"load": bulk_load / 100, "rows": beside_bulk},
             "served_over_offline": served_over_offline.median,
             "aims": found,
         },
         tables=[
             capacity_table(capacity, saturation_sentences),
             latency_table(rows, seconds),
+            bulk_table(beside_bulk, bulk_load / 100, seconds),
             aim_table(found),
         ],
     ).publish(Console(), json_path=json_path, markdown_path=markdown_path)

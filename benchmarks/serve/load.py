@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 
 from benchmarks.serve.arrivals import Arrival
+from benchmarks.serve.bulk import BulkJob
 from dragoman.channel import CHANNEL_OPTIONS
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
@@ -35,6 +36,8 @@ class Answered:
     """Most seconds that the generator itself was behind the schedule."""
     generator_cores: float
     """Processor time that the generator used, as a number of cores."""
+    bulk_per_second: float
+    """Sentences a second that the batch jobs beside it had answered; 0 without any."""
 
     @property
     def goodput(self) -> float:
@@ -65,12 +68,14 @@ def run_open_loop(
     *,
     seconds: float,
     deadline_seconds: float,
+    bulk_streams: int = 0,
 ) -> Answered:
     """Sends every arrival at its time, whatever became of the others, and waits for all answers.
 
-    A latency counts from the scheduled time: what the generator or the connection holds up is in it.
+    A latency counts from the scheduled time: what the generator or the connection holds up is in it. For as
+    long as it takes, so many batch jobs stream the same sentences beside it, each as fast as it is answered.
     """
-    return asyncio.run(_open_loop(address, requests, arrivals, seconds, deadline_seconds))
+    return asyncio.run(_open_loop(address, requests, arrivals, seconds, deadline_seconds, bulk_streams))
 
 
 def run_closed_loop(
@@ -89,6 +94,7 @@ async def _open_loop(
     arrivals: Sequence[Arrival],
     seconds: float,
     deadline_seconds: float,
+    bulk_streams: int,
 ) -> Answered:
     latencies: list[float] = []
     failures = 0
@@ -98,6 +104,14 @@ async def _open_loop(
     async with grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel:
         stub: Stub = pb_grpc.TranslationServiceStub(channel)
         await channel.channel_ready()
+        jobs = [BulkJob(requests) for _ in range(bulk_streams)]
+        streaming = [asyncio.create_task(job.run(stub)) for job in jobs]
+        while not all(job.num_answered for job in jobs):
+            await asyncio.sleep(_LEAD_SECONDS)
+            for task in streaming:
+                if task.done():
+                    task.result()
+        answered_before = sum(job.num_answered for job in jobs)
         processor_started = time.process_time()
         started = time.perf_counter() + _LEAD_SECONDS
 
@@ -119,12 +133,17 @@ async def _open_loop(
                 late = max(late, time.perf_counter() - started - arrival.at)
                 calls.create_task(call(arrival))
         ended = time.perf_counter()
+        bulk_answered = sum(job.num_answered for job in jobs) - answered_before
+        for task in streaming:
+            task.cancel()
+        await asyncio.gather(*streaming, return_exceptions=True)
     return Answered(
         latencies=latencies,
         num_failed=failures,
         seconds=max(ended - started, seconds) - begin,
         late=late,
         generator_cores=(time.process_time() - processor_started) / (ended - started),
+        bulk_per_second=bulk_answered / (ended - started),
     )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from benchmarks.corpus import Corpus
 from benchmarks.measuring import Summary, interleave, summarize
 from benchmarks.progress import Progress
-from benchmarks.serve.arrivals import draw_arrivals
+from benchmarks.serve.arrivals import Arrival, draw_arrivals
 from benchmarks.serve.load import Answered, run_closed_loop, run_open_loop
 from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.percentiles import percentile
@@ -84,51 +84,113 @@ class Measurement:
                     rate=rate, seconds=seconds, num_sentences=len(self._requests), seed=repeat
                 )
                 for mode, server in self._servers.items():
-                    run = partial(
-                        run_open_loop,
-                        *(server.address, self._requests, arrivals),
-                        seconds=seconds,
-                        deadline_seconds=deadline_seconds,
-                    )
-                    steps, rows = server.steps_and_rows()
-                    used = server.processor_seconds()
-                    answered = run()
-                    steps_after, rows_after = server.steps_and_rows()
-                    used_after = server.processor_seconds()
-                    one = Observed(
-                        answered=answered,
-                        mean_rows=(rows_after - rows) / max(1.0, steps_after - steps),
-                        server_cores=None
-                        if used is None or used_after is None
-                        else (used_after - used) / answered.seconds,
-                    )
+                    one = self._observe(server, arrivals, seconds=seconds, deadline_seconds=deadline_seconds)
                     observed[mode, load].append(one)
-                    p99 = 1e3 * percentile(answered.latencies, 99)
+                    p99 = 1e3 * percentile(one.answered.latencies, 99)
                     self._progress.advance(
                         f"{mode} at {load:.0%}, {rate:,.1f} arrivals/s: p99 {p99:,.0f} ms, "
                         f"{one.mean_rows:.0f} rows a step"
                     )
         return [_row(mode, load, rates[load], runs) for (mode, load), runs in observed.items()]
 
+    def beside_bulk(
+        self,
+        mode: str,
+        rate: float,
+        *,
+        streams: int,
+        seconds: float,
+        deadline_seconds: float,
+        repeats: int,
+    ) -> list[dict[str, object]]:
+        """How callers fare alone and beside so many batch jobs: a row each, of the very same arrivals."""
+        observed: dict[int, list[Observed]] = {0: [], streams: []}
+        for repeat in range(repeats):
+            arrivals = draw_arrivals(
+                rate=rate, seconds=seconds, num_sentences=len(self._requests), seed=repeat
+            )
+            for number, runs in observed.items():
+                one = self._observe(
+                    self._servers[mode],
+                    arrivals,
+                    seconds=seconds,
+                    deadline_seconds=deadline_seconds,
+                    bulk_streams=number,
+                )
+                runs.append(one)
+                p99 = 1e3 * percentile(one.answered.latencies, 99)
+                self._progress.advance(
+                    f"{rate:,.1f} arrivals/s beside {number} batch jobs: p99 {p99:,.0f} ms, "
+                    f"{one.answered.bulk_per_second:,.1f} sentences/s of theirs"
+                )
+        return [
+            {
+                "streams": number,
+                "arrivals_per_second": rate,
+                **_latencies(runs),
+                "bulk_per_second": summarize([run.answered.bulk_per_second for run in runs]).median,
+                "mean_rows": summarize([run.mean_rows for run in runs]).median,
+                "failed": sum(run.answered.num_failed for run in runs),
+            }
+            for number, runs in observed.items()
+        ]
+
+    def _observe(
+        self,
+        server: ServerProcess,
+        arrivals: Sequence[Arrival],
+        *,
+        seconds: float,
+        deadline_seconds: float,
+        bulk_streams: int = 0,
+    ) -> Observed:
+        """One open-loop run, and what the server says of it."""
+        steps, rows = server.steps_and_rows()
+        used = server.processor_seconds()
+        answered = run_open_loop(
+            server.address,
+            self._requests,
+            arrivals,
+            seconds=seconds,
+            deadline_seconds=deadline_seconds,
+            bulk_streams=bulk_streams,
+        )
+        steps_after, rows_after = server.steps_and_rows()
+        used_after = server.processor_seconds()
+        return Observed(
+            answered=answered,
+            mean_rows=(rows_after - rows) / max(1.0, steps_after - steps),
+            server_cores=None
+            if used is None or used_after is None
+            else (used_after - used) / answered.seconds,
+        )
+
 
 def _row(mode: str, load: float, rate: float, runs: Sequence[Observed]) -> dict[str, object]:
-    latencies = {
-        percent: summarize([1e3 * percentile(run.answered.latencies, percent) for run in runs])
-        for percent in PERCENTS
-    }
     server_cores = [run.server_cores for run in runs if run.server_cores is not None]
     return {
         "mode": mode,
         "load": load,
         "arrivals_per_second": rate,
-        **{f"p{percent}_ms": latencies[percent].median for percent in PERCENTS},
+        **_latencies(runs),
         "goodput": summarize([run.answered.goodput for run in runs]).median,
         "mean_rows": summarize([run.mean_rows for run in runs]).median,
         "failed": sum(run.answered.num_failed for run in runs),
-        "p99_ms_repeats": list(latencies[99].values),
-        "p50_spread": latencies[50].spread,
-        "p99_spread": latencies[99].spread,
         "late_ms": 1e3 * max(run.answered.late for run in runs),
         "generator_cores": max(run.answered.generator_cores for run in runs),
         "server_cores": summarize(server_cores).median if server_cores else None,
+    }
+
+
+def _latencies(runs: Sequence[Observed]) -> dict[str, object]:
+    """Percentiles in ms, the repeats of the highest of them, and spreads."""
+    found = {
+        percent: summarize([1e3 * percentile(run.answered.latencies, percent) for run in runs])
+        for percent in PERCENTS
+    }
+    return {
+        **{f"p{percent}_ms": found[percent].median for percent in PERCENTS},
+        "p99_ms_repeats": list(found[99].values),
+        "p50_spread": found[50].spread,
+        "p99_spread": found[99].spread,
     }

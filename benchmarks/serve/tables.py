@@ -51,6 +51,26 @@ def latency_table(rows: Sequence[Row], seconds: float) -> Table:
     )
 
 
+def bulk_table(rows: Sequence[Row], load: float, seconds: float) -> Table:
+    """Latency beside batch jobs."""
+    return Table(
+        title=f"Interactive callers at {load:.0%} load, alone and beside batch jobs, {seconds:g} s a run",
+        columns=(
+            Column(key="streams", header="batch jobs", format="d"),
+            Column(key="arrivals_per_second", header="arrivals/s", format=",.1f"),
+            Column(key="p50_ms", header="p50 ms", format=",.0f"),
+            Column(key="p95_ms", header="p95 ms", format=",.0f"),
+            Column(key="p99_ms", header="p99 ms", format=",.0f"),
+            Column(key="p99_spread", header="spread of p99", format=".0%"),
+            Column(key="failed", header="failed", format="d"),
+            Column(key="bulk_per_second", header="batch sentences/s", format=",.1f"),
+            Column(key="mean_rows", header="rows a step", format=".1f"),
+        ),
+        rows=rows,
+        note="Continuous batching. Each job is a TranslateStream that has as much under way as it may.",
+    )
+
+
 def aims(
     capacity: Mapping[str, Summary], rows: Sequence[Mapping[str, Any]], served_over_offline: Summary
 ) -> list[dict[str, object]]:

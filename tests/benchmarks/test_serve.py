@@ -15,7 +15,7 @@ def test_both_modes_are_measured_at_every_load(benchmark: Callable[..., Any], to
     ran = benchmark(
         *("serve", "--bundle", toy.bundle, "--input", toy.source, "--limit", 20, "--beam", 2),
         *("--threads", 1, "--loads", "25,50", "--seconds", 0.5, "--repeats", 1),
-        *("--saturation-sentences", 40, "--concurrency", 8),
+        *("--saturation-sentences", 40, "--concurrency", 8, "--bulk-streams", 2),
     )
     results = ran.results
     assert results["capacity"].keys() == {"continuous", "request", "offline"}
@@ -35,6 +35,12 @@ def test_both_modes_are_measured_at_every_load(benchmark: Callable[..., Any], to
         assert row["failed"] == 0
         # Beam 2: no step has fewer rows.
         assert row["mean_rows"] >= 2
+    alone, beside = results["beside_bulk"]["rows"]
+    assert (alone["streams"], alone["bulk_per_second"]) == (0, 0)
+    assert beside["streams"] == 2
+    assert beside["bulk_per_second"] > 0
+    assert beside["failed"] == 0
+    assert beside["mean_rows"] > alone["mean_rows"]
     assert results["cores"]["server"]
     assert "| continuous | 25% |" in ran.markdown
 
