@@ -17,7 +17,9 @@ class SystemMissingError(Exception):
     """The bundle, or what was given beside it, lacks what a system is made of."""
 
 
-def open_decoder(bundle: Bundle, *, precision: str, num_threads: int, shortlist: bool) -> OnnxDecoder:
+def open_decoder(
+    bundle: Bundle, *, precision: str, num_threads: int, shortlist: bool, spins: bool = False
+) -> OnnxDecoder:
     """The bundle's graphs on the CPU. Raises SystemMissingError for a precision or shortlist it lacks."""
     if precision not in bundle.manifest.precisions:
         present = ", ".join(bundle.manifest.precisions)
@@ -30,7 +32,12 @@ def open_decoder(bundle: Bundle, *, precision: str, num_threads: int, shortlist:
             f"{bundle.path} has no shortlist; `dragoman export --help` says how to add one"
         )
     return OnnxDecoder.open(
-        bundle, device="cpu", precision=precision, num_threads=num_threads, use_shortlist=shortlist
+        bundle,
+        device="cpu",
+        precision=precision,
+        num_threads=num_threads,
+        spins=spins,
+        use_shortlist=shortlist,
     )
 
 

@@ -109,6 +109,7 @@ class OnnxDecoder:
         device: str = "auto",
         precision: str = "auto",
         num_threads: int | None = None,
+        spins: bool = False,
         use_shortlist: bool = True,
         stays_on_device: bool | None = None,
         gpu_memory_limit_mib: int | None = None,
@@ -116,10 +117,11 @@ class OnnxDecoder:
         """Opens the bundle's graphs and decodes a token with them.
 
         `device` is "cpu", "cuda", or "auto" for cuda where it works; `precision` "fp32", "fp16", "int8", or
-        "auto" for the one that suits the device; `num_threads` as many as there are processors to use. With
-        `use_shortlist`, a bundle that has a shortlist is decoded with it. With `stays_on_device`, sentences
-        join and leave by the bundle's graph "regroup" and not in buffers of the host; None is so on cuda,
-        where the bundle has that graph. `gpu_memory_limit_mib` is the most MiB of GPU memory of each graph.
+        "auto" for the one that suits the device; `num_threads` as many as there are processors to use, which
+        wait by spinning if it `spins`. With `use_shortlist`, a bundle that has a shortlist is decoded with
+        it. With `stays_on_device`, sentences join and leave by the bundle's graph "regroup" and not in
+        buffers of the host; None is so on cuda, where the bundle has that graph. `gpu_memory_limit_mib` is
+        the most MiB of GPU memory of each graph.
         Raises DeviceUnavailableError, PrecisionUnavailableError, or DecoderError where the graphs don't run.
         """
 
@@ -129,6 +131,7 @@ class OnnxDecoder:
                 device=device,
                 precision=precision,
                 num_threads=num_threads or count_processors(),
+                spins=spins,
                 use_shortlist=use_shortlist,
                 stays_on_device=stays_on_device,
                 gpu_memory_limit_mib=gpu_memory_limit_mib,
@@ -151,6 +154,7 @@ class OnnxDecoder:
         device: str,
         precision: str,
         num_threads: int,
+        spins: bool,
         use_shortlist: bool,
         stays_on_device: bool | None,
         gpu_memory_limit_mib: int | None,
@@ -166,6 +170,7 @@ class OnnxDecoder:
                 bundle.graph_path(chosen, graph),
                 device=device,
                 num_threads=num_threads,
+                spins=spins,
                 gpu_memory_limit_mib=gpu_memory_limit_mib,
                 may_leave_shapes=graph != REGROUP_GRAPH,
             )

@@ -27,10 +27,14 @@ def open_session(
     *,
     device: str,
     num_threads: int,
+    spins: bool = False,
     gpu_memory_limit_mib: int | None = None,
     may_leave_shapes: bool = True,
 ) -> onnxruntime.InferenceSession:
     """A session of the graph on "cpu" or "cuda".
+
+    With `spins`, its threads wait for each other by spinning, which is quicker to wake and takes processor
+    time from everyone else.
 
     Each session has an arena of GPU memory for its weights and tensors, which keeps what it once took;
     `gpu_memory_limit_mib` is the most that it may take, in MiB, and what needs more fails. Unless
@@ -55,7 +59,7 @@ def open_session(
     options.inter_op_num_threads = 1
     # Hardly any shape comes twice: plans kept for each would only pile up.
     options.enable_mem_pattern = False
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.intra_op.allow_spinning", "1" if spins else "0")
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     try:

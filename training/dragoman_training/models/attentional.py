@@ -30,7 +30,7 @@ class AttentionalConfig:
 
     embedding_size: int = 256
     """Width of embeddings and of the attentional state that the tied output layer reads."""
-    embedding_std: float = 0.25
+    embedding_std: float = 1.0
     """Standard deviation of the embeddings at the start."""
     encoder_layers: int = 2
     """Bidirectional layers of the encoder."""

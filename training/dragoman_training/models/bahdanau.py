@@ -29,7 +29,7 @@ class BahdanauConfig:
     """Recurrent cell of encoder and decoder; the paper's is a GRU."""
     embedding_size: int = 256
     """Width of embeddings and of the readout that the tied output layer reads."""
-    embedding_std: float = 0.25
+    embedding_std: float = 1.0
     """Standard deviation of the embeddings at the start."""
     encoder_layers: int = 1
     """Bidirectional layers of the encoder; the paper has one."""

@@ -26,7 +26,7 @@ class LanguageModelConfig:
     """Names this family in a recipe."""
     embedding_size: int = 256
     """Width of the embedding and of what the tied output layer reads."""
-    embedding_std: float = 0.25
+    embedding_std: float = 1.0
     """Standard deviation of the embedding at the start."""
     layers: int = 2
     """LSTM layers."""

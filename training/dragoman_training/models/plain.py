@@ -28,7 +28,7 @@ class PlainConfig:
     3.3)."""
     embedding_size: int = 256
     """Width of embeddings and of what the tied output layer reads."""
-    embedding_std: float = 0.25
+    embedding_std: float = 1.0
     """Standard deviation of the embeddings at the start."""
     layers: int = 4
     """LSTM layers of the encoder, and of the decoder; the paper has 4."""

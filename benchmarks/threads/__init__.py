@@ -1,0 +1,1 @@
+"""Which use of a few cores serves throughput, and which latency."""

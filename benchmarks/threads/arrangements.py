@@ -1,0 +1,82 @@
+"""The ways to spend the same cores on the same sentences, each opened and ready to translate."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from benchmarks.engines import open_decoder, running_engine, translation_options
+from dragoman_bundle import Bundle
+from dragoman_server.engine import OnnxDecoder
+from dragoman_server.system import BundleSystem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrangement:
+    """How many engines, each a thread of its own, and how many threads onnxruntime has for each of them."""
+
+    engines: int
+    threads: int
+    spins: bool = False
+
+    def __str__(self) -> str:
+        waits = ", spinning" if self.spins else ""
+        return f"{self.engines} x {self.threads}{waits}"
+
+
+def arrangements(threads: int) -> list[Arrangement]:
+    """One thread; so many, which sleep or spin while they wait; and as many engines of one thread."""
+    if threads == 1:
+        return [Arrangement(engines=1, threads=1)]
+    return [
+        Arrangement(engines=1, threads=1),
+        Arrangement(engines=1, threads=threads),
+        Arrangement(engines=1, threads=threads, spins=True),
+        Arrangement(engines=threads, threads=1),
+    ]
+
+
+class Arranged:
+    """An arrangement that translates. All of its engines share the sessions of one decoder."""
+
+    def __init__(
+        self, stack: ExitStack, bundle: Bundle, arrangement: Arrangement, *, precision: str, beam_size: int
+    ) -> None:
+        """The engines end with the stack. Raises SystemMissingError."""
+        decoder: OnnxDecoder = open_decoder(
+            bundle,
+            precision=precision,
+            num_threads=arrangement.threads,
+            shortlist=bundle.shortlist is not None,
+            spins=arrangement.spins,
+        )
+        options = translation_options(bundle, beam_size)
+        self._systems = [
+            BundleSystem(
+                bundle, stack.enter_context(running_engine(decoder, beam_size=beam_size)), options, ""
+            )
+            for _ in range(arrangement.engines)
+        ]
+        self._pool = stack.enter_context(ThreadPoolExecutor(arrangement.engines))
+
+    def sentences_per_second(self, lines: Sequence[str]) -> float:
+        """Throughput: all the lines at once, dealt out to the engines."""
+        count = len(self._systems)
+        started = time.perf_counter()
+        parts = [
+            self._pool.submit(system.translate, lines[number::count])
+            for number, system in enumerate(self._systems)
+        ]
+        for part in parts:
+            part.result()
+        return len(lines) / (time.perf_counter() - started)
+
+    def latencies(self, lines: Sequence[str]) -> list[float]:
+        """Seconds of each line, one after the other, with nobody beside it."""
+        found = []
+        for line in lines:
+            started = time.perf_counter()
+            self._systems[0].translate([line])
+            found.append(time.perf_counter() - started)
+        return found
