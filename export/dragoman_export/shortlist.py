@@ -70,9 +70,10 @@ def build_shortlist(
     `report` is told, line by line, what is being done and found.
     """
     source, target = checkpoint.source_tokenizer, checkpoint.target_tokenizer
-    step = -(-len(corpus) // options.max_pairs)
-    sources = source.encode_ids(corpus.sources[::step])
-    targets = target.encode_ids(corpus.targets[::step])
+    used = min(len(corpus), options.max_pairs)
+    places = [place * len(corpus) // used for place in range(used)]
+    sources = source.encode_ids([corpus.sources[place] for place in places])
+    targets = target.encode_ids([corpus.targets[place] for place in places])
     limit = checkpoint.recipe.data.max_tokens
     pairs = [pair for pair in zip(sources, targets, strict=True) if max(map(len, pair)) <= limit]
     if not pairs:

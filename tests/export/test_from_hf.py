@@ -143,7 +143,8 @@ def test_bundle_holds_the_vocabulary_and_says_what_it_is(checkpoint: Path, bundl
     assert manifest.decoding.beam_size == 4
     assert (manifest.decoding.max_source_tokens, manifest.decoding.max_output_tokens) == (64, 48)
     card = (bundle.path / "README.md").read_text()
-    assert "dragoman export --from-hf opus-mt-de-en" in card
+    assert "dragoman export --from-hf opus-mt-de-en \\\n  --out" in card
+    assert "here it is ((5 + length) / 6)^a" in card
     assert not (bundle.path / "recipe.toml").exists()
 
 

@@ -13,8 +13,9 @@ from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.int8.graph import Int8Graph
 from dragoman_export.int8.weights import quantize_weight
+from dragoman_export.trace import Graphs
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.models import LuongConfig
+from dragoman_training.models import LuongConfig, Transformer
 
 
 def test_weight_is_off_by_half_a_step_at_most() -> None:
@@ -82,6 +83,12 @@ def test_every_matrix_is_stored_as_int8_and_once(tmp_path: Path, tokenizer: Toke
     columns = scalars  # a scale for each output, of which most have a bias
     # Beside a byte a parameter, four for biases and scales.
     assert (tmp_path / "int8" / "weights.bin").stat().st_size < parameters + 4 * (scalars + 2 * columns)
+
+
+def test_positions_stay_float(checkpoint: Checkpoint, graphs: dict[str, Graphs]) -> None:
+    for model in (graphs["int8"].encoder, graphs["int8"].decoder_step):
+        names = [name for name in model.graph.initializers if "positions" in name]
+        assert names == (["model.positions.table_LD"] if isinstance(checkpoint.model, Transformer) else [])
 
 
 def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs_folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_training.corpus import CorpusError, read_corpus, read_lines
+from dragoman_training.corpus import Corpus, CorpusError, read_corpus, read_lines
 from dragoman_training.recipe import DataConfig
 
 
@@ -96,3 +96,19 @@ def test_a_hugging_face_data_set_is_read_from_a_folder(
     without = DataConfig(source_language="de", target_language="fr", hugging_face="set")
     with pytest.raises(CorpusError, match='has no "fr", only de, en'):
         read_corpus(without, "train", tmp_path)
+    (folder / "train.jsonl").write_text("{")
+    with pytest.raises(CorpusError, match=r"set: can't be loaded: "):
+        read_corpus(data, "train", tmp_path)
+
+
+def test_a_fingerprint_is_that_of_the_text_and_its_order() -> None:
+    corpus = Corpus(["eins", "zwei"], ["one", "two"])
+    assert corpus.fingerprint() == Corpus(["eins", "zwei"], ["one", "two"]).fingerprint()
+    others = [
+        Corpus(["zwei", "eins"], ["two", "one"]),
+        Corpus(["eins", "zwei"], ["one", "twö"]),
+        Corpus(["einsz", "wei"], ["one", "two"]),
+        Corpus(["eins"], ["one"]),
+    ]
+    assert corpus.fingerprint() not in [other.fingerprint() for other in others]
+    assert corpus.fingerprint().startswith("2 pairs, checksum ")

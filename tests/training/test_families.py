@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from dragoman_training.models import (
+    Bahdanau,
+    BahdanauConfig,
     Luong,
     LuongConfig,
     MultiHeadConfig,
@@ -91,6 +93,20 @@ def test_a_local_model_does_not_see_beyond_its_window() -> None:
         assert not torch.equal(model.decode(changed, state, torch.full((1, 3), 5))[:, 2], expected[:, 2])
 
 
+def test_a_bahdanau_network_reads_embeddings_of_the_size_that_was_asked_for() -> None:
+    config = BahdanauConfig(embedding_size=64, encoder_units=5, decoder_units=7, embedding_std=0.5)
+    model = build_model(config, VOCABULARY).eval()
+    assert isinstance(model, Bahdanau)
+    read: list[torch.Tensor] = []
+    for reader in (model.encoder, model.token_input, model.token_readout):
+        reader.register_forward_pre_hook(lambda module, inputs: read.append(inputs[0]))
+    source_ST, length_S = torch.randint(4, 40, (5, 30)), torch.full((5,), 30)
+    memory, state = model.encode(source_ST, length_S)
+    model.decode(memory, state, torch.randint(4, 30, (5, 20)))
+    model.step(torch.randint(4, 30, (5, 1)), memory, state)
+    assert [each.std().item() for each in read] == pytest.approx([0.5] * 5, rel=0.1)
+
+
 def structured(redundancy_penalty: float = 1.0) -> Structured:
     config = StructuredConfig(
         embedding_size=6,
@@ -123,6 +139,13 @@ def test_the_penalty_teaches_the_annotation_and_no_padding_enters_it() -> None:
     gradient = model.annotation.queries.grad
     assert gradient is not None
     assert gradient.abs().sum() > 0
+
+
+def test_the_penalty_is_not_rounded_where_training_is() -> None:
+    memory = {"annotation": torch.rand(3, 9, 2)}
+    with torch.autocast("cpu", torch.bfloat16):
+        found = structured().penalty(memory)
+    assert torch.equal(found, structured().penalty(memory))
 
 
 def test_families_without_a_penalty_have_none() -> None:

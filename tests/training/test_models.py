@@ -1,11 +1,15 @@
 """Every family: steps agree with teacher forcing, and neither padding nor neighbours matter."""
 
+import math
+from typing import get_args
+
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman_training.models import (
     BahdanauConfig,
+    LanguageModelConfig,
     Luong,
     LuongConfig,
     ModelConfig,
@@ -135,6 +139,44 @@ def test_every_parameter_learns(model: Seq2Seq) -> None:
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize("family", [*CONFIGS, "lm"])
+def test_stepping_drops_as_many_activations_as_teacher_forcing(family: str) -> None:
+    """Scheduled sampling trains by steps, and with the recipe's dropout."""
+    language_model = LanguageModelConfig(embedding_size=12, units=14)
+    model = build_model(CONFIGS.get(family, language_model), VOCABULARY).train()
+    dropped = 0
+
+    def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        nonlocal dropped
+        dropped += output.numel()
+
+    memory, state = model.encode(torch.randint(4, 40, (3, 6)), torch.tensor([6, 2, 4]))
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.register_forward_hook(count)
+    target_SU = torch.randint(4, 30, (3, 5))
+    model.decode(memory, state, target_SU)
+    expected, dropped = dropped, 0
+    for step in range(5):
+        _, _, state = model.step(target_SU[:, step : step + 1], memory, state)
+    assert dropped == expected > 0
+
+
+@pytest.mark.parametrize("config", [each() for each in get_args(ModelConfig)], ids=lambda each: each.family)
+def test_training_begins_with_the_loss_of_a_guess(config: ModelConfig) -> None:
+    """At the sizes of recipes, which are the defaults: logits that begin far apart cost the first epoch."""
+    torch.manual_seed(1)
+    size = 2000
+    shape = VocabularyShape(source_size=size, target_size=size, shared=True, pad_id=0, unk_id=1, bos_id=2)
+    model = build_model(config, shape).train()
+    target_SU = torch.randint(4, size, (4, 9))
+    with torch.no_grad():
+        features_SUD = model(torch.randint(4, size, (4, 8)), torch.tensor([8, 8, 6, 3]), target_SU[:, :-1])
+        logits_RV = model.output(features_SUD).flatten(0, 1)
+    loss = nn.functional.cross_entropy(logits_RV, target_SU[:, 1:].flatten())
+    assert loss.item() == pytest.approx(math.log(size), abs=1)
 
 
 def test_a_shared_vocabulary_shares_its_embedding() -> None:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman_training.models import LuongConfig, VocabularyShape, build_model
+from dragoman_training.models import LuongConfig, ModelConfig, TransformerConfig, VocabularyShape, build_model
 from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.recipe import TrainingConfig
 
@@ -41,9 +41,17 @@ def test_the_average_follows_the_parameters_without_sharing_them() -> None:
     torch.testing.assert_close(average.model.bridge.bias, model.bridge.bias)  # type: ignore[arg-type]
 
 
-def test_only_weight_matrices_decay() -> None:
+@pytest.mark.parametrize(
+    "config",
+    [
+        LuongConfig(embedding_size=4, encoder_units=4, decoder_units=4),
+        TransformerConfig(width=4, heads=2, feed_forward=4, positions="learned", max_positions=5),
+    ],
+    ids=lambda config: config.family,
+)
+def test_only_weight_matrices_decay(config: ModelConfig) -> None:
     shape = VocabularyShape(source_size=9, target_size=9, shared=True, pad_id=0, unk_id=1, bos_id=2)
-    model = build_model(LuongConfig(embedding_size=4, encoder_units=4, decoder_units=4), shape)
+    model = build_model(config, shape)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     optimizer = build_optimizer(TrainingConfig(optimizer="adamw", weight_decay=0.5), model)
     for group in optimizer.param_groups:
@@ -52,6 +60,6 @@ def test_only_weight_matrices_decay() -> None:
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
     for name, parameter in model.named_parameters():
-        decays = parameter.ndim == 2 and "embedding" not in name
+        decays = parameter.ndim == 2 and "embedding" not in name and "positions" not in name
         torch.testing.assert_close(parameter.detach(), before[name] * (0.95 if decays else 1.0))
     assert sum(parameter.ndim == 2 for parameter in model.parameters()) > 5

@@ -53,6 +53,8 @@ def test_two_processes_have_the_loss_curve_of_one_with_as_large_steps(
     two = ["--out", tmp_path / "two", "--device", "cpu", *OPTIONS]
     said = run_two(recipe, *two, "--set", "training.max_epochs=1")
     assert said.count("Done:") == 1
+    alone = CliRunner().invoke(train, [str(recipe), *map(str, two), "--resume"])
+    assert "the number of processes was 2 and can't become 1" in str(alone.exception)
     run_two(recipe, *two, "--set", "training.max_epochs=2", "--resume")
 
     ours, theirs = (read_checkpoint(tmp_path / name / "last.safetensors") for name in ("two", "one"))

@@ -58,6 +58,7 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
         ),
         ("training.zzz=1", r'unknown key "training\.zzz"; known: batch_tokens'),
         ("training.weight_decay=0.1", r"training\.weight_decay is 0\.1, but Adam has none"),
+        ("training.warmup_steps=0", r"training\.warmup_steps is 0, but training\.decay is inverse_sqrt"),
         ("training.accumulate_batches=0", r"training\.accumulate_batches is 0, but must be at least 1"),
         (
             "scheduled_sampling.teacher_forcing=1.5",

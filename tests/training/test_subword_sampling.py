@@ -1,5 +1,7 @@
 """Sampled segmentations: other ones each epoch, the same text, and all of it by seed."""
 
+from typing import Any
+
 import pytest
 from tests.training.toy_pairs import toy_corpus, toy_tokenizer
 
@@ -52,6 +54,28 @@ def test_only_the_side_that_is_asked_for_is_sampled(side: int) -> None:
 def test_a_large_alpha_keeps_the_best_segmentation() -> None:
     sharp = SubwordSamplingConfig(source=True, target=True, alpha=1000.0)
     assert segmented(sharp, 1) == segmented(SubwordSamplingConfig(), 1)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_segmentation_that_is_too_long_gives_way_to_the_best(seed: int) -> None:
+    tokenizer = toy_tokenizer()
+    best = segmented(SubwordSamplingConfig(), 1)
+    limit = max(len(ids) for side in best for ids in side)
+    pairs = Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=limit, sampling=BOTH)
+    pairs.segment(3)
+    pairs.segment(seed)
+    expected = tuple(
+        [ids if len(ids) <= limit else own for ids, own in zip(drawn, of_best, strict=True)]
+        for drawn, of_best in zip(segmented(BOTH, seed), best, strict=True)
+    )
+    assert sides(pairs) == expected
+    assert expected not in (best, segmented(BOTH, seed))
+
+
+@pytest.mark.parametrize("setting", [{"alpha": 0.1}, {"nbest_size": 64}])
+def test_a_setting_that_changes_nothing_is_refused(setting: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"changes nothing: neither subword_sampling\.source nor .*leave it"):
+        SubwordSamplingConfig(**setting)
 
 
 def test_bpe_drops_merges() -> None:

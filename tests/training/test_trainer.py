@@ -211,6 +211,29 @@ def test_resuming_a_checkpoint_of_another_family_is_refused(
     assert 'the checkpoint is of the family "luong", but the recipe of "bahdanau"' in said
 
 
+def test_resuming_on_other_pairs_is_refused(toy_folder: Path, tmp_path: Path) -> None:
+    recipe = variant_recipe(toy_folder, tmp_path, "luong")
+    options = ["--out", tmp_path / "run", "--set", "training.batch_tokens=1200"]
+    run(recipe, *options, "--set", "training.max_epochs=1")
+    lines = (tmp_path / "train.en").read_text().splitlines(keepends=True)
+    (tmp_path / "train.en").write_text("".join([*lines[:-1], "the dog.\n"]))
+    said = refusal(recipe, *options, "--set", "training.max_epochs=2", "--resume")
+    assert "the run was begun on other training pairs (1,000 pairs, checksum " in said
+
+
+def test_a_warm_up_that_never_ends_is_warned_of(toy_folder: Path, tmp_path: Path) -> None:
+    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
+    said = {
+        steps: run(
+            *(toy_folder / "toy.toml", "--out", tmp_path / steps, *options),
+            *("--set", f"training.warmup_steps={steps}"),
+        )
+        for steps in ("500", "5")
+    }
+    assert "Warning: training.warmup_steps is 500, but training.max_epochs allows 24 steps" in said["500"]
+    assert "Warning" not in said["5"]
+
+
 def test_pairs_that_are_all_too_long_are_refused(toy_folder: Path, tmp_path: Path) -> None:
     said = refusal(toy_folder / "toy.toml", "--out", tmp_path, "--set", "data.max_tokens=1")
     assert "leaves none of the 3000 training pairs" in said

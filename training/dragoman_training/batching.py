@@ -61,7 +61,9 @@ class Pairs:
             for number, (source, target) in enumerate(zip(sources, targets, strict=True))
             if max_tokens is None or max(len(source), len(target)) <= max_tokens
         ]
-        self._pairs = [(sources[number], targets[number]) for number in kept]
+        self._best = [(sources[number], targets[number]) for number in kept]
+        self._pairs = self._best
+        self._max_tokens = max_tokens
         self.num_left_out = len(sources) - len(self._pairs)
         self._sampling = sampling or SubwordSamplingConfig()
         self._texts = tuple(
@@ -75,7 +77,7 @@ class Pairs:
     def segment(self, seed: int) -> None:
         """Draws other segmentations for the sides that are sampled: the same for the same seed (32 bits).
 
-        Sampled sides may be longer than `max_tokens`; which pairs there are does not change.
+        A side whose sampled segmentation is longer than `max_tokens` keeps its best one.
         """
         sides: list[Sequence[list[int]]] = []
         for place, (tokenizer, texts) in enumerate(zip(self._tokenizers, self._texts, strict=True)):
@@ -83,9 +85,14 @@ class Pairs:
                 drawn = tokenizer.sample_ids(
                     texts, alpha=self._sampling.alpha, nbest_size=self._sampling.nbest_size, seed=seed
                 )
-                sides.append(drawn)
+                sides.append(
+                    [
+                        pair[place] if self._max_tokens and len(ids) > self._max_tokens else ids
+                        for ids, pair in zip(drawn, self._best, strict=True)
+                    ]
+                )
             else:
-                sides.append([pair[place] for pair in self._pairs])
+                sides.append([pair[place] for pair in self._best])
         self._pairs = list(zip(*sides, strict=True))
 
     def __len__(self) -> int:

@@ -1,11 +1,24 @@
 """Bounds of a config's fields; what breaks them is named as a recipe names it."""
 
+import dataclasses
+from typing import Any
+
 
 def require_at_least(config: object, table: str, **least: float) -> None:
     """Raises ValueError for the first field below its least value, or that is no number."""
     for name, minimum in least.items():
         if not getattr(config, name) >= minimum:
             raise ValueError(f"{table}.{name} is {getattr(config, name)}, but must be at least {minimum}")
+
+
+def require_default(config: Any, table: str, *names: str, because: str) -> None:
+    """Raises ValueError for the first field that was set though it changes nothing; `because` says why."""
+    defaults = {field.name: field.default for field in dataclasses.fields(config)}
+    for name in names:
+        if getattr(config, name) != defaults[name]:
+            raise ValueError(
+                f"{table}.{name} is {getattr(config, name)}, but changes nothing: {because}; leave it out"
+            )
 
 
 def require_share(config: object, table: str, *names: str) -> None:

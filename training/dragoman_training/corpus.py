@@ -4,6 +4,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from dragoman_training.recipe import DataConfig
@@ -23,12 +24,19 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.sources)
 
+    def fingerprint(self) -> str:
+        """How many pairs there are and a checksum of their text, by which a resumed run knows them again."""
+        checksum = 0
+        for line in chain(self.sources, self.targets):
+            checksum = zlib.crc32(f"{line}\n".encode(), checksum)
+        return f"{len(self):,} pairs, checksum {checksum:08x}"
+
 
 def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
     """Reads the `train` or `valid` pairs; relative paths start at `folder`.
 
     Pairs with an empty side are left out. Raises CorpusError for files that can't be read, that are not
-    UTF-8, that have different numbers of lines or no pair at all.
+    UTF-8, that have different numbers of lines or no pair at all, and for a data set that can't be loaded.
     """
     if not data.has_source:
         return _one_side(data, split, folder)
@@ -98,11 +106,15 @@ def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[
         hint = "data.hugging_face needs its library: pip install 'dragoman[hugging-face]'"
         raise CorpusError(hint) from error
     local = folder / data.hugging_face
-    rows = datasets.load_dataset(
-        str(local) if local.exists() else data.hugging_face,
-        data.hugging_face_config or None,
-        split="train" if split == "train" else "validation",
-    )
+    try:
+        rows = datasets.load_dataset(
+            str(local) if local.exists() else data.hugging_face,
+            data.hugging_face_config or None,
+            split="train" if split == "train" else "validation",
+        )
+    # Whatever lies below it may fail: the network, the hub, a cache, a parser of files.
+    except Exception as error:
+        raise CorpusError(f"{data.hugging_face}: can't be loaded: {error}") from error
     if "translation" not in rows.column_names:
         raise CorpusError(
             f"{data.hugging_face}: has no column `translation`, only {', '.join(rows.column_names)}"

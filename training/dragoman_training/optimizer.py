@@ -7,21 +7,25 @@ import torch
 from torch import nn
 
 from dragoman_training.models import Seq2Seq
+from dragoman_training.models.transformer_layers import Positions
 from dragoman_training.recipe import TrainingConfig
 
 
 def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optimizer:
-    """Adam or AdamW over the model's parameters; AdamW decays weight matrices that are no embeddings."""
+    """Adam or AdamW over the model's parameters; AdamW decays weight matrices alone.
+
+    Tables that rows are looked up in, embeddings and learned positions, are none.
+    """
     if config.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=1e-9)
-    embeddings = {
+    tables = {
         id(parameter)
         for module in model.modules()
-        if isinstance(module, nn.Embedding)
+        if isinstance(module, nn.Embedding | Positions)
         for parameter in module.parameters(recurse=False)
     }
-    decayed = [each for each in model.parameters() if each.ndim >= 2 and id(each) not in embeddings]
-    others = [each for each in model.parameters() if each.ndim < 2 or id(each) in embeddings]
+    decayed = [each for each in model.parameters() if each.ndim >= 2 and id(each) not in tables]
+    others = [each for each in model.parameters() if each.ndim < 2 or id(each) in tables]
     groups = [
         {"params": decayed, "weight_decay": config.weight_decay},
         {"params": others, "weight_decay": 0.0},

@@ -32,6 +32,10 @@ class Progress:
     """Steps since that last changed."""
     validations: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     """Step, seconds, perplexity and BLEU of each; a language model's BLEU is None."""
+    processes: int | None = None
+    """Processes that train together; None where a checkpoint does not say."""
+    corpus: str | None = None
+    """What `Corpus.fingerprint` says of the training pairs; None where a checkpoint does not."""
 
     def take_in(self, result: Validation, measure: Literal["bleu", "loss"]) -> bool:
         """Takes in a validation at the present step; returns whether it is the best so far."""
@@ -53,6 +57,20 @@ class Progress:
             self.best_bleu = -1.0 if result.bleu is None else result.bleu
             self.best_perplexity = result.perplexity
         return better
+
+
+def check_same_run(saved: Progress, now: Progress) -> None:
+    """Raises ValueError where the steps already done were on other pairs, or by more or fewer processes."""
+    if saved.processes not in (None, now.processes):
+        raise ValueError(
+            f"the number of processes was {saved.processes} and can't become {now.processes} in a run that "
+            f"is resumed: steps would get another size; start {saved.processes}, or train anew with --out"
+        )
+    if saved.corpus not in (None, now.corpus):
+        raise ValueError(
+            f"the run was begun on other training pairs ({saved.corpus}) than the recipe's files hold now "
+            f"({now.corpus}); put the old ones back, or train anew with --out"
+        )
 
 
 def check_resumable(saved: Recipe, recipe: Recipe) -> None:

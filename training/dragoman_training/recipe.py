@@ -109,18 +109,19 @@ class TrainingConfig:
     max_epochs: int = 20
     """Passes over the corpus."""
     max_minutes: float = 0.0
-    """Stops after this many minutes of training, checked at each validation and epoch; 0 for no limit."""
+    """Stops after the step at which training has taken this many minutes; 0 for no limit. With `linear` or
+    `cosine` the rate then does not reach 0: lower `max_epochs` instead."""
     learning_rate: float = 1.5e-3
     """Peak learning rate."""
     warmup_steps: int = 400
-    """Steps over which the learning rate rises from 0 to its peak."""
+    """Steps over which the learning rate rises from 0 to its peak; `inverse_sqrt` needs some."""
     decay: Literal["inverse_sqrt", "linear", "cosine", "constant"] = "inverse_sqrt"
     """How the learning rate falls after warm-up; `linear` and `cosine` reach 0 at the end of `max_epochs`."""
     optimizer: Literal["adam", "adamw"] = "adam"
     """Adam (Kingma and Ba 2015), or with decoupled weight decay AdamW (Loshchilov and Hutter 2019)."""
     weight_decay: float = 0.0
-    """AdamW's decay a step, times the learning rate. Only weight matrices decay: biases, gains of norms and
-    embeddings (and with them the tied output layer) do not."""
+    """AdamW's decay a step, times the learning rate. Only weight matrices decay: biases, gains of norms,
+    embeddings (and with them the tied output layer) and learned positions do not."""
     adam_betas: tuple[float, float] = (0.9, 0.98)
     """Decay of Adam's two moments."""
     clip_norm: float = 1.0
@@ -158,6 +159,12 @@ class TrainingConfig:
             raise ValueError(
                 f"training.weight_decay is {self.weight_decay}, but Adam has none: "
                 'set training.optimizer = "adamw"'
+            )
+        if self.warmup_steps == 0 and self.decay == "inverse_sqrt":
+            raise ValueError(
+                "training.warmup_steps is 0, but training.decay is inverse_sqrt, which falls from the end of "
+                "warm-up on and so would be near 0 at once; warm up for some hundred steps, or set "
+                'training.decay = "linear"'
             )
         for name in ("learning_rate", "clip_norm", "validate_every_epochs"):
             if not 0 < getattr(self, name) < math.inf:

@@ -86,6 +86,10 @@ class Reporter:
             f"{f' and {processes.count - 1} more' if processes.count > 1 else ''}"
         )
 
+    def warn(self, text: str) -> None:
+        """Says what is likely not meant."""
+        self._print(f"Warning: {text}")
+
     def step(self, report: StepReport) -> None:
         """Takes in one step."""
         now = time.monotonic()

@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from dragoman_training.checks import require_at_least
+from dragoman_training.checks import require_at_least, require_default
 from dragoman_training.models import Seq2Seq, Tensors
 
 
@@ -46,6 +46,12 @@ class ScheduledSamplingConfig:
                 f"scheduled_sampling.least is {self.least}, but must be at most teacher_forcing, "
                 f"{self.teacher_forcing}"
             )
+        if self.decay == "none":
+            because = 'scheduled_sampling.decay is "none", so that the probability does not fall'
+            require_default(self, "scheduled_sampling", "pace", "least", because=because)
+            if self.teacher_forcing == 1:
+                because += " and the reference is read always"
+                require_default(self, "scheduled_sampling", "token", because=because)
 
 
 def teacher_forcing(config: ScheduledSamplingConfig, step: int) -> float:
@@ -76,7 +82,7 @@ def decode_scheduled(
     """Features [S, U, D], as `Seq2Seq.decode` returns them, with some inputs replaced by predictions.
 
     Each input after the first is the given one with that probability, else what the model predicts from its
-    last features. No gradient flows through the choice. Dropout is that of `Seq2Seq.step`. Draws from
+    last features. No gradient flows through the choice. Dropout is as in `Seq2Seq.decode`. Draws from
     PyTorch's generator of the device.
     """
     gold_SU = torch.rand(target_SU.shape, device=target_SU.device) < teacher_forcing

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from dragoman_training.checks import require_at_least
+from dragoman_training.checks import require_at_least, require_default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,7 +11,8 @@ class SubwordSamplingConfig:
     """Which sides of the training pairs are segmented anew each epoch. Validation never is.
 
     With a unigram vocabulary this is subword regularisation (Kudo 2018, section 3); with a BPE one it is
-    BPE-dropout (Provilkov et al. 2020). Sampled segmentations are longer, so an epoch has more batches.
+    BPE-dropout (Provilkov et al. 2020). Sampled segmentations are longer, so an epoch has more batches; one
+    longer than `data.max_tokens` gives way to the best one.
     """
 
     source: bool = False
@@ -32,3 +33,6 @@ class SubwordSamplingConfig:
             raise ValueError(
                 f"subword_sampling.nbest_size is {self.nbest_size}, but must be at least 2, or -1 for all"
             )
+        if not (self.source or self.target):
+            because = "neither subword_sampling.source nor subword_sampling.target is true"
+            require_default(self, "subword_sampling", "alpha", "nbest_size", because=because)

@@ -21,7 +21,7 @@ from dragoman_training.models import build_model
 from dragoman_training.objective import Objective
 from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.processes import Processes
-from dragoman_training.progress import Progress
+from dragoman_training.progress import Progress, check_same_run
 from dragoman_training.recipe import Recipe
 from dragoman_training.reporter import Reporter, StepReport
 from dragoman_training.scheduled_sampling import teacher_forcing
@@ -68,7 +68,7 @@ class Trainer:
         self._dtype = choose_dtype(config.precision, processes.device)
         torch.manual_seed(config.seed)
         self.recipe = recipe
-        self.progress = Progress()
+        self.progress = Progress(processes=processes.count, corpus=train.fingerprint())
         self._tokenizers = tokenizers
         self._folder = folder
         self._processes = processes
@@ -106,6 +106,12 @@ class Trainer:
         self._validate_every = max(1, round(config.validate_every_epochs * steps_per_epoch))
         if reporter:
             reporter.describe(self._model, self._train, batches_per_epoch, processes)
+            if config.warmup_steps >= self._total_steps:
+                reporter.warn(
+                    f"training.warmup_steps is {config.warmup_steps:,}, but training.max_epochs allows "
+                    f"{self._total_steps:,} steps, so that the learning rate rises to the end; lower the one "
+                    "or raise the other"
+                )
 
     @property
     def last_path(self) -> Path:
@@ -288,9 +294,16 @@ class Trainer:
         )
 
     def restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
-        """Goes on where `save` left off, on CPUs to the numbers that an uninterrupted run gives."""
+        """Goes on where `save` left off, on CPUs to the numbers that an uninterrupted run gives.
+
+        Raises ValueError where that run had another corpus or another number of processes.
+        """
+        saved = Progress(**progress)
+        check_same_run(saved, self.progress)
         restore_state(tensors, self._model, self._average, self._optimizer)
-        self.progress = Progress(**progress)
+        self.progress = dataclasses.replace(
+            saved, processes=self.progress.processes, corpus=self.progress.corpus
+        )
         self._average.num_updates = self.progress.step
         self._scaler = self._loss_scaler()
 

@@ -29,6 +29,10 @@ def load_marian(
 
     Languages that are not given are those of tokenizer_config.json. Raises MarianError where it is no
     MarianMT checkpoint, is not whole, names no languages, or holds what our Transformer has no place for.
+
+    The length penalty's exponent is taken over as it is, but Hugging Face divides a hypothesis'
+    log-probability by length^exponent, and the engine by ((5 + length) / 6)^exponent (Wu et al. 2016,
+    equation 14): a beam may rank hypotheses of different lengths otherwise.
     """
     # Loaded here: they are an extra, and slow to load.
     from transformers import AutoConfig, MarianMTModel
@@ -61,8 +65,16 @@ def load_marian(
             licence=licence,
             credit=f"The makers of {origin}",
         ),
-        training=f"Trained elsewhere. This exports {origin} again:\n\n```\n"
-        f"dragoman export --from-hf {origin} \\\n  {{export}}\n```",
+        training=f"""Trained elsewhere. This exports {origin} again:
+
+```
+dragoman export --from-hf {origin} \\
+  {{export}}
+```
+
+With a beam it may choose a shorter or longer translation than under Hugging Face, which divides a
+hypothesis' log-probability by length^a; here it is ((5 + length) / 6)^a (Wu et al. 2016, equation 14), with
+the same length penalty a.""",
         recipe=None,
     )
 

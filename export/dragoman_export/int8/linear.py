@@ -8,6 +8,9 @@ from onnx_ir.tape import Tape
 from dragoman_export.initializers import constant_array
 from dragoman_export.int8.graph import Int8Graph, StoredWeight
 
+POSITIONS = ".positions.table_LD"
+"""What the name of a Transformer's table of positions ends in."""
+
 
 def replace_product(int8: Int8Graph, node: ir.Node) -> None:
     """Rewrites a MatMul or Gemm whose second factor is a constant matrix; leaves any other as it is.
@@ -35,10 +38,15 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
 
 
 def replace_embedding(int8: Int8Graph, node: ir.Node) -> None:
-    """Rewrites a Gather of rows of a constant matrix; leaves any other as it is."""
+    """Rewrites a Gather of rows of a constant matrix; leaves any other as it is, and positions.
+
+    Those are few rows: in int8 they would cost more in precision and time than they save.
+    """
     table, ids = node.inputs
     matrix = _float_matrix(table)
     if table is None or matrix is None or node.attributes.get_int("axis", 0) != 0:
+        return
+    if str(table.name).endswith(POSITIONS):
         return
     tape = Tape()
     weight = int8.weight(str(table.name), matrix, output_axis=0)

@@ -17,7 +17,7 @@ REWRITES = {
 
 
 def quantize(model: ir.Model) -> ir.Model:
-    """A copy with all products with constant matrices, recurrent layers and embeddings in int8."""
+    """A copy with all products with constant matrices, recurrent layers and token embeddings in int8."""
     model = model.clone()
     int8 = Int8Graph(model.graph)
     for node in list(model.graph):

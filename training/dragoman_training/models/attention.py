@@ -92,7 +92,7 @@ class ProductAttention(ScoredAttention):
 
 
 class DotAttention(ProductAttention):
-    """The score q·k of Luong et al. (2015), equation 8, `dot`: queries and states of one width."""
+    """The score q·k of Luong et al. (2015), section 3.1, `dot`: queries and states of one width."""
 
     def keys(self, states_STD: Tensor) -> Tensor:
         return states_STD
@@ -106,7 +106,7 @@ class ScaledDotAttention(DotAttention):
 
 
 class GeneralAttention(ProductAttention):
-    """The bilinear score q·W·k of Luong et al. (2015), equation 8, `general`."""
+    """The bilinear score q·W·k of Luong et al. (2015), section 3.1, `general`."""
 
     def __init__(self, *, query_size: int, value_size: int) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class GeneralAttention(ProductAttention):
 class AdditiveAttention(ScoredAttention):
     """The additive score v·tanh(W·q + U·k) of Bahdanau et al. (2015), appendix A.1.2.
 
-    It is the `concat` of Luong et al. (2015), equation 8: their W is W and U side by side.
+    It is the `concat` of Luong et al. (2015), section 3.1: their W is W and U side by side.
     """
 
     def __init__(self, *, query_size: int, value_size: int, units: int) -> None:

@@ -137,7 +137,7 @@ class AttentionalLSTM(Seq2Seq):
         return memory, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
-        token_SKE = self.target_embedding(token_SK)
+        token_SKE = self.dropout(self.target_embedding(token_SK))
         if self._sizes.input_feeding:
             attention_SKT, state = self._advance(self.token_input(token_SKE), memory, state)
             return state["feed"], attention_SKT, state

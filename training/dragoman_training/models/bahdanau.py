@@ -30,7 +30,8 @@ class BahdanauConfig:
     embedding_size: int = 256
     """Width of embeddings and of the readout that the tied output layer reads."""
     embedding_std: float = 1.0
-    """Standard deviation of the embeddings at the start."""
+    """Standard deviation of what the network reads of an embedding at the start. The table, which is the
+    output layer too, begins with that over the root of the width."""
     encoder_layers: int = 1
     """Bidirectional layers of the encoder; the paper has one."""
     encoder_units: int = 256
@@ -56,7 +57,10 @@ class Bahdanau(Seq2Seq):
     The alignment model scores the previous state s_{i-1} against every annotation (equation 6); state and
     readout then see the context: s_i = f(s_{i-1}, y_{i-1}, c_i), p = g(y_{i-1}, s_i, c_i) (equation 4), with
     one maxout layer before the output (appendix A.2.2). Differs from the paper: the readout sees s_i, as in
-    equation 4, where the appendix prints s_{i-1}, and the output layer is tied to the embedding.
+    equation 4, where the appendix prints s_{i-1}, and the output layer is tied to the embedding. Embeddings
+    are therefore multiplied by the root of the width where they are read (Vaswani et al. 2017, section 3.4):
+    the readout hands on y_{i-1} itself, unbounded, so that a table as large as what is read would begin with
+    logits far apart.
     """
 
     def __init__(self, config: BahdanauConfig, vocabulary: VocabularyShape) -> None:
@@ -64,7 +68,10 @@ class Bahdanau(Seq2Seq):
         width, units, memory_size = config.embedding_size, config.decoder_units, 2 * config.encoder_units
         gates = (4 if config.cell == "lstm" else 3) * units
         self.config = config
-        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, config.embedding_std)
+        self.embedding_scale = math.sqrt(width)
+        self.source_embedding, self.target_embedding = embeddings(
+            vocabulary, width, config.embedding_std / self.embedding_scale
+        )
         self.encoder = BidirectionalEncoder(
             config.cell,
             input_size=width,
@@ -87,7 +94,8 @@ class Bahdanau(Seq2Seq):
         )
 
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
-        values_STM, _, back_SH = self.encoder(self.source_embedding(source_ST), source_length_S)
+        token_STE = self.source_embedding(source_ST) * self.embedding_scale
+        values_STM, _, back_SH = self.encoder(token_STE, source_length_S)
         memory = {
             "keys": self.attention.keys(values_STM),
             "values": values_STM,
@@ -99,20 +107,25 @@ class Bahdanau(Seq2Seq):
         return memory, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
-        token_SKE = self.target_embedding(token_SK)
+        token_SKE = self._read(token_SK)
         context_SKM, attention_SKT, state = self._advance(self.token_input(token_SKE), memory, state)
         hidden_SKH = state["hidden"].unflatten(0, token_SK.shape)
         features_SKE = self._readout(token_SKE, context_SKM, hidden_SKH)
         return features_SKE.flatten(0, 1), attention_SKT, state
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
-        token_SUE = self.dropout(self.target_embedding(target_SU))
+        token_SUE = self._read(target_SU)
         contexts, hiddens = [], []
         for projected_S1G in self.token_input(token_SUE).split(1, dim=1):
             context_S1M, _, state = self._advance(projected_S1G, memory, state)
             contexts.append(context_S1M)
             hiddens.append(state["hidden"])
         return self._readout(token_SUE, torch.cat(contexts, dim=1), torch.stack(hiddens, dim=1))
+
+    def _read(self, token: Tensor) -> Tensor:
+        """Target tokens as the decoder reads them: [...] int64 -> [..., E]."""
+        token_E: Tensor = self.dropout(self.target_embedding(token) * self.embedding_scale)
+        return token_E
 
     def _advance(
         self, projected_SKG: Tensor, memory: Tensors, state: Tensors

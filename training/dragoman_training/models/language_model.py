@@ -82,7 +82,8 @@ class LanguageModel(Seq2Seq):
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
         past_RNH = state["past"]
-        top_RH, new = self.decoder.step(self.embedding(token_SK).flatten(0, 1), state)
+        token_SKE = self.dropout(self.embedding(token_SK))
+        top_RH, new = self.decoder.step(token_SKE.flatten(0, 1), state)
         top_R1H = top_RH.unsqueeze(1)
         features_R1E = self._look_back(top_R1H, past_RNH)
         new["past"] = torch.cat([past_RNH, top_R1H], dim=1)

@@ -71,9 +71,9 @@ class StackedLSTM(nn.Module):
         for number, layer in enumerate(self.layers):
             assert isinstance(layer, nn.LSTM)
             input_weight, recurrent_weight, input_bias, recurrent_bias = layer.all_weights[0]
-            projected_RG = functional.linear(inputs_RD, input_weight, input_bias)
+            dropped_RD = self.dropout(inputs_RD) if number else inputs_RD
+            projected_RG = functional.linear(dropped_RD, input_weight, input_bias)
             recurrent_RG = functional.linear(state[f"hidden{number}"], recurrent_weight, recurrent_bias)
             hidden_RH, new[f"cell{number}"] = lstm_gates(projected_RG + recurrent_RG, state[f"cell{number}"])
-            new[f"hidden{number}"] = hidden_RH
-            inputs_RD = self.dropout(hidden_RH)
+            new[f"hidden{number}"] = inputs_RD = hidden_RH
         return hidden_RH, new

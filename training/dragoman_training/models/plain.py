@@ -80,7 +80,8 @@ class Plain(Seq2Seq):
         return {"mask": mask_ST}, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
-        top_RH, new = self.decoder.step(self.target_embedding(token_SK).flatten(0, 1), state)
+        token_SKE = self.dropout(self.target_embedding(token_SK))
+        top_RH, new = self.decoder.step(token_SKE.flatten(0, 1), state)
         nowhere_S1T = torch.zeros_like(memory["mask"]).unsqueeze(1)
         return self._readout(top_RH), nowhere_S1T.expand(-1, token_SK.shape[1], -1), new
 

@@ -59,7 +59,8 @@ class Seq2Seq(nn.Module, ABC):
         """Runs the decoder over given targets (teacher forcing), from what `encode` returned.
 
         `target_SU` are the decoder's inputs, beginning with bos. Returns features [S, U, D]: what `output`
-        turns into logits. The same as stepping through the targets one by one, but for dropout.
+        turns into logits. The same as stepping through the targets one by one; in training both drop the same
+        activations with the same probability, but not the same ones.
         """
 
     def forward(self, source_ST: Tensor, source_length_S: Tensor, target_SU: Tensor) -> Tensor:

@@ -99,8 +99,10 @@ class Structured(AttentionalLSTM):
 
     def penalty(self, memory: Tensors) -> Tensor:
         """The redundancy of the annotation vectors, |A·Aᵀ - I|² (equation 8), times its coefficient."""
-        weights_STN = memory["annotation"].float()
-        overlap_SNN = weights_STN.transpose(1, 2) @ weights_STN
+        weights_STN = memory["annotation"]
+        # The product would be rounded where training computes in bf16 or fp16.
+        with torch.autocast(weights_STN.device.type, enabled=False):
+            overlap_SNN = weights_STN.transpose(1, 2) @ weights_STN
         identity_NN = torch.eye(overlap_SNN.shape[1], device=overlap_SNN.device)
         redundancy_S = (overlap_SNN - identity_NN).square().sum(dim=(1, 2))
         return self.config.redundancy_penalty * redundancy_S.mean()
