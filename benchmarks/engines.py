@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from dragoman_bundle import Bundle
 from dragoman_server.document import TranslationOptions
-from dragoman_server.engine import Engine, EngineLimits, Observer, OnnxDecoder
+from dragoman_server.engine import EngineLimits, EnginePool, Observer, OnnxDecoder
 from dragoman_server.segmentation import Segmentation
 from dragoman_server.system import BundleSystem
 
@@ -18,9 +18,12 @@ class SystemMissingError(Exception):
 
 
 def open_decoder(
-    bundle: Bundle, *, precision: str, num_threads: int, shortlist: bool, spins: bool = False
+    bundle: Bundle, *, precision: str, shortlist: bool, num_threads: int = 1, spins: bool = False
 ) -> OnnxDecoder:
-    """The bundle's graphs on the CPU. Raises SystemMissingError for a precision or shortlist it lacks."""
+    """The bundle's graphs on the CPU, with so many threads for each call.
+
+    Raises SystemMissingError for a precision or shortlist that it lacks.
+    """
     if precision not in bundle.manifest.precisions:
         present = ", ".join(bundle.manifest.precisions)
         raise SystemMissingError(
@@ -52,15 +55,20 @@ def translation_options(bundle: Bundle, beam_size: int) -> TranslationOptions:
 
 @contextmanager
 def running_engine(
-    decoder: OnnxDecoder, *, beam_size: int, continuous: bool = True, observer: Observer | None = None
-) -> Iterator[Engine]:
-    """An engine with the server's own limits, but for its queue."""
+    decoder: OnnxDecoder,
+    *,
+    beam_size: int,
+    threads: int = 1,
+    continuous: bool = True,
+    observer: Observer | None = None,
+) -> Iterator[EnginePool]:
+    """An engine of so many threads with the server's own limits, but for its queue."""
     limits = EngineLimits(
         max_queue=MAX_QUEUE,
         max_beam_size=max(beam_size, EngineLimits.max_beam_size),
         continuous=continuous,
     )
-    engine = Engine(decoder, limits=limits, observer=observer)
+    engine = EnginePool(decoder, limits=limits, num_engines=threads, observer=observer)
     engine.start()
     try:
         yield engine
@@ -70,8 +78,8 @@ def running_engine(
 
 @contextmanager
 def running_system(
-    bundle: Bundle, decoder: OnnxDecoder, *, beam_size: int, continuous: bool = True
+    bundle: Bundle, decoder: OnnxDecoder, *, beam_size: int, threads: int = 1, continuous: bool = True
 ) -> Iterator[BundleSystem]:
     """The engine behind lines of text, as `dragoman evaluate` runs it."""
-    with running_engine(decoder, beam_size=beam_size, continuous=continuous) as engine:
+    with running_engine(decoder, beam_size=beam_size, threads=threads, continuous=continuous) as engine:
         yield BundleSystem(bundle, engine, translation_options(bundle, beam_size), "")

@@ -189,13 +189,11 @@ def _host_rows(
     for num_threads in threads:
         for system in [name for name in systems if name in _PROFILED]:
             try:
-                decoder = open_decoder(
-                    bundle, precision="int8", num_threads=num_threads, shortlist=_PROFILED[system]
-                )
+                decoder = open_decoder(bundle, precision="int8", shortlist=_PROFILED[system])
             except SystemMissingError:
                 continue
             for beam in beams:
-                measured = measure_host_share(bundle, decoder, corpus.sources, beam)
+                measured = measure_host_share(bundle, decoder, corpus.sources, beam, num_threads)
                 rows.append({"system": system, "beam": beam, "threads": num_threads, **measured})
     return rows
 

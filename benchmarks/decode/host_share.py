@@ -35,14 +35,17 @@ class StepCounter(SilentObserver):
 
 
 def measure_host_share(
-    bundle: Bundle, decoder: OnnxDecoder, lines: Sequence[str], beam_size: int
+    bundle: Bundle, decoder: OnnxDecoder, lines: Sequence[str], beam_size: int, threads: int
 ) -> dict[str, float]:
-    """Translates the lines once and says where the wall time went, in seconds and as shares."""
+    """Translates the lines once and says where the time went, in seconds and as shares.
+
+    The time of a search is that of all its threads: what one of them waits for another counts as outside.
+    """
     options = translation_options(bundle, beam_size)
     counter = StepCounter()
     with (
         clocked_sessions() as clock,
-        running_engine(decoder, beam_size=beam_size, observer=counter) as engine,
+        running_engine(decoder, beam_size=beam_size, threads=threads, observer=counter) as engine,
     ):
         started = time.perf_counter()
         documents = [prepare(line, bundle, options, deadline=None) for line in lines]
@@ -56,7 +59,7 @@ def measure_host_share(
     if not clock.durations(*STEP_CALLS):
         raise RuntimeError("no step was seen: the decoder calls onnxruntime in a way that sessions.py misses")
     in_sessions = clock.seconds()
-    search, response = searched - tokenized, ended - searched
+    search, response = threads * (searched - tokenized), ended - searched
     return {
         "wall_seconds": ended - started,
         "tokenize_seconds": tokenized - started,
@@ -65,7 +68,8 @@ def measure_host_share(
         "engine_seconds": search - in_sessions,
         "response_seconds": response,
         "outside_share": (search - in_sessions + response) / (search + response),
-        "outside_share_with_tokenizing": (ended - started - in_sessions) / (ended - started),
+        "outside_share_with_tokenizing": (tokenized - started + search - in_sessions + response)
+        / (tokenized - started + search + response),
         "steps": counter.num_steps,
         "mean_sentences": counter.num_sentences / counter.num_steps,
     }

@@ -25,6 +25,8 @@ SYSTEMS = (
 )
 """In the order of the table; `--help` says what each is."""
 TORCH_SYSTEMS = ("tutorial", "torch_batched")
+_ONE_BATCH = "onnx_static"
+"""The threads of this one are those of a call; the engine has a batch for each of its threads."""
 _GRAPHS = {
     "onnx_static": ("fp32", False),
     "engine_fp32": ("fp32", False),
@@ -73,10 +75,10 @@ class Systems:
                 self._checkpoint = load_checkpoint(self._checkpoint_path)
             return
         precision, shortlist = _GRAPHS[case.system]
-        key = (precision, shortlist, case.threads)
+        key = (precision, shortlist, _call_threads(case))
         if key not in self._decoders:
             self._decoders[key] = open_decoder(
-                self._bundle, precision=precision, num_threads=case.threads, shortlist=shortlist
+                self._bundle, precision=precision, num_threads=_call_threads(case), shortlist=shortlist
             )
 
     def translate(self, case: Case, lines: Sequence[str]) -> Translated:
@@ -85,9 +87,10 @@ class Systems:
             precision, shortlist = _GRAPHS[case.system]
             with running_system(
                 self._bundle,
-                self._decoders[precision, shortlist, case.threads],
+                self._decoders[precision, shortlist, _call_threads(case)],
                 beam_size=case.beam,
-                continuous=case.system != "onnx_static",
+                threads=1 if case.system == _ONE_BATCH else case.threads,
+                continuous=case.system != _ONE_BATCH,
             ) as system:
                 started = time.perf_counter()
                 translations = system.translate(lines)
@@ -98,6 +101,10 @@ class Systems:
         started = time.perf_counter()
         translations = translator.translate(lines)
         return Translated(seconds=time.perf_counter() - started, lines=translations)
+
+
+def _call_threads(case: Case) -> int:
+    return case.threads if case.system == _ONE_BATCH else 1
 
 
 def _torch_translator(case: Case, checkpoint: Checkpoint) -> Tutorial | Translator:

@@ -101,12 +101,12 @@ def peers(
     cases: dict[Case, Callable[[], Decoded]] = {}
     for system in ours.SYSTEMS:
         try:
-            decoder = ours.open_system(opened, system, threads)
+            decoder = ours.open_system(opened, system)
         except SystemMissingError as error:
             left_out[system] = str(error)
             continue
         case = Case(system=system, settings="")
-        cases[case] = partial(ours.translate, opened, decoder, corpus.sources, beam)
+        cases[case] = partial(ours.translate, opened, decoder, corpus.sources, beam, threads)
     if not cases:
         raise click.ClickException(f"{bundle} has no int8 graphs to compare")
     warmed = [run() for run in cases.values()]

@@ -13,15 +13,15 @@ SYSTEMS = {"engine_int8": False, "engine_int8_shortlist": True}
 """Our systems, and whether each uses the shortlist."""
 
 
-def open_system(bundle: Bundle, system: str, threads: int) -> OnnxDecoder:
+def open_system(bundle: Bundle, system: str) -> OnnxDecoder:
     """One of `SYSTEMS`. Raises SystemMissingError."""
-    return open_decoder(bundle, precision="int8", num_threads=threads, shortlist=SYSTEMS[system])
+    return open_decoder(bundle, precision="int8", shortlist=SYSTEMS[system])
 
 
-def translate(bundle: Bundle, decoder: OnnxDecoder, lines: Sequence[str], beam: int) -> Decoded:
-    """Translates the lines, tokenizing and joining included."""
+def translate(bundle: Bundle, decoder: OnnxDecoder, lines: Sequence[str], beam: int, threads: int) -> Decoded:
+    """Translates the lines with an engine of so many threads, tokenizing and joining included."""
     options = translation_options(bundle, beam)
-    with running_engine(decoder, beam_size=beam) as engine:
+    with running_engine(decoder, beam_size=beam, threads=threads) as engine:
         started = time.perf_counter()
         documents = [prepare(line, bundle, options, deadline=None) for line in lines]
         futures = engine.submit([sentence for document in documents for sentence in document.sentences])

@@ -2,19 +2,17 @@
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from benchmarks.engines import open_decoder, running_engine, translation_options
 from dragoman_bundle import Bundle
-from dragoman_server.engine import OnnxDecoder
 from dragoman_server.system import BundleSystem
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrangement:
-    """How many engines, each a thread of its own, and how many threads onnxruntime has for each of them."""
+    """How many engines, each a thread with its own batch, and how many threads each of their calls has."""
 
     engines: int
     threads: int
@@ -44,32 +42,22 @@ class Arranged:
         self, stack: ExitStack, bundle: Bundle, arrangement: Arrangement, *, precision: str, beam_size: int
     ) -> None:
         """The engines end with the stack. Raises SystemMissingError."""
-        decoder: OnnxDecoder = open_decoder(
+        decoder = open_decoder(
             bundle,
             precision=precision,
             num_threads=arrangement.threads,
             shortlist=bundle.shortlist is not None,
             spins=arrangement.spins,
         )
-        options = translation_options(bundle, beam_size)
-        self._systems = [
-            BundleSystem(
-                bundle, stack.enter_context(running_engine(decoder, beam_size=beam_size)), options, ""
-            )
-            for _ in range(arrangement.engines)
-        ]
-        self._pool = stack.enter_context(ThreadPoolExecutor(arrangement.engines))
+        engine = stack.enter_context(
+            running_engine(decoder, beam_size=beam_size, threads=arrangement.engines)
+        )
+        self._system = BundleSystem(bundle, engine, translation_options(bundle, beam_size), "")
 
     def sentences_per_second(self, lines: Sequence[str]) -> float:
-        """Throughput: all the lines at once, dealt out to the engines."""
-        count = len(self._systems)
+        """Throughput: all the lines at once."""
         started = time.perf_counter()
-        parts = [
-            self._pool.submit(system.translate, lines[number::count])
-            for number, system in enumerate(self._systems)
-        ]
-        for part in parts:
-            part.result()
+        self._system.translate(lines)
         return len(lines) / (time.perf_counter() - started)
 
     def latencies(self, lines: Sequence[str]) -> list[float]:
@@ -77,6 +65,6 @@ class Arranged:
         found = []
         for line in lines:
             started = time.perf_counter()
-            self._systems[0].translate([line])
+            self._system.translate([line])
             found.append(time.perf_counter() - started)
         return found

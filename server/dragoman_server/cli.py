@@ -47,7 +47,7 @@ _POSITIVE = click.IntRange(min=1)
     "--threads",
     type=_POSITIVE,
     default=EngineConfig.threads,
-    help="CPU threads of each model.  [default: as many as this process may use]",
+    help="CPU threads of each model, each with its own batch.  [default: as many as this process may use]",
 )
 @click.option(
     "--gpu-memory-limit",
@@ -74,7 +74,7 @@ _POSITIVE = click.IntRange(min=1)
     "--max-output-tokens",
     type=_POSITIVE,
     default=RequestLimits.max_output_tokens,
-    help="Most output tokens a sentence that a request may ask for.",
+    help="Most output tokens a sentence, whether a request asks for them or leaves it to the model.",
 )
 @click.option(
     "--max-message-bytes",
@@ -104,13 +104,13 @@ _POSITIVE = click.IntRange(min=1)
     "--max-rows",
     type=_POSITIVE,
     default=EngineConfig.max_rows,
-    help="Most rows, sentences times beam, that are decoded at a time.",
+    help="Most rows, sentences times beam, of a batch. There is one a thread; on a GPU there is one.",
 )
 @click.option(
     "--max-source-tokens",
     type=_POSITIVE,
     default=EngineConfig.max_source_tokens,
-    help="Most source tokens, padding included, that are attended to at a time.",
+    help="Most source tokens of a batch, padding included.",
 )
 @click.option(
     "--max-bulk-share",

@@ -19,7 +19,7 @@ class RequestLimits:
     max_beam_size: int = 16
     """Widest beam of a request."""
     max_output_tokens: int = 1024
-    """Most output tokens a sentence that a request may ask for."""
+    """Most output tokens a sentence, whether a request asks for them or leaves it to the model's bundle."""
     max_message_bytes: int = 16 * 1024 * 1024
     """Most bytes of one gRPC message received; what is sent is bounded by what was accepted."""
     max_stream_items: int = 64
@@ -51,14 +51,14 @@ class EngineConfig:
     shortlist: bool = True
     """Whether a bundle that has a lexical shortlist is decoded with it."""
     threads: int | None = None
-    """CPU threads of one model; None: as many as this process may use."""
+    """CPU threads of one model, each with a batch of its own; None: as many as this process may use."""
     gpu_memory_limit_mib: int | None = None
     """Most MiB of GPU memory that each of a model's three or four graphs takes; None: what the GPU has.
     A batch that needs more fails, so max_rows must fit."""
     max_rows: int = 320
-    """Most rows, sentences times beam, that are decoded at a time."""
+    """Most rows, sentences times beam, of a batch."""
     max_source_tokens: int = 16_384
-    """Most source tokens, padding included, that are attended to at a time."""
+    """Most source tokens of a batch, padding included."""
     max_bulk_share: float = 0.75
     """Largest share of the rows that bulk sentences take: the rest is free for interactive ones at once."""
     max_queue: int = 10_000

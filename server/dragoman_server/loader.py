@@ -1,9 +1,12 @@
 """Turns a bundle into a model that is being served: a decoder, an engine, and a first sentence to warm it."""
 
+from contextlib import closing
+
 from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig
-from dragoman_server.engine import Engine, EngineLimits, Observer, SearchOptions, Sentence
+from dragoman_server.engine import EngineLimits, EnginePool, Observer, SearchOptions, Sentence
 from dragoman_server.engine.onnx_decoder import OnnxDecoder
+from dragoman_server.engine.processors import count_processors
 from dragoman_server.metrics import Metrics, ModelMetrics
 from dragoman_server.repository import Model
 
@@ -23,14 +26,12 @@ class ModelLoader:
         SentenceError where the model takes longer sentences than the configuration has source positions for.
         """
         decoder = open_decoder(bundle, self._config)
+        beam_size = min(bundle.manifest.decoding.beam_size, self._max_beam_size)
+        # By an engine that nobody watches: it is no traffic, and its pace is nobody's.
+        with closing(open_engine(decoder, self._config, self._max_beam_size)) as engine:
+            _warm(engine, bundle, beam_size)
         metrics = ModelMetrics(self._metrics, bundle.manifest)
         engine = open_engine(decoder, self._config, self._max_beam_size, metrics)
-        beam_size = min(bundle.manifest.decoding.beam_size, self._max_beam_size)
-        try:
-            _warm(engine, bundle, beam_size)
-        except BaseException:
-            engine.close()
-            raise
         metrics.on_load(
             precision=decoder.precision, providers=decoder.providers, max_queue=self._config.max_queue
         )
@@ -51,7 +52,6 @@ def open_decoder(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
         bundle,
         device=config.device,
         precision=config.precision,
-        num_threads=config.threads,
         use_shortlist=config.shortlist,
         gpu_memory_limit_mib=config.gpu_memory_limit_mib,
     )
@@ -59,10 +59,11 @@ def open_decoder(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
 
 def open_engine(
     decoder: OnnxDecoder, config: EngineConfig, max_beam_size: int, observer: Observer | None = None
-) -> Engine:
-    """A running engine."""
-    engine = Engine(
+) -> EnginePool:
+    """A running engine: on a CPU it has a batch for each thread, on a GPU a single one."""
+    engine = EnginePool(
         decoder,
+        num_engines=(config.threads or count_processors()) if decoder.device == "cpu" else 1,
         limits=EngineLimits(
             max_rows=config.max_rows,
             max_source_tokens=config.max_source_tokens,
@@ -77,7 +78,7 @@ def open_engine(
     return engine
 
 
-def _warm(engine: Engine, bundle: Bundle, beam_size: int) -> None:
+def _warm(engine: EnginePool, bundle: Bundle, beam_size: int) -> None:
     """Decodes the longest sentence: no caller waits for what is allocated at first use."""
     decoding = bundle.manifest.decoding
     options = SearchOptions(

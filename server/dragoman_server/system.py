@@ -7,7 +7,7 @@ from pathlib import Path
 from dragoman_bundle import Bundle, open_bundle
 from dragoman_server.config import EngineConfig
 from dragoman_server.document import TranslationOptions, complete, prepare
-from dragoman_server.engine import Engine
+from dragoman_server.engine import EnginePool
 from dragoman_server.loader import open_decoder, open_engine
 from dragoman_server.segmentation import Segmentation
 
@@ -18,7 +18,9 @@ _MAX_QUEUE = 10_000_000
 class BundleSystem:
     """Translates lines with a bundle, each as one unit."""
 
-    def __init__(self, bundle: Bundle, engine: Engine, options: TranslationOptions, description: str) -> None:
+    def __init__(
+        self, bundle: Bundle, engine: EnginePool, options: TranslationOptions, description: str
+    ) -> None:
         self._bundle = bundle
         self._engine = engine
         self._options = options

@@ -19,7 +19,7 @@ from dragoman_server.engine.errors import (
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome, SilentObserver
-from dragoman_server.engine.request import SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
 
 VOCABULARY = 6
 
@@ -30,11 +30,14 @@ def sentence(
     beam_size: int = 1,
     deadline: float | None = None,
     target_prefix: Tokens = (),
+    priority: Priority = Priority.INTERACTIVE,
 ) -> Sentence:
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=steps
     )
-    return Sentence(source=source, options=options, deadline=deadline, target_prefix=target_prefix)
+    return Sentence(
+        source=source, options=options, deadline=deadline, target_prefix=target_prefix, priority=priority
+    )
 
 
 def endless(source: Tokens, prefix: Tokens) -> FloatArray:
@@ -380,3 +383,39 @@ def test_callers_of_many_threads_are_all_answered(house: House) -> None:
     assert len(results) == 160
     house.engine.close()
     assert sum(house.recorder.outcomes.values()) == 320
+
+
+def test_a_batch_that_fails_late_fails_only_those_who_have_no_answer(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned: list[int] = []
+
+    def learn(ticket: object, steps: int) -> None:
+        learned.append(steps)
+        if len(learned) == 2:
+            raise ValueError("the second is too much")
+
+    monkeypatch.setattr(house.engine._scheduler, "on_finish", learn)
+    [first, second] = house.run(sentence(7, steps=2), sentence(8, steps=2))
+    assert first.result(30).hypotheses
+    assert isinstance(second.exception(30), DecoderError)
+    assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.FAILED: 1}
+    # And goes on.
+    assert house.engine.submit([sentence(9)])[0].result(30).hypotheses
+
+
+def test_a_thread_that_ends_takes_everybody_with_it_and_says_so(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def break_down(now: float) -> None:
+        raise ValueError("no clock")
+
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    monkeypatch.setattr(house.engine._scheduler, "expire", break_down)
+    [future] = house.run(sentence(7))
+    assert isinstance(future.exception(30), EngineClosedError)
+    house.engine._thread.join(30)
+    assert not house.engine.is_alive
+    assert "nothing more is decoded" in caplog.text
+    with pytest.raises(EngineClosedError):
+        house.engine.submit([sentence(8)])

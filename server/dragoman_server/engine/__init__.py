@@ -15,6 +15,7 @@ from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
 from dragoman_server.engine.onnx_decoder import OnnxDecoder
+from dragoman_server.engine.pool import EnginePool
 from dragoman_server.engine.request import (
     FinishReason,
     Hypothesis,
@@ -34,6 +35,7 @@ __all__ = [
     "EngineClosedError",
     "EngineError",
     "EngineLimits",
+    "EnginePool",
     "FinishReason",
     "Hypothesis",
     "Observer",

@@ -3,6 +3,7 @@
 Owns the thread, the lock and the order of events; the scheduler decides, the decoder and the beams do.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,8 @@ from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
 from dragoman_server.engine.request import Sentence, SentenceResult
 from dragoman_server.engine.scheduler import Scheduler
 from dragoman_server.engine.ticket import Ticket
+
+logger = logging.getLogger(__name__)
 
 
 class _Run:
@@ -74,7 +77,7 @@ class Engine:
         SentenceError for a sentence that can never be decoded, QueueFullError, or EngineClosedError.
         """
         for sentence in sentences:
-            self._check(sentence)
+            self.check(sentence)
         now = time.monotonic()
         tickets = [Ticket(sentence=sentence, accepted_at=now) for sentence in sentences]
         with self._changed:
@@ -95,11 +98,8 @@ class Engine:
             self._thread.join()
         self._fail_what_is_left()
 
-    @property
-    def _num_accepted(self) -> int:
-        return self._scheduler.num_waiting + self._scheduler.num_running
-
-    def _check(self, sentence: Sentence) -> None:
+    def check(self, sentence: Sentence) -> None:
+        """Raises SentenceError for a sentence that can never be decoded."""
         self._scheduler.check(sentence)
         for name, ids, vocabulary in (
             ("source", sentence.source, self._decoder.source_vocabulary),
@@ -108,6 +108,21 @@ class Engine:
             if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
                 wrong = next(id_ for id_ in ids if not 0 <= id_ < vocabulary)
                 raise SentenceError(f"{name} holds token {wrong}; the vocabulary has {vocabulary} tokens")
+
+    @property
+    def num_waiting(self) -> int:
+        """Sentences that no batch has taken up."""
+        with self._changed:
+            return self._scheduler.num_waiting
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its thread runs, and so sentences are decoded."""
+        return self._thread.is_alive()
+
+    @property
+    def _num_accepted(self) -> int:
+        return self._scheduler.num_waiting + self._scheduler.num_running
 
     def _note_if_cancelled(self, ticket: Ticket, future: Future[SentenceResult]) -> None:
         if future.cancelled():
@@ -127,6 +142,9 @@ class Engine:
                     # The decoder's or our own: it costs those who were in it, and nobody after them.
                     self._fail_batch(lane.running, error)
                 self._report_queue()
+        except BaseException:
+            logger.exception("the engine's thread ended; nothing more is decoded")
+            raise
         finally:
             # Nobody waits for an answer that never comes.
             with self._changed:
@@ -219,6 +237,8 @@ class Engine:
 
     def _fail_batch(self, tickets: Sequence[Ticket], cause: Exception) -> None:
         for ticket in tickets:
+            if ticket.is_answered:
+                continue
             error = DecoderError(f"the decoder failed: {type(cause).__name__}: {cause}")
             error.__cause__ = cause
             self._fail(ticket, error, Outcome.FAILED)

@@ -22,7 +22,6 @@ from dragoman_server.engine.device_model import DeviceEncoded, DeviceModel, Grap
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError, PrecisionUnavailableError
 from dragoman_server.engine.onnx_batch import Encoded, OnnxBatch
 from dragoman_server.engine.onnx_session import PROVIDERS, open_session
-from dragoman_server.engine.processors import count_processors
 from dragoman_server.engine.tensors import pad_sources
 
 _PREFERRED_PRECISIONS = {"cuda": ("fp16", "fp32"), "cpu": ("int8", "fp32")}
@@ -46,6 +45,8 @@ class OnnxDecoder:
     ) -> None:
         """With `regroup`, batches stay on the device."""
         manifest = bundle.manifest
+        self.device = device
+        """Where the graphs run: "cpu" or "cuda"."""
         self.precision = precision
         """Precision of the graphs: "fp32", "fp16" or "int8"."""
         self.providers = {
@@ -58,7 +59,6 @@ class OnnxDecoder:
         self.bos, self.eos = manifest.target_ids.bos, manifest.target_ids.eos
         self._pad = manifest.source_ids.pad
         self._contract = manifest.contract
-        self._device = device
         self._encoder = encoder
         self._decoder_step = decoder_step
         self._chooser: CandidateChooser | None = None
@@ -108,7 +108,7 @@ class OnnxDecoder:
         *,
         device: str = "auto",
         precision: str = "auto",
-        num_threads: int | None = None,
+        num_threads: int = 1,
         spins: bool = False,
         use_shortlist: bool = True,
         stays_on_device: bool | None = None,
@@ -117,11 +117,11 @@ class OnnxDecoder:
         """Opens the bundle's graphs and decodes a token with them.
 
         `device` is "cpu", "cuda", or "auto" for cuda where it works; `precision` "fp32", "fp16", "int8", or
-        "auto" for the one that suits the device; `num_threads` as many as there are processors to use, which
-        wait by spinning if it `spins`. With `use_shortlist`, a bundle that has a shortlist is decoded with
-        it. With `stays_on_device`, sentences join and leave by the bundle's graph "regroup" and not in
-        buffers of the host; None is so on cuda, where the bundle has that graph. `gpu_memory_limit_mib` is
-        the most MiB of GPU memory of each graph.
+        "auto" for the one that suits the device. A call on a CPU has `num_threads`, which wait by spinning if
+        it `spins`. With `use_shortlist`, a bundle that has a shortlist is decoded with it. With
+        `stays_on_device`, sentences join and leave by the bundle's graph "regroup" and not in buffers of the
+        host; None is so on cuda, where the bundle has that graph. `gpu_memory_limit_mib` is the most MiB of
+        GPU memory of each graph.
         Raises DeviceUnavailableError, PrecisionUnavailableError, or DecoderError where the graphs don't run.
         """
 
@@ -130,7 +130,7 @@ class OnnxDecoder:
                 bundle,
                 device=device,
                 precision=precision,
-                num_threads=num_threads or count_processors(),
+                num_threads=num_threads,
                 spins=spins,
                 use_shortlist=use_shortlist,
                 stays_on_device=stays_on_device,
@@ -223,7 +223,7 @@ class OnnxDecoder:
         candidates = None
         if self._chooser is not None:
             candidates = BatchCandidates(self._chooser, self._candidate_axes)
-        return OnnxBatch(self._decoder_step, self._contract, self._device, candidates)
+        return OnnxBatch(self._decoder_step, self._contract, self.device, candidates)
 
     def _try_out(self) -> None:
         """Decodes one token, which loads whatever the device loads late."""

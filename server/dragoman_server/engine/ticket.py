@@ -22,6 +22,11 @@ class Ticket:
     future: Future[SentenceResult] = field(default_factory=Future)
     """Never set to running, so that the caller can cancel it at any time."""
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether it has a result or an error; not where its caller cancelled it."""
+        return self.future.done() and not self.future.cancelled()
+
     def answer(self, hypotheses: Sequence[Hypothesis], now: float) -> bool:
         """Sets the result; False where the caller cancelled before."""
         result = SentenceResult(

@@ -1,0 +1,148 @@
+"""Several engines are to their callers what one of them is."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+
+import pytest
+from tests.engine.table_decoder import TableDecoder, Tokens, random_model
+from tests.engine.test_loop import VOCABULARY, Recorder, endless, sentence
+from tests.engine.test_onnx_decoder import random_sentences
+
+from dragoman_bundle.bundle import Bundle
+from dragoman_server.engine.errors import EngineClosedError, QueueFullError, SentenceError
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.observer import Outcome
+from dragoman_server.engine.onnx_decoder import OnnxDecoder
+from dragoman_server.engine.pool import EnginePool
+from dragoman_server.engine.request import Priority, SentenceResult
+
+
+class Crew:
+    """Engines over a table decoder, and which thread took which sources in its steps."""
+
+    def __init__(self, num_engines: int, limits: EngineLimits | None = None, model: object = endless) -> None:
+        self.steps: dict[int, list[list[Tokens]]] = {}
+        self.may_step = threading.Event()
+        self.may_step.set()
+        self.recorder = Recorder()
+        self.pool = EnginePool(
+            TableDecoder(model, VOCABULARY, self._observe),  # type: ignore[arg-type]
+            limits=limits or EngineLimits(),
+            num_engines=num_engines,
+            observer=self.recorder,
+        )
+
+    def _observe(self, sources: list[Tokens]) -> None:
+        self.may_step.wait(30)
+        self.steps.setdefault(threading.get_ident(), []).append(list(sources))
+
+    @property
+    def shares(self) -> list[set[Tokens]]:
+        """The sources of each thread."""
+        return [{source for step in steps for source in step} for steps in self.steps.values()]
+
+
+@pytest.fixture
+def crew() -> Iterator[Crew]:
+    crew = Crew(3)
+    yield crew
+    crew.pool.close()
+
+
+def test_every_sentence_gets_the_answer_that_one_engine_gives() -> None:
+    wanted = [sentence(i, 5, *range(i % 7), steps=1 + i % 5, beam_size=1 + i % 3) for i in range(60)]
+    answers = []
+    for num_engines in (1, 4):
+        crew = Crew(num_engines, model=random_model(VOCABULARY))
+        crew.pool.start()
+        futures = crew.pool.submit(wanted)
+        answers.append([[each.tokens for each in future.result(30).hypotheses] for future in futures])
+        assert crew.recorder.outcomes == {Outcome.FINISHED: 60}
+        assert len(crew.steps) == num_engines
+        crew.pool.close()
+    assert answers[0] == answers[1]
+
+
+def test_sentences_go_where_least_is_to_do(crew: Crew) -> None:
+    long, *short = [sentence(*range(2, 12)), *(sentence(20 + i) for i in range(4))]
+    futures = crew.pool.submit([long, *short])
+    crew.pool.start()
+    wait(futures, timeout=30)
+    assert sorted(map(len, crew.shares)) == [1, 2, 2]
+    assert {long.source} in crew.shares
+    # All is done and nothing left over of it: the next ones are dealt out evenly again.
+    crew.steps.clear()
+    wait(crew.pool.submit([sentence(30 + i) for i in range(3)]), timeout=30)
+    assert sorted(map(len, crew.shares)) == [1, 1, 1]
+
+
+def test_an_interactive_sentence_does_not_mind_the_bulk_that_it_overtakes(crew: Crew) -> None:
+    first = sentence(2, 3)
+    bulk = [sentence(*range(2, 7), 10 + i, priority=Priority.BULK) for i in range(6)]
+    second = sentence(4, 5, 6)
+    futures = [*crew.pool.submit([first]), *crew.pool.submit(bulk), *crew.pool.submit([second])]
+    crew.pool.start()
+    wait(futures, timeout=30)
+    [with_first] = [share for share in crew.shares if first.source in share]
+    assert second.source not in with_first
+
+
+def test_the_queue_is_one_for_all() -> None:
+    crew = Crew(2, EngineLimits(max_rows=1, max_beam_size=1, max_queue=4))
+    futures = crew.pool.submit([sentence(7), sentence(8), sentence(9)])
+    with pytest.raises(QueueFullError, match="2 sentences do not fit"):
+        crew.pool.submit([sentence(10), sentence(11)])
+    futures += crew.pool.submit([sentence(12)])
+    crew.pool.start()
+    assert all(future.result(30).hypotheses for future in futures)
+    crew.pool.close()
+
+
+def test_one_bad_sentence_and_none_is_taken(crew: Crew) -> None:
+    with pytest.raises(SentenceError, match="source holds token 5000"):
+        crew.pool.submit([sentence(7), sentence(5000)])
+    crew.pool.start()
+    crew.pool.submit([sentence(8, steps=1)])[0].result(30)
+    assert crew.shares == [{(8,)}]
+
+
+def test_who_waits_and_who_runs_is_added_up() -> None:
+    crew = Crew(2, EngineLimits(max_rows=1, max_beam_size=1))
+    crew.may_step.clear()
+    futures = crew.pool.submit([sentence(7 + i, steps=1) for i in range(6)])
+    crew.pool.start()
+    crew.may_step.set()
+    wait(futures, timeout=30)
+    crew.pool.close()
+    assert max(waiting + running for waiting, running in crew.recorder.queue) == 6
+    assert max(running for _, running in crew.recorder.queue) == 2
+    assert crew.recorder.queue[-1] == (0, 0)
+
+
+def test_what_is_left_at_the_end_fails_and_nothing_more_is_taken(crew: Crew) -> None:
+    futures: list[Future[SentenceResult]] = crew.pool.submit([sentence(7 + i) for i in range(5)])
+    assert not crew.pool.is_alive
+    crew.pool.start()
+    assert crew.pool.is_alive
+    crew.pool.close()
+    for future in futures:
+        assert isinstance(future.exception(30), EngineClosedError | None)
+    with pytest.raises(EngineClosedError):
+        crew.pool.submit([sentence(7)])
+    assert not crew.pool.is_alive
+
+
+def test_engines_that_share_real_graphs_say_what_one_says(bundle: Bundle) -> None:
+    sentences = random_sentences(60, [1, 4], seed=7)
+    decoder = OnnxDecoder.open(bundle, device="cpu", precision="fp32")
+    answers = []
+    for num_engines in (1, 3):
+        pool = EnginePool(decoder, limits=EngineLimits(max_rows=40), num_engines=num_engines)
+        pool.start()
+        answers.append([future.result(60) for future in pool.submit(sentences)])
+        pool.close()
+    for one, three in zip(*answers, strict=True):
+        assert [each.tokens for each in one.hypotheses] == [each.tokens for each in three.hypotheses]
+        for mine, theirs in zip(one.hypotheses, three.hypotheses, strict=True):
+            assert mine.score == pytest.approx(theirs.score, abs=1e-5)
