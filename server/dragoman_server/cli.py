@@ -116,7 +116,7 @@ _POSITIVE = click.IntRange(min=1)
     "--max-bulk-share",
     type=click.FloatRange(0, 1, min_open=True),
     default=EngineConfig.max_bulk_share,
-    help="Largest share of the rows that bulk sentences take; the rest is kept free for interactive ones.",
+    help="Largest share of rows, source tokens and queue that batch jobs take; the rest is kept for others.",
 )
 @click.option(
     "--batching",

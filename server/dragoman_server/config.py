@@ -60,7 +60,7 @@ class EngineConfig:
     max_source_tokens: int = 16_384
     """Most source tokens of a batch, padding included."""
     max_bulk_share: float = 0.75
-    """Largest share of the rows that bulk sentences take: the rest is free for interactive ones at once."""
+    """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
     max_queue: int = 10_000
     """Most sentences of a model that wait for a place in a batch."""
     batching: Batching = "continuous"

@@ -25,8 +25,21 @@ def wait(lane: Lane, *lengths: int, priority: Priority = INTERACTIVE) -> list[Ti
     return tickets
 
 
-def room(rows: int = 320, *, bulk_rows: int = 240, positions: int = 16_384) -> Room:
-    return Room(rows=rows, bulk_rows=bulk_rows, positions=positions)
+def room(
+    rows: int = 320,
+    *,
+    positions: int = 16_384,
+    bulk_rows: int = 240,
+    bulk_positions: int = 16_384,
+    lone_bulk: bool = False,
+) -> Room:
+    return Room(
+        rows=rows,
+        positions=positions,
+        bulk_rows=bulk_rows,
+        bulk_positions=bulk_positions,
+        lone_bulk=lone_bulk,
+    )
 
 
 def step(lane: Lane, room: Room = room()) -> Regrouping | None:  # noqa: B008
@@ -244,18 +257,89 @@ def test_bulk_leaves_its_share_free_for_who_comes_next() -> None:
     assert priorities(lane.admit(room(12, bulk_rows=8))) == [INTERACTIVE, INTERACTIVE]
 
 
-def test_bulk_is_passed_over_a_bounded_number_of_times() -> None:
+def test_bulk_shares_the_positions_too() -> None:
     lane = Lane(1)
-    tiny = room(4, bulk_rows=3)
-    running = wait_and_run(lane, 8, 8, 8, 8)
-    [bulk] = wait(lane, 8, priority=BULK)
-    for _ in range(MAX_PASSES):
-        wait(lane, 8)
-        lane.remove({running[0]})
-        regrouping = step(lane, tiny)
-        assert regrouping is not None
-        running = list(regrouping.tickets)
-        assert bulk in lane.waiting
-    wait(lane, 8)
+    wait(lane, *[32] * 9, priority=BULK)
+    assert len(lengths(step(lane, room(positions=256, bulk_positions=192)))) == 6
+    wait(lane, 30, 30, 30)
+    # Positions for two are free, and bulk has all it may have.
+    assert priorities(lane.admit(room(positions=256, bulk_positions=192))) == [INTERACTIVE, INTERACTIVE]
+
+
+def test_one_bulk_sentence_may_be_larger_than_the_share_of_bulk() -> None:
+    small = {"bulk_rows": 3, "bulk_positions": 16}
+    lane = Lane(4)
+    wait(lane, 32, 32, priority=BULK)
+    assert lane.admit(room(**small)) == []
+    assert len(lane.admit(room(**small, lone_bulk=True))) == 1
+
+
+def test_bulk_gets_no_place_that_a_crowd_of_interactive_sentences_waits_for() -> None:
+    lane = Lane(1)
+    running = wait_and_run(lane, *[8] * 64)
+    wait(lane, *[8] * 100)
+    wait(lane, 8, priority=BULK)
+    for gone in running[:15]:
+        lane.remove({gone})
+        assert step(lane, room(64, bulk_rows=48)) is not None
+        assert len(lane.waiting) == 101
+    lane.remove({running[15]})
+    assert priorities(lane.admit(room(64, bulk_rows=48))) == [INTERACTIVE] * 16
+
+
+def test_bulk_takes_no_positions_that_an_interactive_sentence_waits_for() -> None:
+    lane = Lane(1)
+    tiny = room(8, positions=64)
+    wait(lane, 8, 8, 8, priority=BULK)
+    running = list(lane.admit(tiny))
+    step_after_admission(lane)
+    [long] = wait(lane, 32)
+    wait(lane, 8, priority=BULK)
     lane.remove({running[0]})
-    assert lane.admit(tiny) == [bulk]
+    # Three of 32 positions are too many.
+    assert lane.admit(tiny) == []
+    step_after_admission(lane)
+    lane.remove({running[1]})
+    assert lane.admit(tiny) == [long]
+
+
+def step_after_admission(lane: Lane) -> None:
+    lane.settle(group_by_length(lane.joining))
+
+
+def test_overdue_bulk_goes_first() -> None:
+    lane = Lane(1)
+    running = wait_and_run(lane, *[8] * 8)
+    wait(lane, *[8] * 8)
+    wait(lane, *[8] * 8, priority=BULK)
+    lane.remove(set(running[:4]))
+    # The share of bulk leaves it one place, and interactive sentences get the others.
+    assert priorities(lane.admit(room(8, bulk_rows=1), bulk_first=True)) == [BULK] + [INTERACTIVE] * 3
+
+
+def test_overdue_bulk_does_not_wait_for_a_quarter_of_its_places() -> None:
+    lane = Lane(1)
+    running = wait_and_run(lane, *[8] * 8)
+    wait(lane, *[8] * 8, priority=BULK)
+    lane.remove({running[0]})
+    assert lane.admit(room(8)) == []
+    assert priorities(lane.admit(room(8), bulk_first=True)) == [BULK]
+
+
+def test_overdue_bulk_that_does_not_fit_holds_interactive_sentences_back() -> None:
+    lane = Lane(1)
+    running = wait_and_run(lane, 8, 8, 8)
+    [long] = wait(lane, 32, priority=BULK)
+    wait(lane, 8)
+    assert lane.admit(room(8, positions=64), bulk_first=True) == []
+    step_after_admission(lane)
+    lane.remove(set(running[:2]))
+    assert long in lane.admit(room(8, positions=64), bulk_first=True)
+
+
+def test_overdue_bulk_holds_nobody_back_from_where_it_may_not_go() -> None:
+    lane = Lane(1)
+    wait(lane, 8, 8, priority=BULK)
+    step(lane, room(8, bulk_rows=1))
+    wait(lane, 8)
+    assert priorities(lane.admit(room(8, bulk_rows=1), bulk_first=True)) == [INTERACTIVE]

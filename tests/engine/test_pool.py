@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
+from dataclasses import replace
 
 import pytest
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
@@ -96,6 +97,16 @@ def test_the_queue_is_one_for_all() -> None:
     futures += crew.pool.submit([sentence(12)])
     crew.pool.start()
     assert all(future.result(30).hypotheses for future in futures)
+    crew.pool.close()
+
+
+def test_bulk_has_its_share_of_the_queue_of_all() -> None:
+    crew = Crew(2, EngineLimits(max_rows=1, max_beam_size=1, max_queue=4, max_bulk_share=0.5))
+    bulk = replace(sentence(7), priority=Priority.BULK)
+    crew.pool.submit([bulk, bulk])
+    with pytest.raises(QueueFullError, match="1 bulk sentences do not fit in the queue: 2 of 2 are waiting"):
+        crew.pool.submit([bulk])
+    crew.pool.submit([sentence(7), sentence(8)])
     crew.pool.close()
 
 

@@ -51,6 +51,29 @@ def test_only_those_who_wait_count_against_the_queue() -> None:
     assert (scheduler.num_waiting, scheduler.num_running) == (2, 2)
 
 
+def test_bulk_fills_no_more_than_its_share_of_the_queue() -> None:
+    scheduler = Scheduler(EngineLimits(max_queue=4, max_bulk_share=0.5))
+    scheduler.add([ticket(beam_size=1, priority=Priority.BULK), ticket(beam_size=2, priority=Priority.BULK)])
+    full = (
+        "1 bulk sentences do not fit in the queue: 2 of 2 are waiting; come again later or with fewer, "
+        "or start the server with a larger --max-bulk-share or --max-queue"
+    )
+    with pytest.raises(QueueFullError, match=full):
+        scheduler.add([ticket(), ticket(priority=Priority.BULK)])
+    assert scheduler.num_waiting == 2
+    scheduler.add([ticket(), ticket()])
+    with pytest.raises(QueueFullError, match=r"4 of 4 are waiting; .* with a larger --max-queue"):
+        scheduler.add([ticket()])
+
+
+def test_more_bulk_than_its_share_of_the_queue_waits_by_itself() -> None:
+    scheduler = Scheduler(EngineLimits(max_queue=5, max_bulk_share=0.5))
+    scheduler.add([ticket(priority=Priority.BULK) for _ in range(4)])
+    with pytest.raises(QueueFullError, match="1 bulk sentences do not fit in the queue: 4 of 2 are waiting"):
+        scheduler.add([ticket(priority=Priority.BULK)])
+    scheduler.add([ticket()])
+
+
 def test_lanes_take_turns() -> None:
     scheduler = Scheduler(EngineLimits())
     scheduler.add([ticket(beam_size=5), ticket(beam_size=1), ticket(beam_size=5), ticket(beam_size=3)])
@@ -103,9 +126,13 @@ def test_the_deadlines_of_those_who_ended_are_forgotten() -> None:
 def test_a_sentence_that_no_batch_can_hold_is_refused() -> None:
     scheduler = Scheduler(EngineLimits(max_source_tokens=16, max_beam_size=4))
     scheduler.check(ticket(16, 4).sentence)
-    with pytest.raises(SentenceError, match=r"17 tokens, padded to 24, .* max_source_tokens is 16"):
+    with pytest.raises(
+        SentenceError, match=r"17 tokens, padded to 24, .* max_source_tokens is 16; .* --max-source-tokens"
+    ):
         scheduler.check(ticket(17).sentence)
-    with pytest.raises(SentenceError, match="beam_size is 5, and the engine's max_beam_size 4"):
+    with pytest.raises(
+        SentenceError, match=r"beam_size is 5, and the engine's max_beam_size 4; .* --max-beam-size"
+    ):
         scheduler.check(ticket(beam_size=5).sentence)
 
 
@@ -203,6 +230,47 @@ def test_work_that_cannot_be_answered_in_time_is_dropped_before_it_is_encoded() 
     assert scheduler.num_waiting == 0
 
 
+def test_an_idle_engine_tries_however_slow_it_was() -> None:
+    scheduler = Scheduler(EngineLimits())
+    slow = ticket(25)
+    scheduler.add([slow])
+    lane = scheduler.next_turn(0.0).lane
+    assert lane is not None
+    lane.settle([[slow]])
+    scheduler.on_encode(3.0)
+    scheduler.on_step(lane, 0.1)
+    scheduler.on_finish(slow, steps=25)
+    scheduler.remove([slow])
+    for now in (10.0, 20.0):
+        due = ticket(25, deadline=now + 1)
+        scheduler.add([due])
+        turn = scheduler.next_turn(now)
+        assert (turn.late, turn.groups) == ([], [[due]])
+        lane.settle(turn.groups)
+        # While that one runs, another one has the same prospects, and is given up.
+        hopeless = ticket(25, deadline=now + 1)
+        scheduler.add([hopeless])
+        assert scheduler.next_turn(now).late == [hopeless]
+        scheduler.remove([due])
+
+
+def test_one_slow_encoding_and_step_are_forgotten_with_the_next() -> None:
+    scheduler = Scheduler(EngineLimits())
+    running = ticket(25)
+    scheduler.add([running])
+    lane = scheduler.next_turn(0.0).lane
+    assert lane is not None
+    lane.settle([[running]])
+    scheduler.on_finish(running, steps=25)
+    for encode_seconds, step_seconds in ((3.0, 0.5), (0.02, 0.01)):
+        scheduler.on_encode(encode_seconds)
+        scheduler.on_step(lane, step_seconds)
+    due = ticket(25, deadline=1.0)
+    scheduler.add([due])
+    turn = scheduler.next_turn(0.0)
+    assert (turn.late, turn.groups) == ([], [[due]])
+
+
 def test_nobody_is_dropped_for_a_time_that_nobody_knows() -> None:
     scheduler = Scheduler(EngineLimits())
     scheduler.add([ticket(100, deadline=1e-6)])
@@ -293,6 +361,10 @@ def test_every_sentence_ends_once_within_the_budget(
         bulk = [beam for t, beam in everyone if t.sentence.priority is Priority.BULK]
         assert sum(bulk) <= max(limits.max_bulk_rows, bulk[0] if len(bulk) == 1 else 0)
         assert sum(each.num_positions for each in scheduler.lanes) <= max_source_tokens
+        newcomers = [t.sentence.priority for group in turn.groups for t in group]
+        if set(newcomers) == {Priority.BULK} and len(bulk) > 1:
+            num_bulk_positions = sum(each.num_bulk_positions for each in scheduler.lanes)
+            assert num_bulk_positions <= limits.max_bulk_source_tokens
         longest = max(len(t.sentence.source) for t in running)
         if regrouping is not None:
             assert list(regrouping.tickets) == running

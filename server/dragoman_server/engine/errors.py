@@ -22,9 +22,14 @@ class SentenceError(EngineError, ValueError):
 class QueueFullError(EngineError):
     """The sentences do not fit in the queue; none of them was accepted."""
 
-    def __init__(self, *, num_sentences: int, num_waiting: int, max_queue: int) -> None:
+    def __init__(
+        self, *, num_sentences: int, num_waiting: int, max_queue: int, is_bulk: bool = False
+    ) -> None:
+        """With `is_bulk` the numbers are of bulk sentences, which may fill only their share of the queue."""
         super().__init__(
-            f"{num_sentences} sentences do not fit in the queue: {num_waiting} of {max_queue} are waiting"
+            f"{num_sentences} {'bulk ' * is_bulk}sentences do not fit in the queue: "
+            f"{num_waiting} of {max_queue} are waiting; come again later or with fewer, "
+            f"or start the server with a larger {'--max-bulk-share or ' * is_bulk}--max-queue"
         )
         self.num_sentences = num_sentences
         self.num_waiting = num_waiting

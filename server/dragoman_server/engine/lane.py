@@ -3,7 +3,7 @@
 Decides who joins, who leaves and who stands where; does nothing of it. Knows no clock, no arrays of a model.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 
@@ -22,7 +22,7 @@ MIN_FREE_SHARE = 0.25
 WINDOW = 4
 """Who joins is chosen among so many times the sentences that a lane holds."""
 MAX_PASSES = 8
-"""How often who waits longest may be passed over: for one of a better length, or of a higher priority."""
+"""How often who waits longest is passed over: for one of a better length, or bulk for interactive ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,6 @@ class Lane:
         self._places: list[Ticket | None] = []
         self._source_positions = 0
         self._passes = dict.fromkeys(Priority, 0)
-        self._bulk_passes = 0
 
     @property
     def running(self) -> list[Ticket]:
@@ -92,14 +91,24 @@ class Lane:
         return self.num_running * self.beam_size
 
     @property
-    def num_bulk_rows(self) -> int:
-        """Rows that bulk sentences take."""
-        return _count_bulk(self.running) * self.beam_size
+    def num_bulk(self) -> int:
+        """How many of them are bulk."""
+        return _count_bulk(self.running)
 
     @property
     def num_positions(self) -> int:
         """Source positions that they take, padding included."""
         return self.num_running * self._source_positions
+
+    @property
+    def num_bulk_rows(self) -> int:
+        """Rows that bulk sentences take."""
+        return self.num_bulk * self.beam_size
+
+    @property
+    def num_bulk_positions(self) -> int:
+        """Source positions that bulk sentences take, padding included."""
+        return self.num_bulk * self._source_positions
 
     def remove(self, tickets: Set[Ticket]) -> set[Ticket]:
         """Takes tickets out, those that run at the next regrouping. Returns those that were there.
@@ -117,28 +126,40 @@ class Lane:
             self._places, self._source_positions = [], 0
         return removed
 
-    def admit(self, room: Room) -> list[Ticket]:
+    def admit(self, room: Room, *, bulk_first: bool = False) -> list[Ticket]:
         """Lets waiting sentences in and returns them. `settle` must follow.
 
-        Interactive ones go first, and bulk ones at the latest after MAX_PASSES times. Among each, whoever
-        waits longest goes first, unless there are more waiting than places: then those that fit the running
-        lengths best, and who waits longest at the latest after MAX_PASSES times.
+        Bulk ones join once no interactive one is left waiting, or go first with `bulk_first`. Who waits
+        longest of a priority goes before the others of it, unless there are more waiting than places: then
+        those that fit the running lengths best, and who waits longest at the latest after MAX_PASSES times.
+        Whoever goes first and does not fit holds everybody back until enough others have left.
         """
         assert not self._joining, "admitted twice without settling"
         running = self.running
-        if not self.waiting or (running and not self._continuous):
+        bulk_first = bulk_first and self.may_take_bulk(room)
+        if not self.waiting or (running and (not self._continuous or self._is_full(room, bulk_first))):
             return []
-        hurry = self._bulk_passes >= MAX_PASSES
-        interactive, bulk = Priority.INTERACTIVE, Priority.BULK
-        chosen: list[Ticket] = []
-        for priority in (bulk, interactive) if hurry else (interactive, bulk):
-            chosen += self._choose(priority, running, chosen, room, hurry=hurry and priority is bulk)
-        is_bulk_passed_over = chosen and self.waiting.queue(bulk) and not _count_bulk(chosen)
-        self._bulk_passes = self._bulk_passes + 1 if is_bulk_passed_over else 0
+        if bulk_first:
+            chosen = self._choose(Priority.BULK, running, room)
+            if chosen:
+                chosen += self._choose(Priority.INTERACTIVE, [*running, *chosen], room)
+        else:
+            chosen = self._choose(Priority.INTERACTIVE, running, room)
+            if len(chosen) == len(self.waiting.queue(Priority.INTERACTIVE)):
+                chosen += self._choose(Priority.BULK, [*running, *chosen], room)
         for ticket in chosen:
             self.waiting.remove(ticket)
         self._joining = chosen
         return chosen
+
+    def may_take_bulk(self, room: Room) -> bool:
+        """Whether bulk's share holds who of bulk waits longest, even if there is no place at the moment."""
+        head = next(iter(self.waiting.queue(Priority.BULK)), None)
+        if head is None:
+            return False
+        running = self.running
+        positions = self._positions(max(map(_length, [*running, head])))
+        return room.holds_bulk(_count_bulk(running) + 1, rows=self.beam_size, positions=positions)
 
     def settle(self, groups: Sequence[Sequence[Ticket]]) -> Regrouping | None:
         """Gives the groups that were encoded their places; None where nobody left and nobody joined.
@@ -168,64 +189,74 @@ class Lane:
             source_positions=self._source_positions,
         )
 
-    def _choose(
-        self,
-        priority: Priority,
-        running: Sequence[Ticket],
-        joining: Sequence[Ticket],
-        room: Room,
-        *,
-        hurry: bool,
-    ) -> list[Ticket]:
-        """Whom of a priority to let in beside those; `hurry` lets them in one by one."""
+    def _is_full(self, room: Room, bulk_first: bool) -> bool:
+        """Whether more wait than there are places, and fewer than MIN_FREE_SHARE of the places are free."""
+        if self.waiting.queue(Priority.INTERACTIVE):
+            crowd = Priority.INTERACTIVE
+        elif bulk_first:
+            return False
+        else:
+            crowd = Priority.BULK
+        places = self._num_free(crowd, self.running, room)
+        return places < min(len(self.waiting.queue(crowd)), MIN_FREE_SHARE * self._num_free(crowd, [], room))
+
+    def _num_free(self, priority: Priority, present: Sequence[Ticket], room: Room) -> int:
+        """How many more of a priority the rows hold beside those who are present."""
+        places = room.rows // self.beam_size - len(present)
+        if priority is Priority.INTERACTIVE:
+            return places
+        bulk_rows = max(room.bulk_rows, self.beam_size) if room.lone_bulk else room.bulk_rows
+        return min(places, bulk_rows // self.beam_size - _count_bulk(present))
+
+    def _choose(self, priority: Priority, present: Sequence[Ticket], room: Room) -> list[Ticket]:
+        """Whom of a priority to let in beside those who are present."""
         queue = self.waiting.queue(priority)
-        present = [*running, *joining]
-        capacity = room.rows // self.beam_size
-        places = capacity - len(present)
-        if priority is Priority.BULK:
-            capacity = min(capacity, room.bulk_rows // self.beam_size)
-            places = min(places, capacity - _count_bulk(present))
-        crowded = len(queue) > places
+        places = self._num_free(priority, present, room)
         if not queue or places <= 0:
             return []
-        if running and crowded and places < MIN_FREE_SHARE * capacity and not hurry:
-            return []
         head = next(iter(queue))
-        head_first = not present or not crowded or self._passes[priority] >= MAX_PASSES
-        chosen = self._choose_by_length(
-            list(islice(queue, WINDOW * capacity)), present, places, room, head if head_first else None
-        )
-        self._passes[priority] = 0 if head in chosen else self._passes[priority] + 1
+        head_first = not present or len(queue) <= places or self._passes[priority] >= MAX_PASSES
+        window = islice(queue, WINDOW * (room.rows // self.beam_size))
+        chosen = self._choose_by_length(priority, window, present, places, room, head if head_first else None)
+        if chosen:
+            self._passes[priority] = 0 if head in chosen else self._passes[priority] + 1
         return chosen
 
     def _choose_by_length(
         self,
-        window: Sequence[Ticket],
+        priority: Priority,
+        window: Iterable[Ticket],
         present: Sequence[Ticket],
         places: int,
         room: Room,
         first: Ticket | None,
     ) -> list[Ticket]:
+        """Those of a window, all of one priority, that fit; nobody if the `first` does not."""
+        num_bulk = _count_bulk(present)
+
+        def fit(num_chosen: int, longest: int) -> bool:
+            rows, positions = self.beam_size, self._positions(longest)
+            if not room.holds(len(present) + num_chosen, rows=rows, positions=positions):
+                return False
+            is_bulk = priority is Priority.BULK
+            return not is_bulk or room.holds_bulk(num_bulk + num_chosen, rows=rows, positions=positions)
+
         longest = max(map(_length, present), default=0)
-
-        def fits(num_sentences: int, longest: int) -> bool:
-            return num_sentences * self._positions(longest) <= room.positions
-
         chosen: list[Ticket] = []
         if first is not None:
-            if not fits(len(present) + 1, max(longest, _length(first))):
+            longest = max(longest, _length(first))
+            if not fit(1, longest):
                 return []
             chosen.append(first)
-            longest = max(longest, _length(first))
         # Shorter ones cost the others nothing; of the longer ones the least long cost least.
         reach = self._positions(longest)
         for ticket in sorted(window, key=lambda t: (_length(t) > reach, abs(_length(t) - reach))):
-            if len(chosen) == places:
+            if ticket is first:
+                continue
+            longest = max(longest, _length(ticket))
+            if len(chosen) == places or not fit(len(chosen) + 1, longest):
                 break
-            length = max(longest, _length(ticket))
-            if ticket is not first and fits(len(present) + len(chosen) + 1, length):
-                chosen.append(ticket)
-                longest = length
+            chosen.append(ticket)
         return chosen
 
     def _positions(self, longest: int) -> int:

@@ -1,7 +1,11 @@
 """How much the engine takes on."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from dragoman_server.engine.errors import QueueFullError
+from dragoman_server.engine.request import Priority, Sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,7 +17,7 @@ class EngineLimits:
     max_source_tokens: int = 16_384
     """Most source tokens, padding included, that are attended to at a time."""
     max_bulk_share: float = 0.75
-    """Largest share of `max_rows` that bulk sentences take: the rest is free for interactive ones at once."""
+    """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
     max_queue: int = 10_000
     """Most sentences that wait for a place in a batch."""
     max_beam_size: int = 16
@@ -26,6 +30,16 @@ class EngineLimits:
         """Most rows of bulk sentences."""
         return math.floor(self.max_rows * self.max_bulk_share)
 
+    @property
+    def max_bulk_source_tokens(self) -> int:
+        """Most source tokens of bulk sentences, padding included."""
+        return math.floor(self.max_source_tokens * self.max_bulk_share)
+
+    @property
+    def max_bulk_queue(self) -> int:
+        """Most bulk sentences that wait."""
+        return math.floor(self.max_queue * self.max_bulk_share)
+
     def __post_init__(self) -> None:
         for name in ("max_rows", "max_source_tokens", "max_queue", "max_beam_size"):
             if getattr(self, name) < 1:
@@ -35,4 +49,22 @@ class EngineLimits:
         if self.max_beam_size > self.max_rows:
             raise ValueError(
                 f"max_beam_size is {self.max_beam_size}, more rows than max_rows = {self.max_rows} allows"
+            )
+
+    def check_queue(self, sentences: Sequence[Sentence], *, num_waiting: int, num_bulk_waiting: int) -> None:
+        """Raises QueueFullError where the sentences do not fit beside those that wait.
+
+        More bulk sentences at once than bulk's share wait by themselves.
+        """
+        num_bulk = sum(sentence.priority is Priority.BULK for sentence in sentences)
+        if num_bulk and num_bulk_waiting and num_bulk_waiting + num_bulk > self.max_bulk_queue:
+            raise QueueFullError(
+                num_sentences=num_bulk,
+                num_waiting=num_bulk_waiting,
+                max_queue=self.max_bulk_queue,
+                is_bulk=True,
+            )
+        if num_waiting + len(sentences) > self.max_queue:
+            raise QueueFullError(
+                num_sentences=len(sentences), num_waiting=num_waiting, max_queue=self.max_queue
             )

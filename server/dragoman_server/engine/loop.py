@@ -116,6 +116,12 @@ class Engine:
             return self._scheduler.num_waiting
 
     @property
+    def num_bulk_waiting(self) -> int:
+        """How many of them are bulk."""
+        with self._changed:
+            return self._scheduler.num_bulk_waiting
+
+    @property
     def is_alive(self) -> bool:
         """Whether its thread runs, and so sentences are decoded."""
         return self._thread.is_alive()

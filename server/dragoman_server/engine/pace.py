@@ -24,11 +24,20 @@ class RunningMean:
         self._is_new = False
 
 
+class RecentLow(RunningMean):
+    """A running mean that falls at once: one slow moment, such as the first, is forgotten with the next."""
+
+    def observe(self, value: float) -> None:
+        """Takes a value in."""
+        super().observe(value)
+        self.value = min(self.value, value)
+
+
 class Pace:
     """What an encoding takes and how many tokens an answer has."""
 
     def __init__(self) -> None:
-        self._encode_seconds = RunningMean()
+        self._encode_seconds = RecentLow()
         self._output_ratio = RunningMean()
 
     def on_encode(self, seconds: float) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from dragoman_server.engine.decoder import Decoder
-from dragoman_server.engine.errors import EngineClosedError, QueueFullError
+from dragoman_server.engine.errors import EngineClosedError
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Observer, SilentObserver
@@ -80,11 +80,11 @@ class EnginePool:
 
     def _check_queue(self, sentences: Sequence[Sentence]) -> None:
         """Raises QueueFullError where all of them are more than may wait."""
-        num_waiting = sum(engine.num_waiting for engine in self._engines)
-        if num_waiting + len(sentences) > self._limits.max_queue:
-            raise QueueFullError(
-                num_sentences=len(sentences), num_waiting=num_waiting, max_queue=self._limits.max_queue
-            )
+        self._limits.check_queue(
+            sentences,
+            num_waiting=sum(engine.num_waiting for engine in self._engines),
+            num_bulk_waiting=sum(engine.num_bulk_waiting for engine in self._engines),
+        )
 
     def _deal_out(self, sentences: Sequence[Sentence]) -> list[list[int]]:
         """The numbers of each engine's sentences: each goes where least is to do.

@@ -9,7 +9,20 @@ class Room:
 
     rows: int
     """Rows of its sentences."""
+    positions: int
+    """Source positions of its sentences, padding included."""
     bulk_rows: int
     """Rows of its bulk sentences among them."""
-    positions: int
-    """Source positions, padding included."""
+    bulk_positions: int
+    """Source positions of its bulk sentences, padding included."""
+    lone_bulk: bool
+    """Whether one bulk sentence may have more than that: one too large for bulk's share runs by itself."""
+
+    def holds(self, num_sentences: int, *, rows: int, positions: int) -> bool:
+        """Whether so many sentences fit that take so many rows and positions each."""
+        return num_sentences * rows <= self.rows and num_sentences * positions <= self.positions
+
+    def holds_bulk(self, num_sentences: int, *, rows: int, positions: int) -> bool:
+        """Whether so many bulk sentences fit into bulk's share."""
+        fit = num_sentences * rows <= self.bulk_rows and num_sentences * positions <= self.bulk_positions
+        return fit or (self.lone_bulk and num_sentences == 1)

@@ -1,18 +1,23 @@
 """Who is decoded next: lanes in turn, what each may hold, deadlines, and the bound on who waits.
 
+Interactive sentences go first, in whichever lane, and bulk never has more than its share of rows, of source
+positions and of the queue. But whoever was passed over for too long goes next, and the others are held back
+until it joined: a lane's bulk after MAX_PASSES times that interactive sentences were let in, and a lane that
+nobody runs in after as many turns.
+
 Pure: it is told the time and what happened, and calls nobody. Not thread-safe: the engine's lock guards it.
 """
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count
 
-from dragoman_server.engine.errors import QueueFullError, SentenceError
+from dragoman_server.engine.errors import SentenceError
 from dragoman_server.engine.lane import MAX_PASSES, Lane, group_by_length, padded
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.pace import Pace, RunningMean
-from dragoman_server.engine.request import Sentence
+from dragoman_server.engine.pace import Pace, RecentLow
+from dragoman_server.engine.request import Priority, Sentence
 from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
 
@@ -38,8 +43,9 @@ class Scheduler:
         self._deadlines: list[tuple[float, int, Ticket]] = []
         self._serial = count()
         self._pace = Pace()
-        self._step_seconds: dict[Lane, RunningMean] = {}
+        self._step_seconds: dict[Lane, RecentLow] = {}
         self._hunger: dict[Lane, int] = {}
+        self._bulk_passes: dict[Lane, int] = {}
 
     @property
     def lanes(self) -> tuple[Lane, ...]:
@@ -52,6 +58,11 @@ class Scheduler:
         return sum(len(lane.waiting) for lane in self._lanes.values())
 
     @property
+    def num_bulk_waiting(self) -> int:
+        """How many of them are bulk."""
+        return sum(len(lane.waiting.queue(Priority.BULK)) for lane in self._lanes.values())
+
+    @property
     def num_running(self) -> int:
         """Sentences that are being encoded or decoded."""
         return sum(lane.num_running for lane in self._lanes.values())
@@ -61,21 +72,23 @@ class Scheduler:
         beam_size, length = sentence.options.beam_size, len(sentence.source)
         if beam_size > self._limits.max_beam_size:
             raise SentenceError(
-                f"beam_size is {beam_size}, and the engine's max_beam_size {self._limits.max_beam_size}"
+                f"beam_size is {beam_size}, and the engine's max_beam_size {self._limits.max_beam_size}; "
+                "ask for less, or start the server with a larger --max-beam-size"
             )
         if padded(length) > self._limits.max_source_tokens:
             raise SentenceError(
                 f"the source has {length} tokens, padded to {padded(length)}, "
-                f"and the engine's max_source_tokens is {self._limits.max_source_tokens}"
+                f"and the engine's max_source_tokens is {self._limits.max_source_tokens}; "
+                "send shorter sentences, or start the server with larger --max-source-tokens"
             )
 
     def add(self, tickets: Sequence[Ticket]) -> None:
         """Takes all the tickets or raises QueueFullError."""
-        num_waiting = self.num_waiting
-        if num_waiting + len(tickets) > self._limits.max_queue:
-            raise QueueFullError(
-                num_sentences=len(tickets), num_waiting=num_waiting, max_queue=self._limits.max_queue
-            )
+        self._limits.check_queue(
+            [ticket.sentence for ticket in tickets],
+            num_waiting=self.num_waiting,
+            num_bulk_waiting=self.num_bulk_waiting,
+        )
         for ticket in tickets:
             beam_size = ticket.sentence.options.beam_size
             if beam_size not in self._lanes:
@@ -102,19 +115,21 @@ class Scheduler:
     def next_turn(self, now: float) -> Turn:
         """Lanes with anything to do take turns, one step each. Who waits for that lane joins it.
 
-        A sentence that can't be answered by its deadline any more is dropped before it is encoded.
+        A sentence that can't be answered by its deadline any more is dropped before it is encoded, unless
+        nothing was running: what is known of the pace may be long out of date.
         """
         late: list[Ticket] = []
-        hungry = self._hungriest()
+        first = self._overdue()
         for beam_size, lane in list(self._lanes.items()):
             self._lanes[beam_size] = self._lanes.pop(beam_size)
-            hopeless = [
-                ticket for ticket in lane.admit(self._room(lane, hungry)) if self._is_late(ticket, now)
-            ]
-            late += hopeless
-            lane.remove(frozenset(hopeless))
-            starves = lane.waiting and not lane.num_running
-            self._hunger[lane] = self._hunger.get(lane, 0) + 1 if starves else 0
+            was_idle = not self.num_running
+            bulk_first = lane is first and self._bulk_passes.get(lane, 0) >= MAX_PASSES
+            newcomers = lane.admit(self._room(lane, first), bulk_first=bulk_first)
+            self._count_passes(lane, newcomers)
+            if not was_idle:
+                hopeless = [ticket for ticket in newcomers if self._is_late(ticket, now)]
+                late += hopeless
+                lane.remove(frozenset(hopeless))
             if lane.num_running:
                 return Turn(lane=lane, groups=group_by_length(lane.joining), late=late)
         return Turn(lane=None, groups=[], late=late)
@@ -125,7 +140,7 @@ class Scheduler:
 
     def on_step(self, lane: Lane, seconds: float) -> None:
         """A lane advanced by one token."""
-        self._step_seconds.setdefault(lane, RunningMean()).observe(seconds)
+        self._step_seconds.setdefault(lane, RecentLow()).observe(seconds)
 
     def on_finish(self, ticket: Ticket, steps: int) -> None:
         """A sentence was answered after so many steps."""
@@ -138,40 +153,74 @@ class Scheduler:
         self._deadlines.clear()
         self._step_seconds.clear()
         self._hunger.clear()
+        self._bulk_passes.clear()
         return tickets
 
-    def _hungriest(self) -> Lane | None:
-        """The lane that could let nobody in for longest, if that is MAX_PASSES turns or more."""
-        # One whose sentences were cancelled meanwhile is hungry no more.
-        starving = [lane for lane in self._lanes.values() if lane.waiting and not lane.num_running]
-        overdue = [lane for lane in starving if self._hunger.get(lane, 0) >= MAX_PASSES]
-        return max(overdue, key=lambda lane: self._hunger[lane], default=None)
+    def _count_passes(self, lane: Lane, newcomers: Sequence[Ticket]) -> None:
+        """Counts who is passed over in the turn of a lane that lets these newcomers in."""
+        joined = {ticket.sentence.priority for ticket in newcomers}
+        for each in self._lanes.values():
+            if not each.waiting.queue(Priority.BULK) or (each is lane and Priority.BULK in joined):
+                self._bulk_passes[each] = 0
+            elif Priority.INTERACTIVE in joined:
+                self._bulk_passes[each] = self._bulk_passes.get(each, 0) + 1
+        if lane.num_running or not lane.waiting:
+            self._hunger[lane] = 0
+        elif lane.waiting.queue(Priority.INTERACTIVE) or not self._is_awaited_elsewhere(lane):
+            self._hunger[lane] = self._hunger.get(lane, 0) + 1
 
-    def _room(self, lane: Lane, hungry: Lane | None) -> Room:
-        """What a lane may hold: what the others leave, and what they wait for is theirs up to an equal share.
+    def _overdue(self) -> Lane | None:
+        """The lane that goes before the others: it was passed over longest, and for too long."""
 
-        Before the hungry lane, if there is one, the others let nobody in.
+        def passes(lane: Lane) -> int:
+            # Sentences may have been cancelled since they were counted.
+            hunger = self._hunger.get(lane, 0) if lane.waiting and not lane.num_running else 0
+            bulk_passes = self._bulk_passes.get(lane, 0) if lane.waiting.queue(Priority.BULK) else 0
+            return max(hunger, bulk_passes)
+
+        longest = max(self._lanes.values(), key=passes, default=None)
+        return longest if longest is not None and passes(longest) >= MAX_PASSES else None
+
+    def _room(self, lane: Lane, first: Lane | None) -> Room:
+        """What a lane may hold now: no bulk joins it while interactive sentences wait in another.
+
+        Before the `first` lane, if there is one, nobody joins another; but interactive ones do where it is
+        bulk's share that the first lane waits for.
         """
+        is_held = first is not None and (
+            (not first.num_running and bool(first.waiting.queue(Priority.INTERACTIVE)))
+            or first.may_take_bulk(self._what_is_left(first, reserve=False))
+        )
+        room = self._what_is_left(lane, reserve=not (is_held and lane is first) and self.num_running > 0)
+        if lane is first:
+            return room
+        if is_held:
+            return replace(room, rows=0)
+        if first is not None or self._is_awaited_elsewhere(lane):
+            return replace(room, bulk_rows=0, lone_bulk=False)
+        return room
+
+    def _is_awaited_elsewhere(self, lane: Lane) -> bool:
+        """Whether interactive sentences wait in another lane."""
+        return any(
+            other.waiting.queue(Priority.INTERACTIVE) for other in self._lanes.values() if other is not lane
+        )
+
+    def _what_is_left(self, lane: Lane, *, reserve: bool) -> Room:
+        """What the other lanes leave; with `reserve` what they wait for is theirs, up to an equal share."""
         others = [other for other in self._lanes.values() if other is not lane]
-        rows, positions = self._limits.max_rows, self._limits.max_source_tokens
-        num_running = sum(other.num_rows for other in self._lanes.values())
-        if hungry is not None and lane is not hungry:
-            rows, positions = lane.num_rows, lane.num_positions
-        elif lane is hungry or not num_running:
-            rows -= sum(other.num_rows for other in others)
-            positions -= sum(other.num_positions for other in others)
-        else:
-            waiting = [other for other in others if other.waiting]
-            share = 1 + len(waiting)
-            rows -= sum(max(other.num_rows, rows // share * bool(other.waiting)) for other in others)
-            positions -= sum(
-                max(other.num_positions, positions // share * bool(other.waiting)) for other in others
-            )
-        bulk_rows = self._limits.max_bulk_rows - sum(other.num_bulk_rows for other in others)
-        if not any(other.num_bulk_rows for other in self._lanes.values()):
-            # A wide beam may be more than bulk's share: then one sentence at a time.
-            bulk_rows = max(bulk_rows, lane.beam_size)
-        return Room(rows=rows, bulk_rows=bulk_rows, positions=positions)
+        interactive = [reserve and bool(other.waiting.queue(Priority.INTERACTIVE)) for other in others]
+        bulk = [reserve and bool(other.waiting.queue(Priority.BULK)) for other in others]
+        limits = self._limits
+        return Room(
+            rows=_left(limits.max_rows, [other.num_rows for other in others], interactive),
+            positions=_left(limits.max_source_tokens, [other.num_positions for other in others], interactive),
+            bulk_rows=_left(limits.max_bulk_rows, [other.num_bulk_rows for other in others], bulk),
+            bulk_positions=_left(
+                limits.max_bulk_source_tokens, [other.num_bulk_positions for other in others], bulk
+            ),
+            lone_bulk=not any(each.num_bulk for each in self._lanes.values()),
+        )
 
     def _is_late(self, ticket: Ticket, now: float) -> bool:
         """Whether an answer by the deadline is out of reach: a token costs each busy lane a step."""
@@ -187,3 +236,9 @@ class Scheduler:
             there = {t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)}
             self._deadlines = [entry for entry in self._deadlines if entry[2] in there]
             heapq.heapify(self._deadlines)
+
+
+def _left(total: int, held: Sequence[int], is_more_awaited: Sequence[bool]) -> int:
+    """What is left of a budget beside others who hold so much of it, and who may wait for more."""
+    share = total // (1 + sum(is_more_awaited))
+    return total - sum(max(each, share * more) for each, more in zip(held, is_more_awaited, strict=True))

@@ -1,0 +1,270 @@
+"""Who gets what where everybody waits at all times: shares and waits, over hundreds of turns."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman_server.engine.lane import MAX_PASSES
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.request import Priority, SearchOptions, Sentence
+from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.engine.ticket import Ticket
+
+INTERACTIVE, BULK = Priority.INTERACTIVE, Priority.BULK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crowd:
+    """Sentences of a kind, of which so many wait before every turn."""
+
+    priority: Priority
+    depth: int
+    beam_size: int = 1
+    lengths: tuple[int, ...] = (24,)
+    """Their lengths in turn."""
+    num_steps: tuple[int, ...] = (10, 13, 8, 12, 9, 11, 14)
+    """How long they run, in turn."""
+
+    def ticket(self, number: int) -> Ticket:
+        options = SearchOptions(
+            beam_size=self.beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=99
+        )
+        source = (3,) * self.lengths[number % len(self.lengths)]
+        return Ticket(
+            sentence=Sentence(source=source, options=options, priority=self.priority), accepted_at=0.0
+        )
+
+
+class Rush:
+    """A scheduler that all the crowds besiege, and what each of them got."""
+
+    def __init__(self, limits: EngineLimits, *crowds: Crowd) -> None:
+        self._limits = limits
+        self._scheduler = Scheduler(limits)
+        self._waiting: dict[Crowd, set[Ticket]] = {crowd: set() for crowd in crowds}
+        self._crowd_of: dict[Ticket, Crowd] = {}
+        self._remaining: dict[Ticket, int] = {}
+        self._num_added: Counter[Crowd] = Counter()
+        self._waits: Counter[Crowd] = Counter()
+        self._passes: Counter[Crowd] = Counter()
+        self._hunger: Counter[int] = Counter()
+        self.joined: Counter[Crowd] = Counter()
+        """How many were let in."""
+        self.rows: Counter[Crowd] = Counter()
+        """Rows that they had, summed over the turns."""
+        self.longest_wait: Counter[Crowd] = Counter()
+        """Most turns in a row without anyone of the crowd let in."""
+        self.most_passes: Counter[Crowd] = Counter()
+        """Most times in a row that interactive sentences were let in and nobody of the crowd."""
+
+    def besiege(self, *crowds: Crowd) -> None:
+        """Adds crowds."""
+        self._waiting |= {crowd: set() for crowd in crowds}
+
+    def run(self, num_turns: int) -> None:
+        """Takes turns; asserts at each that budgets hold and that interactive sentences go first."""
+        for _ in range(num_turns):
+            self._fill_up()
+            self._take_turn()
+
+    def _fill_up(self) -> None:
+        for crowd, waiting in self._waiting.items():
+            for _ in range(crowd.depth - len(waiting)):
+                number = self._num_added[crowd]
+                ticket = crowd.ticket(number)
+                self._num_added[crowd] += 1
+                self._remaining[ticket] = crowd.num_steps[number % len(crowd.num_steps)]
+                self._scheduler.add([ticket])
+                self._crowd_of[ticket] = crowd
+                waiting.add(ticket)
+
+    def _take_turn(self) -> None:
+        empty = {lane.beam_size for lane in self._scheduler.lanes if not lane.num_running}
+        turn = self._scheduler.next_turn(0.0)
+        lane = turn.lane
+        assert lane is not None
+        newcomers = {ticket for group in turn.groups for ticket in group}
+        lane.settle(turn.groups)
+        joined = {crowd: len(waiting & newcomers) for crowd, waiting in self._waiting.items()}
+        for waiting in self._waiting.values():
+            waiting -= newcomers
+        self._check_budgets(joined)
+        self._check_order(joined, hungry=lane.beam_size in empty and self._hunger[lane.beam_size])
+        self._hunger = Counter({beam: self._hunger[beam] + 1 for beam in empty - {lane.beam_size}})
+        self._count(joined)
+        done = []
+        for ticket in lane.running:
+            self._remaining[ticket] -= 1
+            if not self._remaining[ticket]:
+                done.append(ticket)
+                del self._remaining[ticket], self._crowd_of[ticket]
+        self._scheduler.remove(done)
+
+    def _check_budgets(self, joined: dict[Crowd, int]) -> None:
+        lanes, limits = self._scheduler.lanes, self._limits
+        assert sum(lane.num_rows for lane in lanes) <= limits.max_rows
+        assert sum(lane.num_positions for lane in lanes) <= limits.max_source_tokens
+        num_bulk = sum(lane.num_bulk for lane in lanes)
+        assert sum(lane.num_bulk_rows for lane in lanes) <= limits.max_bulk_rows or num_bulk == 1
+        # Longer interactive sentences pad those of bulk that run already, but no more of bulk joins them.
+        if {crowd.priority for crowd in joined if joined[crowd]} == {BULK} and num_bulk > 1:
+            assert sum(lane.num_bulk_positions for lane in lanes) <= limits.max_bulk_source_tokens
+
+    def _check_order(self, joined: dict[Crowd, int], *, hungry: int) -> None:
+        if any(waiting for crowd, waiting in self._waiting.items() if crowd.priority is INTERACTIVE):
+            for crowd in joined:
+                if crowd.priority is BULK and joined[crowd]:
+                    assert self._passes[crowd] >= MAX_PASSES or hungry >= MAX_PASSES
+
+    def _count(self, joined: dict[Crowd, int]) -> None:
+        self.joined.update(joined)
+        for lane in self._scheduler.lanes:
+            for ticket in lane.running:
+                self.rows[self._crowd_of[ticket]] += lane.beam_size
+        for crowd in joined:
+            self._waits[crowd] = 0 if joined[crowd] else self._waits[crowd] + 1
+            self.longest_wait[crowd] = max(self.longest_wait[crowd], self._waits[crowd])
+            if joined[crowd]:
+                self._passes[crowd] = 0
+            elif any(n for other, n in joined.items() if other.priority is INTERACTIVE):
+                self._passes[crowd] += 1
+            self.most_passes[crowd] = max(self.most_passes[crowd], self._passes[crowd])
+
+
+def crowds(*, interactive_beam: int = 1, bulk_beam: int = 1) -> tuple[Crowd, Crowd]:
+    return (
+        Crowd(priority=INTERACTIVE, depth=100, beam_size=interactive_beam),
+        Crowd(priority=BULK, depth=100, beam_size=bulk_beam),
+    )
+
+
+def test_interactive_sentences_have_nearly_all_rows_where_both_crowd() -> None:
+    interactive, bulk = crowds()
+    rush = Rush(EngineLimits(max_rows=64), interactive, bulk)
+    rush.run(500)
+    assert rush.rows[interactive] > 6 * rush.rows[bulk]
+
+
+def test_interactive_sentences_go_first_across_lanes() -> None:
+    interactive, bulk = crowds(interactive_beam=5, bulk_beam=4)
+    rush = Rush(EngineLimits(max_rows=80), interactive, bulk)
+    rush.run(500)
+    assert rush.rows[interactive] > 15 * rush.rows[bulk]
+    assert rush.most_passes[bulk] == MAX_PASSES
+
+
+def test_bulk_of_every_lane_is_let_in_after_so_many_passes() -> None:
+    kinds = [
+        Crowd(priority=priority, depth=50, beam_size=beam_size)
+        for priority, beam_size in ((INTERACTIVE, 5), (INTERACTIVE, 4), (BULK, 5), (BULK, 2), (BULK, 1))
+    ]
+    rush = Rush(EngineLimits(max_rows=80), *kinds)
+    rush.run(1000)
+    for bulk in kinds[2:]:
+        # Two other lanes may be overdue as well, and go before.
+        assert rush.joined[bulk] > 0
+        assert rush.most_passes[bulk] <= MAX_PASSES + 2
+
+
+def test_lanes_of_bulk_share_alike() -> None:
+    # A place is enough for the narrow ones, which take every one at once.
+    narrow = Crowd(priority=BULK, depth=2, num_steps=(40,))
+    wide = Crowd(priority=BULK, depth=20, beam_size=5)
+    rush = Rush(EngineLimits(max_rows=64), narrow, wide)
+    rush.run(500)
+    assert rush.rows[wide] > rush.rows[narrow] / 2
+
+
+def test_bulk_that_needs_all_of_the_share_of_bulk_gets_it() -> None:
+    narrow = Crowd(priority=BULK, depth=20)
+    wide = Crowd(priority=BULK, depth=1, beam_size=4)
+    interactive = Crowd(priority=INTERACTIVE, depth=1)
+    rush = Rush(EngineLimits(max_rows=8, max_beam_size=4, max_bulk_share=0.5), narrow, wide)
+    rush.run(300)
+    assert rush.longest_wait[wide] < 60
+    rush.besiege(interactive)
+    rush.run(300)
+    assert rush.longest_wait[wide] < 120
+
+
+def test_bulk_is_let_in_after_so_many_passes_even_where_its_share_is_everything() -> None:
+    interactive, bulk = crowds()
+    rush = Rush(EngineLimits(max_rows=64, max_bulk_share=1.0), interactive, bulk)
+    rush.run(500)
+    assert rush.joined[bulk] > 50
+    assert rush.most_passes[bulk] == MAX_PASSES
+
+
+def test_a_long_interactive_sentence_gets_in_among_short_bulk_ones() -> None:
+    long = Crowd(priority=INTERACTIVE, depth=1, lengths=(100,))
+    bulk = Crowd(priority=BULK, depth=500, lengths=(20, 40, 33, 24))
+    rush = Rush(EngineLimits(), bulk)
+    rush.run(30)
+    rush.besiege(long)
+    rush.run(60)
+    assert rush.joined[long] > 0
+    assert rush.longest_wait[long] <= max(bulk.num_steps)
+
+
+def test_long_bulk_leaves_its_share_of_positions_free() -> None:
+    limits = EngineLimits()
+    bulk = Crowd(priority=BULK, depth=100, lengths=(512,), num_steps=(99,))
+    rush = Rush(limits, bulk)
+    rush.run(10)
+    assert rush.joined[bulk] == 24
+
+
+def test_a_long_bulk_sentence_gets_in_among_interactive_ones() -> None:
+    interactive = Crowd(priority=INTERACTIVE, depth=100)
+    long = Crowd(priority=BULK, depth=1, lengths=(512,))
+    rush = Rush(EngineLimits(max_source_tokens=1024, max_bulk_share=0.1), interactive, long)
+    rush.run(500)
+    assert rush.joined[long] > 0
+    assert rush.longest_wait[long] < 200
+
+
+def test_bulk_of_another_lane_reserves_no_rows_that_interactive_sentences_want() -> None:
+    bulk = Crowd(priority=BULK, depth=100, beam_size=5, num_steps=(99,))
+    rush = Rush(EngineLimits(), bulk)
+    rush.run(2)
+    assert rush.joined[bulk] == 48
+    other = Crowd(priority=BULK, depth=100, beam_size=4)
+    interactive = Crowd(priority=INTERACTIVE, depth=16, beam_size=5)
+    rush.besiege(other, interactive)
+    rush.run(2)
+    assert rush.joined[interactive] == 16
+
+
+kinds = st.builds(
+    Crowd,
+    priority=st.sampled_from(Priority),
+    depth=st.integers(1, 30),
+    beam_size=st.sampled_from([1, 2, 5]),
+    lengths=st.lists(st.integers(1, 64), min_size=1, max_size=5).map(tuple),
+    num_steps=st.lists(st.integers(1, 9), min_size=1, max_size=5).map(tuple),
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    kinds=st.lists(kinds, min_size=1, max_size=6, unique_by=lambda crowd: (crowd.priority, crowd.beam_size)),
+    max_rows=st.integers(5, 24),
+    max_source_tokens=st.integers(64, 256),
+    max_bulk_share=st.floats(0.05, 1),
+    continuous=st.booleans(),
+)
+def test_nobody_starves_where_everybody_waits_at_all_times(
+    kinds: list[Crowd], max_rows: int, max_source_tokens: int, max_bulk_share: float, continuous: bool
+) -> None:
+    limits = EngineLimits(
+        max_rows=max_rows,
+        max_source_tokens=max_source_tokens,
+        max_bulk_share=max_bulk_share,
+        max_beam_size=5,
+        continuous=continuous,
+    )
+    rush = Rush(limits, *kinds)
+    rush.run(600)
+    assert max(rush.longest_wait.values()) < 500
