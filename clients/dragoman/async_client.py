@@ -167,7 +167,8 @@ class AsyncClient:
         their result not yet taken. `timeout_seconds` holds for the whole stream; None is no
         limit: the client's own does not hold for streams.
         What reading `texts` raises is raised here, after the results of earlier texts.
-        A plain iterable is read in another thread. Leave the stream early through `contextlib.aclosing`.
+        A plain iterable is read in another thread. Leave the stream early through `contextlib.aclosing`: it
+        cancels a read of `texts` that waits.
         """
         settings = Settings(
             source=source,
@@ -184,13 +185,18 @@ class AsyncClient:
             alignments=alignments,
         )
         ledger = Ledger[Key](in_order=in_order)
+        pulled: _Pulled[Key] | None = None
         if isinstance(texts, AsyncIterable):
-            texts = _blocking(texts, asyncio.get_running_loop())
+            texts = pulled = _Pulled(texts, asyncio.get_running_loop())
         feed = Feed(messages.stream_config(settings), texts, ledger, window=window)
-        return self._stream(feed, ledger, timeout_seconds)
+        return self._stream(feed, pulled, ledger, timeout_seconds)
 
     async def _stream(
-        self, feed: Feed[Key], ledger: Ledger[Key], timeout_seconds: float | None
+        self,
+        feed: Feed[Key],
+        pulled: "_Pulled[Key] | None",
+        ledger: Ledger[Key],
+        timeout_seconds: float | None,
     ) -> AsyncGenerator[StreamResult[Key], None]:
         # Over gRPC's blocking API, read by a thread: its asyncio API may replace the status that ended the
         # stream by an INTERNAL of its own, when a message was on its way at that moment (grpc/grpc#36066).
@@ -221,6 +227,8 @@ class AsyncClient:
         finally:
             call.cancel()
             feed.close()
+            if pulled is not None:
+                await pulled.close()
 
     async def models(self, *, source: str = "", target: str = "") -> list[Model]:
         """The models being served, by name and version; only those of the languages that are given."""
@@ -254,14 +262,33 @@ class AsyncClient:
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
 
 
-def _blocking(
-    texts: AsyncIterable[tuple[Key, str]], loop: asyncio.AbstractEventLoop
-) -> Iterator[tuple[Key, str]]:
+class _Pulled(Iterator[tuple[Key, str]]):
     """Reads from another thread what is made in the loop."""
-    iterator = aiter(texts)
 
-    async def pull() -> tuple[Key, str] | None:
-        return await anext(iterator, None)
+    def __init__(self, texts: AsyncIterable[tuple[Key, str]], loop: asyncio.AbstractEventLoop) -> None:
+        self._iterator = aiter(texts)
+        self._loop = loop
+        self._pulling: asyncio.Task[object] | None = None
+        self._closed = False
 
-    while (pair := asyncio.run_coroutine_threadsafe(pull(), loop).result()) is not None:
-        yield pair
+    def __next__(self) -> tuple[Key, str]:
+        pair = asyncio.run_coroutine_threadsafe(self._pull(), self._loop).result()
+        if pair is None:
+            raise StopIteration
+        return pair
+
+    async def close(self) -> None:
+        """Ends the read that waits for a text, which then stays where it is, and lets none begin."""
+        self._closed = True
+        if self._pulling is not None:
+            self._pulling.cancel()
+            await asyncio.wait({self._pulling})
+
+    async def _pull(self) -> tuple[Key, str] | None:
+        if self._closed:
+            return None
+        self._pulling = asyncio.current_task()
+        try:
+            return await anext(self._iterator, None)
+        finally:
+            self._pulling = None

@@ -106,13 +106,19 @@ class Client:
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         calls: deque[_TranslateCall] = deque()
         translations: list[Translation] = []
+
+        def take_first() -> None:
+            translations.extend(messages.translations(calls[0].result()))
+            # Not before it has ended: what interrupts the wait finds it among those to cancel.
+            calls.popleft()
+
         try:
             for request in requests:
                 if len(calls) == messages.MAX_REQUESTS_IN_FLIGHT:
-                    translations += messages.translations(calls.popleft().result())
+                    take_first()
                 calls.append(self._stub.Translate.future(request, timeout=deadline.remaining_seconds()))
             while calls:
-                translations += messages.translations(calls.popleft().result())
+                take_first()
         except grpc.RpcError as error:
             raise errors.from_call(error) from error
         finally:

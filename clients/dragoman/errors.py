@@ -20,6 +20,7 @@ from typing import cast
 
 import grpc
 from google.protobuf.any_pb2 import Any
+from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
@@ -113,7 +114,11 @@ _CODE_BY_NUMBER = {code.value[0]: code for code in grpc.StatusCode}
 def from_call(error: grpc.RpcError) -> DragomanError:
     """The typed error of a call that failed."""
     call = cast(grpc.Call, error)
-    rich = rpc_status.from_call(call)
+    try:
+        rich = rpc_status.from_call(call)
+    except (ValueError, DecodeError):
+        # The details are of another status than the call ended with, as when a proxy has replaced that.
+        rich = None
     return _typed(call.code(), call.details() or "", rich.details if rich is not None else ())
 
 

@@ -55,7 +55,7 @@ class VocabularyTokenizer(Tokenizer):
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of many sentences: the fast path, without spans."""
         parts = [_split_code(text) for text in texts]
-        cut: list[list[str]] = self._processor.encode([rest for _, rest in parts], out_type=str)
+        cut = self._encode_all([rest for _, rest in parts], str)
         return [
             self._ids([code, *pieces] if code else pieces)
             for (code, _), pieces in zip(parts, cut, strict=True)

@@ -5,6 +5,7 @@ The line has counts and times, never a text.
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -27,6 +28,8 @@ class Call:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._counts = {"texts": 0, "sentences": 0, "source_tokens": 0, "target_tokens": 0, "failed_items": 0}
+        # Guards the counts: items of a stream may be counted in several threads.
+        self._lock = threading.Lock()
         self.model: str | None = None
         """ "name/version", once it is known."""
 
@@ -52,13 +55,15 @@ class Call:
             model.metrics.on_request(outcome=code.name, seconds=time.perf_counter() - started)
 
     def count(self, model: Model, translated: Sequence[TranslatedText]) -> None:
-        """Texts were translated."""
+        """Texts were translated. May be called from any thread."""
         for text in translated:
             model.metrics.on_text(text)
-            self._counts["texts"] += 1
-            self._counts["sentences"] += text.num_units
-            self._counts["source_tokens"] += text.num_source_tokens
-            self._counts["target_tokens"] += text.num_target_tokens
+        with self._lock:
+            for text in translated:
+                self._counts["texts"] += 1
+                self._counts["sentences"] += text.num_units
+                self._counts["source_tokens"] += text.num_source_tokens
+                self._counts["target_tokens"] += text.num_target_tokens
 
     def count_failed_item(self) -> None:
         """An item of a stream was answered with an error."""

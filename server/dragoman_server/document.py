@@ -25,6 +25,8 @@ class TranslationOptions:
     length_penalty: float
     max_output_tokens: int | None = None
     """Most output tokens of a sentence; None: from the length of its source."""
+    max_default_output_tokens: int | None = None
+    """Most that this length may come to; None: what the bundle says alone. More than `target_prefix` has."""
     target_prefix: tuple[int, ...] = ()
     """Target tokens that the first sentence's translation begins with."""
     length_policy: LengthPolicy = LengthPolicy.SPLIT
@@ -155,7 +157,8 @@ def _search_options(
     if max_output_tokens is None:
         decoding = bundle.manifest.decoding
         expected = math.ceil(decoding.max_output_ratio * num_source_tokens + decoding.max_output_margin)
-        max_output_tokens = max(min(decoding.max_output_tokens, expected), num_prefix_tokens + 1)
+        most = options.max_default_output_tokens or decoding.max_output_tokens
+        max_output_tokens = max(min(most, decoding.max_output_tokens, expected), num_prefix_tokens + 1)
     return SearchOptions(
         beam_size=options.beam_size,
         num_hypotheses=options.num_hypotheses,

@@ -32,6 +32,8 @@ MAX_VIOLATIONS = 8
 """Most violations that a status tells of. It travels in a call's trailer, which gRPC bounds at 8 KiB."""
 MAX_QUOTED_CHARACTERS = 80
 """Most characters that a status repeats of what a caller wrote, for the same reason."""
+MAX_LISTED_NAMES = 20
+"""Most names that a status lists of what there is, for the same reason."""
 
 # A caller's clock starts before the server's: what ends a call by its deadline comes a moment before that has
 # passed here.
@@ -71,7 +73,9 @@ class TooManyCallsError(RequestError):
     """As many calls are in as the server takes at a time."""
 
     def __init__(self, max_calls: int) -> None:
-        super().__init__(f"the server is at work on {max_calls} calls, as many as it takes at a time")
+        super().__init__(
+            f"the server is at work on {max_calls} calls, as many as its --max-calls lets in; try again later"
+        )
 
 
 class NotServingError(RequestError):
@@ -129,6 +133,13 @@ def cancellation_code(context: grpc.aio.ServicerContext[Any, Any]) -> grpc.Statu
 def quote(text: str) -> str:
     """What a caller wrote, in quotation marks and cut short where it is long."""
     return repr(text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[: MAX_QUOTED_CHARACTERS - 1]}…")
+
+
+def list_names(names: Sequence[str]) -> str:
+    """The names, or the first of them and how many more there are."""
+    told = ", ".join(names[:MAX_LISTED_NAMES])
+    num_more = len(names) - MAX_LISTED_NAMES
+    return f"{told}, and {num_more} more" if num_more > 0 else told
 
 
 def _answer(error: Exception) -> _Answer:

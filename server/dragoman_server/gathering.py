@@ -1,28 +1,23 @@
-"""Waits on the event loop for futures that other threads end, and wakes it once, however many there are."""
+"""Tells the event loop when futures that other threads end have ended: once, however many there are."""
 
 import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 
-async def gather_results(futures: Sequence[Future[T]]) -> list[T]:
-    """The futures' results in their order, or the error of the first that fails, at once.
+def tell_when_ended(ended: "asyncio.Future[BaseException | None]", futures: Sequence[Future[Any]]) -> None:
+    """Sets `ended` to None once all of `futures` have a result, or at once to the error of the first to fail.
 
-    Cancels none of them, and takes it that only who no longer waits here does.
+    May be called from any thread. Takes it that who cancels any of `futures` waits for `ended` no longer.
     """
-    if not futures:
-        return []
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
+    loop = ended.get_loop()
     num_pending = len(futures)
     # Guards the count above.
     lock = threading.Lock()
 
-    def note(future: Future[T]) -> None:
+    def note(future: Future[Any]) -> None:
         nonlocal num_pending
         if future.cancelled():
             return
@@ -34,14 +29,10 @@ async def gather_results(futures: Sequence[Future[T]]) -> list[T]:
             loop.call_soon_threadsafe(end, error)
 
     def end(error: BaseException | None) -> None:
-        if ended.done():
-            return
-        if error is not None:
-            ended.set_exception(error)
-        else:
-            ended.set_result(None)
+        if not ended.done():
+            ended.set_result(error)
 
     for future in futures:
         future.add_done_callback(note)
-    await ended
-    return [future.result() for future in futures]
+    if not futures:
+        loop.call_soon_threadsafe(end, None)

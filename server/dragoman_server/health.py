@@ -6,6 +6,8 @@
 "dragoman.v1.model/NAME"                some version of it is
 """
 
+import asyncio
+
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import aio
 
@@ -13,6 +15,8 @@ from dragoman_server.repository import Repository
 
 TRANSLATION_SERVICE = "dragoman.v1.TranslationService"
 MODEL_PREFIX = "dragoman.v1.model/"
+WATCH_SECONDS = 1.0
+"""Between two looks at the models' engines."""
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -39,6 +43,19 @@ class Health:
             await self._set(MODEL_PREFIX + name, serving=name in names)
         await self._set(TRANSLATION_SERVICE, serving=True)
         await self._set("", serving=True)
+
+    async def watch(self, repository: Repository) -> None:
+        """Waits for an engine to end that should not; then its model is NOT_SERVING, and so is the server.
+
+        Nothing in the process brings it back: whoever asks for its health is to start the server again.
+        """
+        while all(model.engine.is_alive for model in repository.models):
+            await asyncio.sleep(WATCH_SECONDS)
+        for model in repository.models:
+            if not model.engine.is_alive:
+                await self._set(MODEL_PREFIX + model.key, serving=False)
+        await self._set(TRANSLATION_SERVICE, serving=False)
+        await self._set("", serving=False)
 
     async def draining(self) -> None:
         """NOT_SERVING everywhere, from now on."""

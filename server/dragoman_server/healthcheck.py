@@ -14,11 +14,20 @@ from dragoman_server.config import ServerConfig
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 
 
+def _default_server() -> str:
+    """Where `dragoman serve`, told by the same environment, listens."""
+    host = os.environ.get("DRAGOMAN_SERVE_HOST", ServerConfig.host)
+    port = os.environ.get("DRAGOMAN_SERVE_PORT", ServerConfig.port)
+    if host in ("0.0.0.0", "::"):
+        host = "localhost"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 @click.command(context_settings={"show_default": True})
 @click.option(
     "--server",
-    default=lambda: f"localhost:{os.environ.get('DRAGOMAN_SERVE_PORT', ServerConfig.port)}",
-    show_default="localhost, and the port as `dragoman serve` takes it",
+    default=_default_server,
+    show_default="host and port as `dragoman serve` takes them",
     help="HOST:PORT of the server.",
 )
 @click.option("--service", default="", help='Which service; "" is the server as a whole.')

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman_bundle import Bundle, BundleError, open_bundle
-from dragoman_server.engine import DecoderError, Engine, PrecisionUnavailableError, SentenceError
-from dragoman_server.errors import ModelNotFoundError, quote
+from dragoman_server.engine import DecoderError, EnginePool, PrecisionUnavailableError, SentenceError
+from dragoman_server.errors import ModelNotFoundError, list_names, quote
 from dragoman_server.metrics import ModelMetrics
+
+# Where letters sort before it and separators after; see _rank.
+_END_OF_VERSION = (1, 0, "")
 
 
 class RepositoryError(ValueError):
@@ -23,7 +26,7 @@ class Model:
     """A model that is being served."""
 
     bundle: Bundle
-    engine: Engine
+    engine: EnginePool
     metrics: ModelMetrics
     precision: str
     """Of the graphs in use."""
@@ -47,7 +50,10 @@ class Model:
 
 
 class Repository:
-    """The models that are being served, and the bundles that were refused."""
+    """The models that are being served, and the bundles that were refused.
+
+    The newest of several versions is the last in the order of `models`.
+    """
 
     def __init__(self, models: Iterable[Model], refused: Mapping[str, Exception]) -> None:
         self.models = sorted(models, key=_order)
@@ -59,7 +65,7 @@ class Repository:
         """The model called "name/version", or the newest version of "name". Raises ModelNotFoundError."""
         found = [model for model in self.models if name in (model.key, model.bundle.manifest.name)]
         if not found:
-            known = ", ".join(model.key for model in self.models)
+            known = list_names([model.key for model in self.models])
             raise ModelNotFoundError(f"there is no model {quote(name)}; there are: {known}")
         return found[-1]
 
@@ -71,7 +77,7 @@ class Repository:
             pairs = sorted({"-".join(model.languages) for model in self.models})
             raise ModelNotFoundError(
                 f"there is no model from {quote(source)} to {quote(target)}; "
-                f"the pairs there are: {', '.join(pairs)}"
+                f"the pairs there are: {list_names(pairs)}"
             )
         first_name = found[0].bundle.manifest.name
         return [model for model in found if model.bundle.manifest.name == first_name][-1]
@@ -121,8 +127,16 @@ def _open(path: Path, key: str) -> Bundle:
 
 
 def _order(model: Model) -> tuple[str, list[tuple[int, int, str]]]:
-    """By name, then by version with numbers as numbers: 2 before 10, 1.9 before 1.10."""
-    version = re.findall(r"\d+|\D+", model.bundle.manifest.version)
-    return model.bundle.manifest.name, [
-        (1, int(part), "") if part.isdigit() else (0, 0, part) for part in version
-    ]
+    """By name, then by version with numbers as numbers: 2 before 10, 1.9 before 1.10.
+
+    Letters after a number make a pre-release: 2-beta and 2rc1 come before 2.
+    """
+    parts = re.findall(r"\d+|\D+", model.bundle.manifest.version)
+    return model.bundle.manifest.name, [*map(_rank, parts), _END_OF_VERSION]
+
+
+def _rank(part: str) -> tuple[int, int, str]:
+    """Of a part of a version: letters, the version's end, separators, numbers."""
+    if part.isdigit():
+        return 3, int(part), ""
+    return (0 if any(map(str.isalpha, part)) else 2), 0, part

@@ -157,6 +157,7 @@ class RequestReader:
             num_hypotheses=num_hypotheses,
             length_penalty=length_penalty,
             max_output_tokens=max_output_tokens,
+            max_default_output_tokens=limit,
             target_prefix=target_prefix,
             length_policy=_LENGTH_POLICIES[options.length_policy],
             segmentation=_SEGMENTATIONS[message.segmentation],
@@ -175,12 +176,17 @@ def _read_target_prefix(
 ) -> tuple[int, ...]:
     field = "options.target_prefix"
     if len(text) > MAX_TARGET_PREFIX_CHARACTERS:
-        description = f"has {len(text)} characters, and a prefix takes {MAX_TARGET_PREFIX_CHARACTERS}"
+        description = (
+            f"has {len(text)} characters, and a prefix takes {MAX_TARGET_PREFIX_CHARACTERS}; shorten it"
+        )
         violations.append(_violation(field, description))
         return ()
     tokens = tuple(bundle.target_tokenizer.encode_ids([text])[0])
     if len(tokens) >= max_output_tokens:
-        description = f"has {len(tokens)} tokens, and a sentence takes {max_output_tokens}"
+        description = (
+            f"has {len(tokens)} tokens, and a sentence takes {max_output_tokens}; "
+            "shorten it, or raise max_output_tokens"
+        )
         violations.append(_violation(field, description))
     if bundle.manifest.target_ids.unk in tokens:
         description = "has characters that the model cannot write; leave them out"

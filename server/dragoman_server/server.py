@@ -6,10 +6,12 @@ draining   health says NOT_SERVING, new calls are answered UNAVAILABLE, accepted
 """
 
 import asyncio
+import contextlib
 import ipaddress
 import logging
 import signal
 import socket
+import threading
 from collections.abc import Callable
 
 import grpc
@@ -21,6 +23,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
+from dragoman_bundle import Bundle
 from dragoman_server.call_metrics import CallMetrics
 from dragoman_server.config import ServerConfig
 from dragoman_server.gate import Gate
@@ -28,17 +31,25 @@ from dragoman_server.health import Health
 from dragoman_server.loader import ModelLoader
 from dragoman_server.malformed import MalformedMessages
 from dragoman_server.metrics import Metrics
-from dragoman_server.repository import Repository, load_repository
+from dragoman_server.repository import Model, Repository, load_repository
 from dragoman_server.service import TranslationService
 
 logger = logging.getLogger(__name__)
 
+# How often a caller that says nothing is asked whether it is still there, and how long it may take to answer:
+# a stream whose caller's machine is gone would hold its place among the calls for hours.
+_KEEPALIVE_MILLISECONDS = 60_000
+_KEEPALIVE_TIMEOUT_MILLISECONDS = 20_000
 # Once every call is answered: time for the last answers to reach their callers.
 _FLUSH_SECONDS = 1.0
 
 
 class PortError(OSError):
     """A port can't be listened on."""
+
+
+class _LoadingCancelledError(Exception):
+    """The models are not wanted any more."""
 
 
 class Server:
@@ -56,11 +67,12 @@ class Server:
         self._grpc = self._make_grpc_server()
         self._repository = Repository([], {})
         self._close_metrics_port: Callable[[], None] = lambda: None
+        self._watch: asyncio.Task[None] | None = None
         self.port = config.port
         """Port of gRPC, once started."""
 
     async def start(self) -> None:
-        """Listens and loads the models.
+        """Listens and loads the models. Where this is cancelled, it ends after the model it is at.
 
         Raises PortError, RepositoryError, or DeviceUnavailableError; the ports are free again then.
         """
@@ -69,7 +81,7 @@ class Server:
             loader = ModelLoader(
                 self._config.engine, max_beam_size=self._config.limits.max_beam_size, metrics=self._metrics
             )
-            self._repository = await asyncio.to_thread(load_repository, self._config.models, loader.load)
+            self._repository = await self._load(loader)
         except BaseException:
             await self._close(flush_seconds=0)
             raise
@@ -80,6 +92,7 @@ class Server:
             logger.info("model ready", extra=extra)
         self._service.open(self._repository)
         await self._health.ready(self._repository)
+        self._watch = asyncio.create_task(self._health.watch(self._repository))
         logger.info(
             "ready",
             extra={
@@ -100,6 +113,24 @@ class Server:
         await self._close(flush_seconds=_FLUSH_SECONDS if finished else 0)
         logger.info("stopped")
         return finished
+
+    async def _load(self, loader: ModelLoader) -> Repository:
+        cancelled = threading.Event()
+
+        def load(bundle: Bundle) -> Model:
+            if cancelled.is_set():
+                raise _LoadingCancelledError
+            return loader.load(bundle)
+
+        loading = asyncio.create_task(asyncio.to_thread(load_repository, self._config.models, load))
+        try:
+            return await asyncio.shield(loading)
+        except asyncio.CancelledError:
+            cancelled.set()
+            await asyncio.wait({loading})
+            with contextlib.suppress(_LoadingCancelledError):
+                loading.result().close()
+            raise
 
     async def _listen(self) -> None:
         config = self._config
@@ -132,6 +163,8 @@ class Server:
             raise PortError(_describe(host, port, _why_unbindable(host, port) or error)) from error
 
     async def _close(self, *, flush_seconds: float) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
         await self._grpc.stop(flush_seconds)
         await asyncio.to_thread(self._repository.close)
         await asyncio.to_thread(self._close_metrics_port)
@@ -144,6 +177,11 @@ class Server:
                 # With it a second server on the same port would start and take half of the calls.
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_receive_message_length", self._config.limits.max_message_bytes),
+                ("grpc.keepalive_time_ms", _KEEPALIVE_MILLISECONDS),
+                ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MILLISECONDS),
+                ("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MILLISECONDS),
+                # By default it stops asking, after two times, who sends nothing.
+                ("grpc.http2.max_pings_without_data", 0),
                 # Answers are bounded by what was accepted; to refuse one would waste all that it took.
                 ("grpc.max_send_message_length", -1),
             ],
@@ -159,7 +197,10 @@ class Server:
 
 
 async def serve(config: ServerConfig) -> None:
-    """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once. Raises as Server.start."""
+    """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once. Raises as Server.start.
+
+    Where the signal comes first, the rest of the models is not loaded.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -171,8 +212,16 @@ async def serve(config: ServerConfig) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     server = Server(config)
-    await server.start()
-    await stop.wait()
+    starting, stopping = asyncio.create_task(server.start()), asyncio.create_task(stop.wait())
+    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        logger.info("stopping before the models are loaded")
+        starting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await starting
+        return
+    await starting
+    await stopping
     await server.drain()
 
 

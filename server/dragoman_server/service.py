@@ -1,12 +1,13 @@
 """The TranslationService: messages in, messages out. What they mean is decided elsewhere."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
 from dragoman_server.call import Call, log_if_internal, open_call
 from dragoman_server.config import RequestLimits
-from dragoman_server.document import TranslationOptions
+from dragoman_server.document import TranslatedText, TranslationOptions
 from dragoman_server.errors import status_of
 from dragoman_server.gate import Gate
 from dragoman_server.interception import Context
@@ -36,13 +37,16 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             reader = self._reader()
             model = reader.choose_model(message)
             call.model = model.key
+
+            def write(translated: list[TranslatedText]) -> pb.TranslateResponse:
+                call.count(model, translated)
+                return pb.TranslateResponse(
+                    translations=map(write_translation, translated), model=write_reference(model)
+                )
+
             with call.request(model):
                 request = reader.read(message, model)
-                translated = await translate(request, timeout_seconds=context.time_remaining())
-            call.count(model, translated)
-            return pb.TranslateResponse(
-                translations=map(write_translation, translated), model=write_reference(model)
-            )
+                return await translate(request, write, timeout_seconds=context.time_remaining())
 
     # grpc.aio takes a coroutine that writes as well as an iterator.
     async def TranslateStream(  # type: ignore[override]
@@ -50,14 +54,15 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     ) -> None:
         """See the proto."""
         async with open_call("TranslateStream", context, self._gate) as call:
-            config = await read_config(messages)
+            config = await read_config(messages, self._gate.draining)
             reader = self._reader()
             model = reader.choose_model(config)
             call.model = model.key
             options = reader.read_config(config, model)
+            turn = asyncio.Lock()
 
             async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
-                return await self._answer_item(item, model, options, call, context)
+                return await self._answer_item(item, model, options, call, context, turn)
 
             stream = TranslationStream(answer, context=context, max_items=self._limits.max_stream_items)
             await stream.run(messages, self._gate.draining)
@@ -88,20 +93,27 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         options: TranslationOptions,
         call: Call,
         context: Context,
+        turn: asyncio.Lock,
     ) -> pb.TranslateStreamResponse:
+        """With `turn`, which the items of a stream share, an item waits for room in the queue.
+
+        The stream's window bounds how many wait. To refuse an item would make its caller send it again.
+        """
         reference = write_reference(model)
+
+        def write(translated: list[TranslatedText]) -> pb.TranslateStreamResponse:
+            call.count(model, translated)
+            translation = write_translation(translated[0])
+            return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference)
+
         try:
             with call.request(model):
                 request = self._reader().read_item(item, model, options)
-                translated = await translate(request, timeout_seconds=context.time_remaining())
+                return await translate(request, write, timeout_seconds=context.time_remaining(), turn=turn)
         except Exception as error:
             log_if_internal(error)
             call.count_failed_item()
             return pb.TranslateStreamResponse(id=item.id, error=status_of(error), model=reference)
-        call.count(model, translated)
-        return pb.TranslateStreamResponse(
-            id=item.id, translation=write_translation(translated[0]), model=reference
-        )
 
     def _reader(self) -> RequestReader:
         return RequestReader(self._repository, self._limits)

@@ -68,13 +68,33 @@ class TranslationStream:
         self._slots.release()
 
 
-async def read_config(messages: AsyncIterator[pb.TranslateStreamRequest]) -> pb.TranslateStreamConfig:
-    """The first message's config. Raises InvalidRequestError where it is none."""
-    first = await anext(messages, None)
+async def read_config(
+    messages: AsyncIterator[pb.TranslateStreamRequest], draining: asyncio.Event
+) -> pb.TranslateStreamConfig:
+    """The first message's config.
+
+    Raises InvalidRequestError where it is none, NotServingError where `draining` is set before it comes.
+    """
+    reading = asyncio.create_task(_read_first(messages))
+    watching = asyncio.create_task(draining.wait())
+    try:
+        done, _ = await asyncio.wait({reading, watching}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        reading.cancel()
+        watching.cancel()
+    if reading not in done:
+        raise NotServingError("draining")
+    first = reading.result()
     if first is None or first.WhichOneof("request") != "config":
         description = "is missing: the first message of a stream must be a config"
         raise InvalidRequestError([Violation(field="config", description=description)])
     return first.config
+
+
+async def _read_first(
+    messages: AsyncIterator[pb.TranslateStreamRequest],
+) -> pb.TranslateStreamRequest | None:
+    return await anext(messages, None)
 
 
 async def _cancel_when(event: asyncio.Event, task: asyncio.Task[Any]) -> None:

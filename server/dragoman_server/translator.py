@@ -4,24 +4,32 @@ Owns the way from texts to futures and back, and that cancelled work leaves the 
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeVar
 
 from dragoman_server.document import Document, TranslatedText, TranslationOptions, complete, prepare
-from dragoman_server.engine import Sentence, SentenceResult
+from dragoman_server.engine import QueueFullError, Sentence, SentenceResult
 from dragoman_server.errors import InvalidRequestError, Violation
-from dragoman_server.gathering import gather_results
+from dragoman_server.gathering import tell_when_ended
 from dragoman_server.length import UnitTooLongError
 from dragoman_server.repository import Model
 
 T = TypeVar("T")
+Futures = list[Future[SentenceResult]]
 
-# What the event loop can do without being missed, some two milliseconds; more goes to a thread. Joining takes
-# about 0.5 µs a character and hypothesis, with alignments 8 µs.
-_MAX_CHARACTERS_ON_LOOP = 4_000
-_MAX_ALIGNED_CHARACTERS_ON_LOOP = 250
+# What the event loop can do without being missed; more goes to a thread. The costs are about what it takes a
+# hypothesis from its text to its answer, submission included.
+_MAX_MICROSECONDS_ON_LOOP = 2_000
+_MICROSECONDS_A_TEXT = 100
+_MICROSECONDS_A_CHARACTER = 0.5
+_MICROSECONDS_AN_ALIGNED_CHARACTER = 8
+
+# Between two tries at a full queue.
+_ROOM_SECONDS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,25 +43,44 @@ class TranslationRequest:
     """For each text what the caller calls it, such as "texts[0]"."""
 
 
-async def translate(request: TranslationRequest, *, timeout_seconds: float | None) -> list[TranslatedText]:
-    """Translates the texts, one to one.
+async def translate(
+    request: TranslationRequest,
+    write: Callable[[list[TranslatedText]], T],
+    *,
+    timeout_seconds: float | None,
+    turn: asyncio.Lock | None = None,
+) -> T:
+    """Translates the texts, one to one, and returns what `write` makes of them, maybe in another thread.
 
+    With `turn` it waits for room in the queue, one at a time of those that share it.
     Raises InvalidRequestError for a sentence that is too long under LengthPolicy.REJECT and for more
-    sentences than the queue can ever hold, and what the engine raises. When cancelled, or when one sentence
-    fails, the others leave the engine.
+    sentences than the queue can ever hold, and what the engine raises; QueueFullError only without `turn`.
+    When cancelled, or when one sentence fails, the others leave the engine.
     """
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
     on_loop = _is_small(request)
     documents = await _run(on_loop, lambda: _prepare(request, deadline))
     sentences = [sentence for document in documents for sentence in document.sentences]
-    results = await _search(request, sentences)
-    return await _run(on_loop, lambda: _complete(request.model, documents, results))
+    _check_number(request, len(sentences))
+    ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+    futures = await _submit_in_turn(on_loop, request.model, sentences, ended, turn)
+    try:
+        if (error := await ended) is not None:
+            raise error
+    except BaseException:
+        _cancel(on_loop, futures)
+        raise
+    return await _run(on_loop, lambda: write(_complete(request.model, documents, futures)))
 
 
 def _is_small(request: TranslationRequest) -> bool:
     options = request.options
-    limit = _MAX_ALIGNED_CHARACTERS_ON_LOOP if options.return_alignments else _MAX_CHARACTERS_ON_LOOP
-    return sum(map(len, request.texts)) * options.num_hypotheses <= limit
+    a_character = (
+        _MICROSECONDS_AN_ALIGNED_CHARACTER if options.return_alignments else _MICROSECONDS_A_CHARACTER
+    )
+    characters = sum(map(len, request.texts))
+    microseconds = len(request.texts) * _MICROSECONDS_A_TEXT + characters * a_character
+    return microseconds * options.num_hypotheses <= _MAX_MICROSECONDS_ON_LOOP
 
 
 async def _run(on_loop: bool, work: Callable[[], T]) -> T:
@@ -73,29 +100,74 @@ def _prepare(request: TranslationRequest, deadline: float | None) -> list[Docume
     return documents
 
 
-async def _search(request: TranslationRequest, sentences: Sequence[Sentence]) -> list[SentenceResult]:
-    model = request.model
-    if len(sentences) > model.max_sentences:
-        description = (
-            f"{len(sentences)} sentences in all, and the queue takes {model.max_sentences}; "
-            "send fewer at a time"
-        )
+def _check_number(request: TranslationRequest, num_sentences: int) -> None:
+    limit = request.model.max_sentences
+    if num_sentences > limit:
+        description = f"{num_sentences} sentences in all, and the queue takes {limit}; send fewer at a time"
         field = request.text_fields[0] if len(request.texts) == 1 else "texts"
         raise InvalidRequestError([Violation(field=field, description=description)])
-    futures = model.engine.submit(sentences)
+
+
+async def _submit_in_turn(
+    on_loop: bool,
+    model: Model,
+    sentences: Sequence[Sentence],
+    ended: "asyncio.Future[BaseException | None]",
+    turn: asyncio.Lock | None,
+) -> Futures:
+    async with turn or contextlib.nullcontext():
+        while True:
+            try:
+                return await _submit(on_loop, model, sentences, ended)
+            except QueueFullError:
+                if turn is None:
+                    raise
+            await asyncio.sleep(_ROOM_SECONDS)
+
+
+async def _submit(
+    on_loop: bool,
+    model: Model,
+    sentences: Sequence[Sentence],
+    ended: "asyncio.Future[BaseException | None]",
+) -> Futures:
+    def submit() -> Futures:
+        futures = model.engine.submit(sentences)
+        tell_when_ended(ended, futures)
+        return futures
+
+    if on_loop:
+        return submit()
+    submitting = asyncio.get_running_loop().run_in_executor(None, submit)
     try:
-        return await gather_results(futures)
-    finally:
-        # What is finished does not mind.
+        return await asyncio.shield(submitting)
+    except asyncio.CancelledError:
+        # The thread goes on, and what it submits is not wanted any more.
+        submitting.add_done_callback(_cancel_submitted)
+        raise
+
+
+def _cancel_submitted(submitting: "asyncio.Future[Futures]") -> None:
+    if not submitting.cancelled() and submitting.exception() is None:
+        _cancel(False, submitting.result())
+
+
+def _cancel(on_loop: bool, futures: Futures) -> None:
+    """Lets them leave the engine. What is finished does not mind."""
+
+    def cancel() -> None:
         for future in futures:
             future.cancel()
 
+    if on_loop:
+        cancel()
+    else:
+        asyncio.get_running_loop().run_in_executor(None, cancel)
 
-def _complete(
-    model: Model, documents: Sequence[Document], results: Sequence[SentenceResult]
-) -> list[TranslatedText]:
-    remaining = iter(results)
+
+def _complete(model: Model, documents: Sequence[Document], futures: Futures) -> list[TranslatedText]:
+    remaining = iter(futures)
     return [
-        complete(document, [next(remaining) for _ in document.sentences], model.bundle)
+        complete(document, [next(remaining).result() for _ in document.sentences], model.bundle)
         for document in documents
     ]

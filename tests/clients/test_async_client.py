@@ -110,6 +110,28 @@ async def test_stream_reads_no_further_ahead_than_its_window(client):
                 break
 
 
+async def test_leaving_a_stream_leaves_what_the_texts_still_hold(client):
+    queue = asyncio.Queue()
+    ended = []
+
+    async def texts():
+        try:
+            while True:
+                yield 0, await queue.get()
+        finally:
+            ended.append(True)
+
+    generator = texts()
+    queue.put_nowait("ja")
+    async with contextlib.aclosing(client.translate_stream(generator, **DE_EN)) as stream:
+        assert (await anext(stream)).id == 0
+    await generator.aclose()
+    assert ended
+    queue.put_nowait("for somebody else")
+    await asyncio.sleep(0.05)
+    assert queue.qsize() == 1
+
+
 async def test_what_reading_the_texts_raises_comes_after_the_results_before_it(client):
     def texts():
         yield 0, "ja"

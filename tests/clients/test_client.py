@@ -1,5 +1,6 @@
 """The blocking client against a real server."""
 
+import signal
 import subprocess
 import sys
 import threading
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 from google.protobuf import duration_pb2
-from google.rpc import error_details_pb2
+from google.rpc import error_details_pb2, status_pb2
 
 import dragoman
 from dragoman import Client, FinishReason, messages
@@ -246,11 +247,42 @@ def test_rich_details_become_attributes(client, server):
     )
 
 
+@pytest.mark.parametrize("details", [status_pb2.Status(code=3, message="bad").SerializeToString(), b"\xff"])
+def test_details_that_are_not_the_calls_own_are_left_out(client, server, monkeypatch, details):
+    def fail(context):
+        context.set_trailing_metadata([("grpc-status-details-bin", details)])
+        context.abort(grpc.StatusCode.ABORTED, "replaced")
+
+    monkeypatch.setattr(server.servicer, "_fail", fail)
+    with pytest.raises(dragoman.ServerError, match="replaced") as failed:
+        client.translate(["ja"], **DE_EN)
+    assert failed.value.status == "ABORTED"
+
+
 def test_errors_are_also_what_python_calls_them():
     assert issubclass(dragoman.InvalidRequestError, ValueError)
     assert issubclass(dragoman.ModelNotFoundError, LookupError)
     assert issubclass(dragoman.UnavailableError, ConnectionError)
     assert issubclass(dragoman.DeadlineExceededError, TimeoutError)
+
+
+@pytest.mark.parametrize("count", [1, 3 * messages.MAX_REQUEST_TEXTS])
+def test_interrupted_wait_cancels_the_call(client, server, count):
+    server.servicer.holds_calls = True
+
+    def interrupt():
+        while not server.servicer.requests:
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        client.translate(["ja"] * count, **DE_EN)
+    thread.join()
+    # The client's own limit for the call is longer, and the error's trace keeps the call in memory.
+    assert server.servicer.call_ended.wait(10)
+    del interrupted
 
 
 def test_stream_gives_each_text_its_result_under_the_callers_id(client, server):

@@ -6,10 +6,17 @@ from concurrent.futures import Future
 
 import pytest
 
-from dragoman_server.gathering import gather_results
+from dragoman_server.gathering import tell_when_ended
 
 
-async def test_results_keep_their_order_and_wake_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def first_error(futures: list[Future[int]]) -> BaseException | None:
+    """Waits as who submitted them does."""
+    ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+    await asyncio.to_thread(tell_when_ended, ended, futures)
+    return await ended
+
+
+async def test_results_wake_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     wake = loop.call_soon_threadsafe
     wakings: list[object] = []
@@ -18,8 +25,8 @@ async def test_results_keep_their_order_and_wake_the_loop_once(monkeypatch: pyte
         wakings.append(callback)
         return wake(callback, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
     futures: list[Future[int]] = [Future() for _ in range(100)]
+    ended: asyncio.Future[BaseException | None] = loop.create_future()
     futures[7].set_result(7)
 
     def answer(numbers: range) -> None:
@@ -27,11 +34,14 @@ async def test_results_keep_their_order_and_wake_the_loop_once(monkeypatch: pyte
             if number != 7:
                 futures[number].set_result(number)
 
+    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+    tell_when_ended(ended, futures)
     threads = [threading.Thread(target=answer, args=(range(start, 100, 2),)) for start in (0, 1)]
     for thread in threads:
         thread.start()
     async with asyncio.timeout(30):
-        assert await gather_results(futures) == list(range(100))
+        assert await ended is None
+    assert [future.result() for future in futures] == list(range(100))
     assert len(wakings) == 1
 
 
@@ -39,15 +49,14 @@ async def test_the_first_failure_is_told_while_others_are_still_at_work() -> Non
     futures: list[Future[int]] = [Future() for _ in range(3)]
     threading.Timer(0, futures[1].set_exception, [KeyError("second")]).start()
     async with asyncio.timeout(30):
-        with pytest.raises(KeyError, match="second"):
-            await gather_results(futures)
+        assert await first_error(futures) is futures[1].exception()
     futures[0].set_exception(KeyError("too late to matter"))
 
 
 async def test_who_was_cancelled_is_not_disturbed_by_what_ends_later() -> None:
     futures: list[Future[int]] = [Future(), Future()]
-    waiting = asyncio.ensure_future(gather_results(futures))
-    await asyncio.sleep(0)
+    waiting = asyncio.ensure_future(first_error(futures))
+    await asyncio.sleep(0.01)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -57,4 +66,4 @@ async def test_who_was_cancelled_is_not_disturbed_by_what_ends_later() -> None:
 
 
 async def test_of_nothing_there_is_nothing_to_wait_for() -> None:
-    assert await gather_results([]) == []
+    assert await first_error([]) is None

@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from prometheus_client import CollectorRegistry
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
+from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig
-from dragoman_server.engine import DeviceUnavailableError
-from dragoman_server.errors import ModelNotFoundError
+from dragoman_server.engine import DeviceUnavailableError, EnginePool
+from dragoman_server.errors import ModelNotFoundError, status_of
 from dragoman_server.loader import ModelLoader
-from dragoman_server.metrics import Metrics
-from dragoman_server.repository import Repository, RepositoryError, load_repository
+from dragoman_server.metrics import Metrics, ModelMetrics
+from dragoman_server.repository import Model, Repository, RepositoryError, load_repository
 
 
 def load(folder: Path, **config: str | int) -> Repository:
@@ -31,15 +34,48 @@ def write(folder: Path, key: str, languages: str = "de-en") -> Path:
 
 
 def test_versions_are_ordered_as_numbers(tmp_path: Path) -> None:
-    for version in ("10", "9", "1.10", "1.9", "2-beta", "2"):
+    for version in ("10", "9", "1.10", "1.9"):
         write(tmp_path, f"de-en/{version}")
     repository = load(tmp_path)
     assert [model.key for model in repository.models] == [
-        f"de-en/{version}" for version in ("1.9", "1.10", "2", "2-beta", "9", "10")
+        f"de-en/{version}" for version in ("1.9", "1.10", "9", "10")
     ]
     assert repository.by_name("de-en").key == "de-en/10"
     assert repository.by_name("de-en/9").key == "de-en/9"
     assert repository.by_languages("DE", "en").key == "de-en/10"
+
+
+def model(version: str, *, name: str = "de-en", source_language: str = "de") -> Model:
+    """Of which a repository needs no more than the manifest."""
+    manifest = replace(MANIFEST, name=name, version=version, source_language=source_language)
+    return Model(
+        bundle=cast(Bundle, SimpleNamespace(manifest=manifest)),
+        engine=cast(EnginePool, None),
+        metrics=cast(ModelMetrics, None),
+        precision="fp32",
+        providers={},
+        default_beam_size=2,
+        max_sentences=10,
+    )
+
+
+def test_a_pre_release_is_older_than_its_release() -> None:
+    ordered = ["1", "1.1", "2-alpha", "2-beta", "2-beta.2", "2rc1", "2", "2-1", "2.0", "2.1-rc1", "2.1", "v1"]
+    repository = Repository(map(model, reversed(ordered)), {})
+    # A version of letters alone has no number to be older than.
+    assert [found.bundle.manifest.version for found in repository.models] == ["v1", *ordered[:-1]]
+    assert repository.by_name("de-en").key == "de-en/2.1"
+
+
+def test_of_very_many_models_the_first_are_listed() -> None:
+    names = [f"model-{number:03}" for number in range(300)]
+    repository = Repository([model("1", name=name, source_language=f"x{name[-3:]}") for name in names], {})
+    with pytest.raises(ModelNotFoundError, match=r"model-000/1, .*, model-019/1, and 280 more$") as by_name:
+        repository.by_name("none")
+    with pytest.raises(ModelNotFoundError, match=r"x000-en, .*, x019-en, and 280 more$"):
+        repository.by_languages("de", "fr")
+    # Half of what gRPC takes for a call's trailer.
+    assert len(status_of(by_name.value).SerializeToString()) < 4096
 
 
 def test_a_pair_is_answered_by_the_first_model_that_has_it(tmp_path: Path) -> None:

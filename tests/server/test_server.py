@@ -7,7 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,11 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig, ServerConfig
+from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.loader import ModelLoader
+from dragoman_server.repository import Model
 from dragoman_server.server import PortError, Server
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -225,6 +230,119 @@ async def test_calls_are_unavailable_until_the_models_are_loaded(tmp_path: Path)
     await server.drain()
 
 
+def test_a_signal_while_models_load_leaves_the_rest_unloaded(
+    start_process: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    for version in ("1", "3"):
+        write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
+    (tmp_path / "de-en" / "2").mkdir()
+    pipe = tmp_path / "de-en" / "2" / "manifest.json"
+    os.mkfifo(pipe)
+    server = start_process("--models", str(tmp_path), "--port", "0")
+    # Opens once the server reads it, which then waits for what is written.
+    with pipe.open("w") as manifest:
+        server.process.terminate()
+        server.wait_for("stopping before the models are loaded")
+        manifest.write("{}")
+    code, rest = server.end()
+    assert (code, rest) == (0, "")
+
+
+async def test_a_start_that_is_cancelled_closes_what_it_loaded_and_loads_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("1", "3"):
+        write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
+    (tmp_path / "de-en" / "2").mkdir()
+    pipe = tmp_path / "de-en" / "2" / "manifest.json"
+    os.mkfifo(pipe)
+    loaded: list[Model] = []
+    load = ModelLoader.load
+
+    def recorded(loader: ModelLoader, bundle: Bundle) -> Model:
+        loaded.append(load(loader, bundle))
+        return loaded[-1]
+
+    monkeypatch.setattr(ModelLoader, "load", recorded)
+    engine = EngineConfig(device="cpu")
+    server = Server(ServerConfig(models=tmp_path, port=0, metrics_port=0, engine=engine))
+    starting = asyncio.create_task(server.start())
+    # Opens once the server reads it, which then waits for what is written.
+    with await asyncio.to_thread(pipe.open, "w") as manifest:
+        starting.cancel()
+        await asyncio.sleep(0)
+        manifest.write("{}")
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert [model.key for model in loaded] == ["de-en/1"]
+    assert not loaded[0].engine.is_alive
+
+
+async def test_a_caller_whose_machine_is_gone_leaves(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.server._KEEPALIVE_MILLISECONDS", 100)
+    monkeypatch.setattr("dragoman_server.server._KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
+    running = await start_server()
+    wire = asyncio.Event()
+    wire.set()
+    connections: list[asyncio.Task[object]] = []
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(4096):
+            await wire.wait()
+            writer.write(data)
+        writer.close()
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", running.server.port)
+        connections.append(asyncio.current_task())
+        await asyncio.gather(forward(reader, there_writer), forward(there_reader, writer))
+        await asyncio.gather(writer.wait_closed(), there_writer.wait_closed())
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        yield pb.TranslateStreamRequest(config={"model": "de-en"})
+        yield pb.TranslateStreamRequest(item={"id": "1", "text": "Ja."})
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(60), await asyncio.start_server(connect, "127.0.0.1", 0) as proxy:
+        address = f"127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        async with grpc.aio.insecure_channel(address) as channel:
+            call = TranslationServiceStub(channel).TranslateStream(messages())
+            assert (await call.read()).id == "1"
+            # While it answers, it may be silent.
+            await asyncio.sleep(1)
+            stream = {"grpc_method": "TranslateStream"}
+            assert running.metric("grpc_server_handled_total", **stream) == 0
+            wire.clear()
+            while running.metric("grpc_server_handled_total", **stream) == 0:
+                await asyncio.sleep(0.05)
+            call.cancel()
+        wire.set()
+        await asyncio.wait(connections)
+
+
+async def test_a_server_whose_engine_ended_says_that_it_does_not_serve(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(scheduler: Scheduler, now: float) -> None:
+        raise ValueError("no clock")
+
+    running = await start_server()
+    stub = health_pb2_grpc.HealthStub(running.channel)
+    watched = [
+        stub.Watch(health_pb2.HealthCheckRequest(service=service))
+        for service in ("", "dragoman.v1.model/de-en/1")
+    ]
+    assert [(await watch.read()).status for watch in watched] == [SERVING, SERVING]
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    monkeypatch.setattr(Scheduler, "expire", break_down)
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await running.stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
+    assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert [(await watch.read()).status for watch in watched] == [NOT_SERVING, NOT_SERVING]
+
+
 async def test_health_is_told_per_service_and_model(start_server: StartServer, tmp_path: Path) -> None:
     write_bundle(tmp_path)
     (tmp_path / "fr-en" / "1").mkdir(parents=True)
@@ -278,6 +396,11 @@ def test_the_health_check_command_asks_a_server(
     assert subprocess.run(command, timeout=60).returncode == 0
     environment = os.environ | {"DRAGOMAN_SERVE_PORT": str(port)}
     assert subprocess.run(command[:3], env=environment, timeout=60).returncode == 0
+    for host, code in (("127.0.0.1", 0), ("0.0.0.0", 0), ("::", 0), ("127.0.0.2", 1)):
+        elsewhere = environment | {"DRAGOMAN_SERVE_HOST": host}
+        asked = subprocess.run(command[:3], env=elsewhere, stderr=subprocess.PIPE, timeout=60, text=True)
+        assert asked.returncode == code
+        assert code == 0 or f"{host}:{port} does not answer" in asked.stderr
     unknown = subprocess.run(
         [*command, "--service", "dragoman.v1.model/xx"], stderr=subprocess.PIPE, timeout=60
     )

@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import grpc
@@ -15,8 +16,9 @@ from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_server import translator
+from dragoman_server import service, translator
 from dragoman_server.config import EngineConfig, RequestLimits
+from dragoman_server.engine import EnginePool, Sentence, SentenceResult
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 
@@ -125,6 +127,13 @@ async def test_the_limit_of_output_tokens_ends_a_sentence(running: RunningServer
     assert translation.hypotheses[0].finish_reason == pb.FINISH_REASON_LENGTH
 
 
+async def test_the_servers_limit_of_output_tokens_holds_by_default_too(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_output_tokens=5))
+    (translation,) = await translate(running, "Ja. Guten Morgen.")
+    assert translation.text == "Ja. Gute"
+    assert translation.hypotheses[0].finish_reason == pb.FINISH_REASON_LENGTH
+
+
 async def test_a_target_prefix_begins_the_first_sentence(running: RunningServer) -> None:
     (translation,) = await translate(running, "Ja. Nein.", options={"target_prefix": "No"})
     assert translation.text == "No. Nein."
@@ -204,7 +213,12 @@ async def test_all_that_is_wrong_is_told_at_once(running: RunningServer) -> None
 
 
 @pytest.mark.parametrize(
-    ("prefix", "words"), [("x" * 4001, "a prefix takes 4000"), ("No 日", "characters that the model cannot")]
+    ("prefix", "words"),
+    [
+        ("x" * 4001, "a prefix takes 4000; shorten it"),
+        ("x" * 1200, "a sentence takes 1024; shorten it, or raise max_output_tokens"),
+        ("No 日", "characters that the model cannot"),
+    ],
 )
 async def test_a_target_prefix_that_no_translation_can_begin_with_is_refused(
     running: RunningServer, prefix: str, words: str
@@ -407,6 +421,7 @@ async def test_one_call_too_many_is_told_when_to_come_again(
     assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
     assert detail(error, error_details_pb2.ErrorInfo()).reason == "TOO_MANY_CALLS"
+    assert "1 calls, as many as its --max-calls lets in" in error.details()
     assert len(await first) == 8
     assert await translate(running, "Ja.")
 
@@ -417,27 +432,83 @@ async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server
     assert await violated_fields(running, request) == ["texts"]
 
 
-async def test_a_large_request_does_not_hold_up_a_small_one(
-    running: RunningServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    threads: list[int] = []
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
+    """Which threads take each step of a request."""
+    found: dict[str, set[int]] = {}
 
     def recorded(work: Callable[..., object]) -> Callable[..., object]:
         def run(*arguments: object) -> object:
-            threads.append(threading.get_ident())
+            found.setdefault(work.__name__, set()).add(threading.get_ident())
             return work(*arguments)
 
         return run
 
-    for name in ("prepare", "complete"):
-        monkeypatch.setattr(translator, name, recorded(getattr(translator, name)))
-    await translate(running, "Ja.")
-    # The server's loop is the test's.
-    assert threads == [threading.get_ident()] * 2
+    for owner, name in (
+        (translator, "prepare"),
+        (EnginePool, "submit"),
+        (translator, "complete"),
+        (service, "write_translation"),
+    ):
+        monkeypatch.setattr(owner, name, recorded(getattr(owner, name)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("texts", "on_loop"),
+    [
+        (["Ja."], True),
+        (["Ein Satz. Noch einer. " * 20] * 10, False),
+        (["Ja."] * 100, False),
+        ([""] * 100, False),
+    ],
+)
+async def test_a_large_request_does_not_hold_up_a_small_one(
+    start_server: StartServer, threads: dict[str, set[int]], texts: list[str], on_loop: bool
+) -> None:
+    running = await start_server()
     threads.clear()
-    await translate(running, *["Ein Satz. Noch einer. " * 20] * 10)
-    assert len(threads) == 20
-    assert threading.get_ident() not in threads
+    await translate(running, *texts)
+    assert threads.keys() == {"prepare", "submit", "complete", "write_translation"}
+    # The server's loop is the test's.
+    assert all((threading.get_ident() in found) == on_loop for found in threads.values()), threads
+
+
+async def test_a_large_item_does_not_hold_up_a_small_one(
+    start_server: StartServer, threads: dict[str, set[int]]
+) -> None:
+    running = await start_server()
+    threads.clear()
+    config = pb.TranslateStreamRequest(config={"model": "de-en"})
+    item = pb.TranslateStreamRequest(item={"id": "1", "text": "Ein Satz. Noch einer. " * 200})
+    assert [response.id async for response in running.stub.TranslateStream(iter([config, item]))] == ["1"]
+    assert threads.keys() == {"prepare", "submit", "complete", "write_translation"}
+    assert not any(threading.get_ident() in found for found in threads.values()), threads
+
+
+async def test_a_call_that_is_cancelled_while_it_is_submitted_frees_the_engine(
+    start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = await start_server(models=slow_models)
+    submit = EnginePool.submit
+    begun, gone = threading.Event(), threading.Event()
+
+    def held(engine: EnginePool, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
+        begun.set()
+        gone.wait(30)
+        return submit(engine, sentences)
+
+    monkeypatch.setattr(EnginePool, "submit", held)
+    call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 100, **GERMAN))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(begun.wait, 30)
+    call.cancel()
+    while running.metric("grpc_server_handled_total", grpc_code="CANCELLED") == 0:
+        await asyncio.sleep(0.01)
+    gone.set()
+    async with asyncio.timeout(30):
+        while running.metric("dragoman_sentences_total", outcome="cancelled") < 100:
+            await asyncio.sleep(0.01)
 
 
 async def test_models_are_listed_with_what_they_are(running: RunningServer) -> None:

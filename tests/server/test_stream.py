@@ -10,7 +10,7 @@ from google.rpc import code_pb2
 from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.config import RequestLimits
+from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.stream import TranslationStream
 
 CONFIG = pb.TranslateStreamRequest(
@@ -181,3 +181,46 @@ async def test_a_stream_ends_with_the_server_and_its_read_items_are_answered(
         await call.read()
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
     assert "shutting down" in caught.value.details()
+
+
+async def test_a_stream_that_says_nothing_does_not_hold_up_the_drain(start_server: StartServer) -> None:
+    running = await start_server()
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        await asyncio.Event().wait()
+        yield CONFIG
+
+    call = running.stub.TranslateStream(messages())
+    while running.metric("grpc_server_started_total", grpc_method="TranslateStream") == 0:
+        await asyncio.sleep(0.01)
+    assert await running.server.drain()
+    assert await call.code() is grpc.StatusCode.UNAVAILABLE
+    assert "shutting down" in await call.details()
+
+
+async def test_items_wait_for_room_in_the_queue(start_server: StartServer, slow_models: Path) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=2, max_rows=4)
+    limits = RequestLimits(max_beam_size=4)
+    running = await start_server(models=slow_models, engine=engine, limits=limits)
+    items = [item(str(number), "wort") for number in range(12)]
+    responses = await answers(running, CONFIG, *items)
+    assert [response.error.message for response in responses.values()] == [""] * 12
+    assert running.metric("dragoman_requests_total", outcome="RESOURCE_EXHAUSTED") == 0
+
+
+async def test_an_item_waits_for_room_no_longer_than_its_deadline(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=4)
+    limits = RequestLimits(max_beam_size=4)
+    running = await start_server(models=slow_models, engine=engine, limits=limits)
+    full = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 40, model="de-en"))
+    while running.metric("dragoman_queue_sentences") < 38:
+        await asyncio.sleep(0.01)
+    crowd = [item(str(number), "wort. " * 20) for number in range(3)]
+    call = running.stub.TranslateStream(iter([CONFIG, *crowd]), timeout=1)
+    error = await read_to_the_end(call, [])
+    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    full.cancel()
+    while running.metric("dragoman_requests_total", outcome="DEADLINE_EXCEEDED") < 3:
+        await asyncio.sleep(0.01)

@@ -42,7 +42,8 @@ class TranslationServiceStub:
     TranslateStream: _grpc.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]
     """Translates a stream of texts. The first message configures, every later one carries an item under
     the caller's own id. Results come back as they complete, each with a translation or a status:
-    one bad item never ends the stream. How far the caller reads is the flow control.
+    one bad item never ends the stream. How far the caller reads is the flow control: where the server is
+    full, items wait, as long as the stream's deadline lets them.
     """
     ListModels: _grpc.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]
     """Lists the models that are being served."""
@@ -59,7 +60,8 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     TranslateStream: _aio.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]  # type: ignore[assignment]
     """Translates a stream of texts. The first message configures, every later one carries an item under
     the caller's own id. Results come back as they complete, each with a translation or a status:
-    one bad item never ends the stream. How far the caller reads is the flow control.
+    one bad item never ends the stream. How far the caller reads is the flow control: where the server is
+    full, items wait, as long as the stream's deadline lets them.
     """
     ListModels: _aio.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models that are being served."""
@@ -85,7 +87,8 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_translation_pb2.TranslateStreamResponse], _abc.AsyncIterator[_translation_pb2.TranslateStreamResponse]]:
         """Translates a stream of texts. The first message configures, every later one carries an item under
         the caller's own id. Results come back as they complete, each with a translation or a status:
-        one bad item never ends the stream. How far the caller reads is the flow control.
+        one bad item never ends the stream. How far the caller reads is the flow control: where the server is
+        full, items wait, as long as the stream's deadline lets them.
         """
 
     @_abc_1.abstractmethod
