@@ -53,15 +53,15 @@ def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
     return pairs
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Keeps together, where tests run in several processes, those that share what is slow to make."""
-    for item in items:
-        callspec = getattr(item, "callspec", None)
-        family = callspec.params.get("checkpoint") if callspec is not None else None
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        group = f"{folder} {family}" if family is not None else folder
-        item.add_marker(pytest.mark.xdist_group(group))
+    place = item.path.relative_to(Path(__file__).parent)
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if "checkpoint" in parameters:
+        group = f"{place.parts[0]} {parameters['checkpoint']}"
+    else:
+        group = place.parts[0] if place.parts[0] == "benchmarks" else str(place)
+    item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

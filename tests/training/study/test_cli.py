@@ -23,7 +23,7 @@ OVERRIDES = {
         )
     ],
 }
-COMMON = ["training.max_epochs=1", "training.validate_every_epochs=0.5", "training.max_minutes=0.2"]
+COMMON = ["training.max_epochs=1", "training.validate_every_epochs=0.5"]
 
 
 @pytest.fixture(scope="module")
