@@ -40,6 +40,10 @@ class EnginePool:
         ]
         self._load = [0] * num_engines
         self._urgent_load = [0] * num_engines
+        # Dealt out, and not yet with their engines.
+        self._num_on_the_way = 0
+        self._num_bulk_on_the_way = 0
+        # Guards the four above. Not held while engines take sentences in, which for thousands takes a while.
         self._lock = threading.Lock()
 
     @property
@@ -59,15 +63,18 @@ class EnginePool:
         with self._lock:
             self._check_queue(sentences)
             shares = self._deal_out(sentences)
-            futures: dict[int, Future[SentenceResult]] = {}
+            self._note_on_the_way(sentences, 1)
+        futures: dict[int, Future[SentenceResult]] = {}
+        for engine, share in zip(self._engines, shares, strict=True):
+            own = [sentences[place] for place in share]
             try:
-                for engine, share in zip(self._engines, shares, strict=True):
-                    accepted = engine.submit([sentences[number] for number in share]) if share else []
-                    futures |= zip(share, accepted, strict=True)
+                futures |= zip(share, engine.submit(own), strict=True)
             except EngineClosedError:
                 for future in futures.values():
                     future.cancel()
                 raise
+            with self._lock:
+                self._note_on_the_way(own, -1)
         for number, share in enumerate(shares):
             for place in share:
                 futures[place].add_done_callback(partial(self._unload, number, sentences[place]))
@@ -82,9 +89,14 @@ class EnginePool:
         """Raises QueueFullError where all of them are more than may wait."""
         self._limits.check_queue(
             sentences,
-            num_waiting=sum(engine.num_waiting for engine in self._engines),
-            num_bulk_waiting=sum(engine.num_bulk_waiting for engine in self._engines),
+            num_waiting=self._num_on_the_way + sum(engine.num_waiting for engine in self._engines),
+            num_bulk_waiting=self._num_bulk_on_the_way
+            + sum(engine.num_bulk_waiting for engine in self._engines),
         )
+
+    def _note_on_the_way(self, sentences: Sequence[Sentence], sign: int) -> None:
+        self._num_on_the_way += sign * len(sentences)
+        self._num_bulk_on_the_way += sign * sum(each.priority is Priority.BULK for each in sentences)
 
     def _deal_out(self, sentences: Sequence[Sentence]) -> list[list[int]]:
         """The numbers of each engine's sentences: each goes where least is to do.
