@@ -14,32 +14,18 @@ STEP_CALLS = ("run_with_iobinding", "run_with_ort_values")
 
 
 class SessionClock:
-    """When onnxruntime was at work."""
+    """How long onnxruntime was at work."""
 
     def __init__(self) -> None:
-        self._spans: list[tuple[float, float, str]] = []
+        self._calls: list[tuple[str, float]] = []
 
-    def note(self, started: float, ended: float, call: str) -> None:
+    def note(self, call: str, seconds: float) -> None:
         """A call of a session, by the method's name."""
-        self._spans.append((started, ended, call))
-
-    def clear(self) -> None:
-        """Forgets what was."""
-        self._spans.clear()
+        self._calls.append((call, seconds))
 
     def seconds(self, *calls: str) -> float:
-        """Seconds in which at least one of these calls was under way; of any call where none is named."""
-        busy, until = 0.0, float("-inf")
-        for started, ended, call in sorted(self._spans):
-            if calls and call not in calls:
-                continue
-            busy += max(0.0, ended - max(started, until))
-            until = max(until, ended)
-        return busy
-
-    def durations(self, *calls: str) -> list[float]:
-        """Seconds of each of these calls, in their order."""
-        return [ended - started for started, ended, call in self._spans if call in calls]
+        """Seconds that these calls took; those that were under way at the same time count each."""
+        return sum(seconds for call, seconds in self._calls if call in calls)
 
 
 @contextmanager
@@ -55,7 +41,7 @@ def clocked_sessions() -> Iterator[SessionClock]:
             try:
                 return original(*arguments, **options)
             finally:
-                clock.note(started, time.perf_counter(), call)
+                clock.note(call, time.perf_counter() - started)
 
         return run
 

@@ -29,7 +29,7 @@ START_SECONDS = 60.0
 STOP_SECONDS = 15.0
 
 TEXTS = [
-    "Guten Morgen. Wie geht es dir heute?\nIch habe leider den Schlüssel zu Hause vergessen.",
+    "Guten Morgen. Wie geht es dir heute?\nIch habe den Schlüssel zu Hause vergessen.",
     "Wo ist der nächste Bahnhof?",
     "Das Buch, das du mir gegeben hast, ist sehr interessant.",
     "Wir sollten jetzt gehen, sonst verpassen wir den letzten Zug.",

@@ -42,14 +42,14 @@ def test_a_ratio_is_taken_repeat_by_repeat() -> None:
     assert ratio([4.0, 2.0, 4.4], [2.0, 1.0, 2.0]).median == 2.0
 
 
-def test_overlapping_runs_of_sessions_count_once() -> None:
+def test_the_calls_of_sessions_are_added_up_by_name() -> None:
     clock = SessionClock()
-    clock.note(5.0, 6.0, "run")
-    clock.note(1.0, 3.0, "run")
-    clock.note(2.0, 4.0, "run_with_iobinding")
-    assert clock.seconds() == 4.0
-    assert clock.seconds("run") == 3.0
-    assert clock.durations("run_with_iobinding") == [2.0]
+    clock.note("run", 1.0)
+    clock.note("run_with_iobinding", 2.0)
+    clock.note("run", 2.5)
+    assert clock.seconds("run") == 3.5
+    assert clock.seconds("run", "run_with_iobinding") == 5.5
+    assert clock.seconds() == 0.0
 
 
 def test_a_corpus_leaves_out_empty_lines_with_their_references(tmp_path: Path) -> None:

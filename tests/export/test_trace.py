@@ -6,9 +6,7 @@ import warnings
 import onnx
 import onnx_ir as ir
 import pytest
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.contract import tensor_contract
 from dragoman_export.exporter import make_graphs
 from dragoman_export.trace import OPSET, Graphs
@@ -64,9 +62,8 @@ def test_contract_is_read_from_the_graphs(luong_graphs: dict[str, Graphs]) -> No
     assert contract.state[2].shape == ("P", 12)
 
 
-def test_contract_names_the_axis_that_grows_with_the_steps(tokenizer: Tokenizer) -> None:
-    model = make_checkpoint(CONFIGS["transformer"], tokenizer, tokenizer).model
-    graphs = make_graphs(model, ["fp32"])
+@pytest.mark.parametrize("checkpoint", ["transformer"], indirect=True)
+def test_contract_names_the_axis_that_grows_with_the_steps(graphs: dict[str, Graphs]) -> None:
     state = {spec.name: spec for spec in tensor_contract(graphs).state}
     assert (state["state.keys0"].shape, state["state.keys0"].growth_axis) == (("P", 3, "U", 4), 2)
     assert (state["state.values1"].shape, state["state.values1"].growth_axis) == (("P", 3, "U", 4), 2)

@@ -78,7 +78,10 @@ def test_the_page_and_its_figures_hold_what_was_measured(
 
     assert [row[0] for row in table_under(page, "Where they look")[1:]] == ["`local-p`", "`toy`"]
     assert [row[0] for row in table_under(page, "What local-p predicts")[1:]] == ["`local-p`"]
-    assert all(int(row[1]) >= 2 for row in table_under(page, "Training curves")[1:])
+    # Which validation was the best depends on numbers; the page has those up to it.
+    validations = [len(load_checkpoint(path).progress["validations"]) for path in checkpoints.values()]
+    assert max(validations) >= 2
+    assert [int(row[1]) for row in table_under(page, "Training curves")[1:]] == validations
     # The command on the page is the one that was given.
     command = page.split("```")[1]
     assert str(checkpoints["plain"]) in command
