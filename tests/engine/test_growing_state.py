@@ -18,7 +18,7 @@ TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 VOCABULARY = 40
 
 
-@pytest.fixture(scope="module", params=["transformer"])
+@pytest.fixture(scope="module", params=["transformer", "transformer-post"])
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     tokenizer = train_tokenizer(VOCABULARY)
     checkpoint = make_checkpoint(CONFIGS[request.param], tokenizer, tokenizer)
