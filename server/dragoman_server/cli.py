@@ -119,6 +119,13 @@ _POSITIVE = click.IntRange(min=1)
     help="Largest share of rows, source tokens and queue that batch jobs take; the rest is kept for others.",
 )
 @click.option(
+    "--max-bulk-step-ms",
+    type=click.FloatRange(0, min_open=True),
+    default=EngineConfig.max_bulk_step_ms,
+    help="Most milliseconds that batch jobs add to a decoder step, and so to each token of an interactive "
+    "sentence. Lower: interactive answers come sooner beside jobs, and these take longer.",
+)
+@click.option(
     "--batching",
     type=click.Choice(["continuous", "request"]),
     default=EngineConfig.batching,
@@ -161,6 +168,7 @@ def serve(
     max_rows: int,
     max_source_tokens: int,
     max_bulk_share: float,
+    max_bulk_step_ms: float,
     batching: Batching,
     drain_seconds: float,
     log_format: LogFormat,
@@ -204,6 +212,7 @@ def serve(
                 max_rows=max_rows,
                 max_source_tokens=max_source_tokens,
                 max_bulk_share=max_bulk_share,
+                max_bulk_step_ms=max_bulk_step_ms,
                 max_queue=max_queue,
                 batching=batching,
             ),

@@ -61,6 +61,8 @@ class EngineConfig:
     """Most source tokens of a batch, padding included."""
     max_bulk_share: float = 0.75
     """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
+    max_bulk_step_ms: float = 5.0
+    """Most milliseconds that bulk adds to a decoder step, and so to each token of an interactive sentence."""
     max_queue: int = 10_000
     """Most sentences of a model that wait for a place in a batch."""
     batching: Batching = "continuous"
@@ -70,6 +72,8 @@ class EngineConfig:
         _require_positive(self, "max_rows", "max_source_tokens", "max_queue")
         if not 0 < self.max_bulk_share <= 1:
             raise ValueError(f"max_bulk_share is {self.max_bulk_share}; it must be above 0 and at most 1")
+        if not self.max_bulk_step_ms > 0:
+            raise ValueError(f"max_bulk_step_ms is {self.max_bulk_step_ms}; it must be above 0")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it must be at least 1")
         if self.gpu_memory_limit_mib is not None and self.gpu_memory_limit_mib < 1:

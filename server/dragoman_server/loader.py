@@ -68,6 +68,7 @@ def open_engine(
             max_rows=config.max_rows,
             max_source_tokens=config.max_source_tokens,
             max_bulk_share=config.max_bulk_share,
+            max_bulk_step_seconds=config.max_bulk_step_ms / 1000,
             max_queue=config.max_queue,
             max_beam_size=max_beam_size,
             continuous=config.batching == "continuous",

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from dragoman_server.engine.lane import MAX_PASSES, Lane, Regrouping, group_by_length, padded
+from dragoman_server.engine.lane import (
+    MAX_GATHERING,
+    MAX_PASSES,
+    Lane,
+    Regrouping,
+    group_by_length,
+    padded,
+)
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
 from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
@@ -123,6 +130,44 @@ def test_the_last_ones_move_into_gaps_when_a_batch_shrinks() -> None:
     assert regrouping is not None
     assert regrouping.origin_S.tolist() == [3, 1, 4]
     assert regrouping.tickets == (d, b, e)
+
+
+def test_few_gather_beside_a_large_batch_and_join_in_a_group_or_after_some_steps() -> None:
+    lane = Lane(1)
+    wait(lane, *[8] * 12)
+    step(lane)
+    wait(lane, 8, 8)
+    # Two are fewer than a quarter of twelve: they wait for others.
+    assert [lane.admit(room()) for _ in range(MAX_GATHERING)] == [[]] * MAX_GATHERING
+    assert len(lengths(step(lane))) == 14
+    wait(lane, 8, 8, 8, 8)
+    assert len(lengths(step(lane))) == 18
+
+
+def test_nobody_gathers_where_nobody_runs_or_few_do() -> None:
+    lane = Lane(1)
+    wait(lane, 8)
+    assert len(lengths(step(lane))) == 1
+    wait(lane, 8)
+    assert len(lengths(step(lane))) == 2
+
+
+def test_those_who_gather_join_at_once_where_the_batch_ends() -> None:
+    lane = Lane(1)
+    running = wait(lane, *[8] * 12)
+    step(lane)
+    wait(lane, 8)
+    assert lane.admit(room()) == []
+    lane.remove(set(running))
+    assert len(lengths(step(lane))) == 1
+
+
+def test_overdue_bulk_does_not_gather() -> None:
+    lane = Lane(1)
+    wait(lane, *[8] * 12)
+    step(lane)
+    [bulk] = wait(lane, 8, priority=BULK)
+    assert lane.admit(room(), bulk_first=True) == [bulk]
 
 
 def test_a_batch_is_trimmed_only_if_a_quarter_is_saved() -> None:

@@ -205,6 +205,35 @@ def test_bulk_rows_are_counted_over_all_lanes() -> None:
     assert len(take_turn(scheduler)[1]) == 1
 
 
+def test_bulk_adds_no_more_to_a_step_than_it_may() -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=40, max_bulk_share=1.0, max_bulk_step_seconds=0.01))
+    running = [ticket(priority=Priority.BULK) for _ in range(4)]
+    scheduler.add(running)
+    assert len(take_turn(scheduler)[1]) == 4
+    [lane] = scheduler.lanes
+    # Four rows in 5 ms: eight take 10 ms, and interactive ones come on top of them.
+    scheduler.on_step(lane, 0.005)
+    scheduler.add([ticket(priority=Priority.BULK) for _ in range(40)])
+    assert len(take_turn(scheduler)[1]) == 4
+    scheduler.add([ticket() for _ in range(8)])
+    assert [t.sentence.priority for t in take_turn(scheduler)[1]] == [Priority.INTERACTIVE] * 8
+    # Large steps turn out to take less a row: sixteen in 8 ms, so that twenty may take 10.
+    scheduler.on_step(lane, 0.008)
+    assert len(take_turn(scheduler)[1]) == 12
+
+
+def test_one_bulk_sentence_runs_however_slow_a_step_is() -> None:
+    scheduler = Scheduler(EngineLimits(max_bulk_step_seconds=0.01))
+    first = ticket(priority=Priority.BULK)
+    scheduler.add([first])
+    take_turn(scheduler)
+    scheduler.on_step(scheduler.lanes[0], 1.0)
+    scheduler.add([ticket(priority=Priority.BULK) for _ in range(2)])
+    assert take_turn(scheduler)[1] == ()
+    scheduler.remove([first])
+    assert len(take_turn(scheduler)[1]) == 1
+
+
 def test_a_beam_wider_than_the_share_of_bulk_runs_one_by_one() -> None:
     scheduler = Scheduler(EngineLimits(max_rows=5, max_beam_size=5, max_bulk_share=0.5))
     scheduler.add([ticket(beam_size=5, priority=Priority.BULK) for _ in range(2)])

@@ -139,12 +139,17 @@ async def test_a_cancelled_stream_frees_the_engine(start_server: StartServer, sl
             yield item(str(number), "wort " * 10)
         await asyncio.Event().wait()
 
+    def num_at_work() -> float:
+        return sum(running.metric(f"dragoman_{where}_sentences") for where in ("running", "queue"))
+
     call = running.stub.TranslateStream(messages())
-    while running.metric("dragoman_running_sentences") < 20:
-        await asyncio.sleep(0.01)
-    call.cancel()
-    while running.metric("dragoman_sentences_total", outcome="cancelled") < 20:
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        while num_at_work() < 20:
+            await asyncio.sleep(0.01)
+        call.cancel()
+        while running.metric("dragoman_sentences_total", outcome="cancelled") < 20:
+            await asyncio.sleep(0.01)
+    assert num_at_work() == 0
     assert running.metric("dragoman_requests_total", outcome="CANCELLED") == 20
 
 

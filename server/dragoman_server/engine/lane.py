@@ -19,6 +19,10 @@ POSITION_MULTIPLE = 8
 """Batches are padded to multiples of so many source positions: few shapes, and few changes of shape."""
 MIN_FREE_SHARE = 0.25
 """Share of a crowded lane that must be free before others join: a few are encoded as slowly as many."""
+GATHER_SHARE = 0.25
+"""Who waits joins a running batch in groups of at least this share of it, for the same reason, ..."""
+MAX_GATHERING = 3
+"""... or after so many steps at the latest."""
 WINDOW = 4
 """Who joins is chosen among so many times the sentences that a lane holds."""
 MAX_PASSES = 8
@@ -69,6 +73,7 @@ class Lane:
         self._places: list[Ticket | None] = []
         self._source_positions = 0
         self._passes = dict.fromkeys(Priority, 0)
+        self._num_gathering = 0
 
     @property
     def running(self) -> list[Ticket]:
@@ -129,6 +134,8 @@ class Lane:
     def admit(self, room: Room, *, bulk_first: bool = False) -> list[Ticket]:
         """Lets waiting sentences in and returns them. `settle` must follow.
 
+        Few beside a large batch gather for some steps first: each encoding holds everybody up.
+
         Bulk ones join once no interactive one is left waiting, or go first with `bulk_first`. Who waits
         longest of a priority goes before the others of it, unless there are more waiting than places: then
         those that fit the running lengths best, and who waits longest at the latest after MAX_PASSES times.
@@ -137,6 +144,8 @@ class Lane:
         assert not self._joining, "admitted twice without settling"
         running = self.running
         bulk_first = bulk_first and self.may_take_bulk(room)
+        if self._is_gathering() and not bulk_first:
+            return []
         if not self.waiting or (running and (not self._continuous or self._is_full(room, bulk_first))):
             return []
         if bulk_first:
@@ -188,6 +197,12 @@ class Lane:
             tickets=tuple(tickets),
             source_positions=self._source_positions,
         )
+
+    def _is_gathering(self) -> bool:
+        """Whether those who wait had better wait for others; counts how often they did."""
+        few = 0 < len(self.waiting) < GATHER_SHARE * self.num_running
+        self._num_gathering = self._num_gathering + 1 if few and self._num_gathering < MAX_GATHERING else 0
+        return self._num_gathering > 0
 
     def _is_full(self, room: Room, bulk_first: bool) -> bool:
         """Whether more wait than there are places, and fewer than MIN_FREE_SHARE of the places are free."""

@@ -18,6 +18,8 @@ class EngineLimits:
     """Most source tokens, padding included, that are attended to at a time."""
     max_bulk_share: float = 0.75
     """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
+    max_bulk_step_seconds: float = 0.005
+    """Most that bulk adds to a decoder step, as far as the steps before tell; one of bulk always runs."""
     max_queue: int = 10_000
     """Most sentences that wait for a place in a batch."""
     max_beam_size: int = 16
@@ -46,6 +48,8 @@ class EngineLimits:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if not 0 < self.max_bulk_share <= 1:
             raise ValueError(f"max_bulk_share is {self.max_bulk_share}; it must be above 0 and at most 1")
+        if not self.max_bulk_step_seconds > 0:
+            raise ValueError(f"max_bulk_step_seconds is {self.max_bulk_step_seconds}; it must be above 0")
         if self.max_beam_size > self.max_rows:
             raise ValueError(
                 f"max_beam_size is {self.max_beam_size}, more rows than max_rows = {self.max_rows} allows"

@@ -3,6 +3,8 @@
 Pure: is told what happened and what it took. Durations are in seconds.
 """
 
+import math
+
 from dragoman_server.engine.request import Sentence
 
 WEIGHT = 0.1
@@ -34,15 +36,28 @@ class RecentLow(RunningMean):
 
 
 class Pace:
-    """What an encoding takes and how many tokens an answer has."""
+    """What an encoding takes, what a row of a step takes, and how many tokens an answer has."""
 
     def __init__(self) -> None:
         self._encode_seconds = RecentLow()
+        self._row_seconds = RecentLow()
         self._output_ratio = RunningMean()
 
     def on_encode(self, seconds: float) -> None:
         """A group of sentences was encoded."""
         self._encode_seconds.observe(seconds)
+
+    def on_step(self, num_rows: int, seconds: float) -> None:
+        """So many rows advanced by one token."""
+        self._row_seconds.observe(seconds / num_rows)
+
+    def rows_within(self, seconds: float) -> float:
+        """How many rows a step has that takes so long; infinity as long as nothing is known.
+
+        As if each row took as long as those of recent steps did. Where large steps take less a row, that is
+        found out as they grow.
+        """
+        return seconds / self._row_seconds.value if self._row_seconds.value else math.inf
 
     def on_finish(self, *, source_tokens: int, steps: int) -> None:
         """A sentence was answered after so many steps."""

@@ -1,9 +1,9 @@
 """Who is decoded next: lanes in turn, what each may hold, deadlines, and the bound on who waits.
 
 Interactive sentences go first, in whichever lane, and bulk never has more than its share of rows, of source
-positions and of the queue. But whoever was passed over for too long goes next, and the others are held back
-until it joined: a lane's bulk after MAX_PASSES times that interactive sentences were let in, and a lane that
-nobody runs in after as many turns.
+positions, of a step's time and of the queue. But whoever was passed over for too long goes next, and the
+others are held back until it joined: a lane's bulk after MAX_PASSES times that interactive sentences were let
+in, and a lane that nobody runs in after as many turns.
 
 Pure: it is told the time and what happened, and calls nobody. Not thread-safe: the engine's lock guards it.
 """
@@ -141,6 +141,8 @@ class Scheduler:
     def on_step(self, lane: Lane, seconds: float) -> None:
         """A lane advanced by one token."""
         self._step_seconds.setdefault(lane, RecentLow()).observe(seconds)
+        if lane.num_rows:
+            self._pace.on_step(lane.num_rows, seconds)
 
     def on_finish(self, ticket: Ticket, steps: int) -> None:
         """A sentence was answered after so many steps."""
@@ -212,10 +214,11 @@ class Scheduler:
         interactive = [reserve and bool(other.waiting.queue(Priority.INTERACTIVE)) for other in others]
         bulk = [reserve and bool(other.waiting.queue(Priority.BULK)) for other in others]
         limits = self._limits
+        max_bulk_rows = int(min(limits.max_bulk_rows, self._pace.rows_within(limits.max_bulk_step_seconds)))
         return Room(
             rows=_left(limits.max_rows, [other.num_rows for other in others], interactive),
             positions=_left(limits.max_source_tokens, [other.num_positions for other in others], interactive),
-            bulk_rows=_left(limits.max_bulk_rows, [other.num_bulk_rows for other in others], bulk),
+            bulk_rows=_left(max_bulk_rows, [other.num_bulk_rows for other in others], bulk),
             bulk_positions=_left(
                 limits.max_bulk_source_tokens, [other.num_bulk_positions for other in others], bulk
             ),
