@@ -118,6 +118,7 @@ def one_place_limits() -> EngineLimits:
 def test_every_sentence_gets_its_own_answer(house: House) -> None:
     wanted = [sentence(i, steps=1 + i % 5, beam_size=1 + i % 3) for i in range(40)]
     together = [future.result() for future in house.run(*wanted)]
+    house.engine.close()
     assert house.recorder.outcomes == {Outcome.FINISHED: 40}
     for one, result in zip(wanted, together, strict=True):
         alone = House()
@@ -155,6 +156,7 @@ def test_a_cancelled_sentence_frees_its_rows_at_the_next_step(house: House) -> N
     assert house.steps == [[(7,), (8,)], [(7,), (8,)], [(8,)], [(8,)]]
     with pytest.raises(CancelledError):
         futures[0].result()
+    house.engine.close()
     assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.CANCELLED: 1}
 
 
@@ -164,6 +166,7 @@ def test_a_sentence_cancelled_in_its_last_step_counts_once(house: House) -> None
     futures += house.engine.submit([sentence(7, steps=2), sentence(8, steps=3)])
     house.engine.start()
     wait(futures, timeout=30)
+    house.engine.close()
     assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.CANCELLED: 1}
 
 
@@ -184,6 +187,7 @@ def test_an_expired_sentence_frees_its_rows_at_the_next_step(house: House) -> No
     assert house.steps == [[(7,), (8,)], [(7,), (8,)], [(8,)]]
     with pytest.raises(DeadlineExpiredError):
         futures[0].result()
+    house.engine.close()
     assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.EXPIRED: 1}
 
 
@@ -240,6 +244,7 @@ def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:
     assert futures[2].result().hypotheses
     [after] = house.engine.submit([sentence(8, beam_size=2)])
     assert after.result(timeout=30).hypotheses
+    house.engine.close()
     assert house.recorder.outcomes == {Outcome.FINISHED: 3, Outcome.FAILED: 1}
 
 
@@ -265,6 +270,7 @@ def test_a_failure_of_our_own_costs_its_batch_and_not_the_engine(
         assert str(future.exception()) == "the decoder failed: RuntimeError: our own bug"
     [after] = house.engine.submit([sentence(9)])
     assert after.result(timeout=30).hypotheses
+    house.engine.close()
     assert house.recorder.outcomes == {Outcome.FAILED: 2, Outcome.FINISHED: 1}
 
 
@@ -291,6 +297,7 @@ def test_scores_that_are_no_numbers_fail_their_sentence_and_not_its_neighbours()
     good, bad = house.run(sentence(7), sentence(8))
     assert good.result().hypotheses
     assert isinstance(bad.exception(), DecoderError)
+    house.engine.close()
     assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.FAILED: 1}
     house.engine.close()
 
@@ -399,9 +406,10 @@ def test_a_batch_that_fails_late_fails_only_those_who_have_no_answer(
     [first, second] = house.run(sentence(7, steps=2), sentence(8, steps=2))
     assert first.result(30).hypotheses
     assert isinstance(second.exception(30), DecoderError)
-    assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.FAILED: 1}
     # And goes on.
     assert house.engine.submit([sentence(9)])[0].result(30).hypotheses
+    house.engine.close()
+    assert house.recorder.outcomes == {Outcome.FINISHED: 2, Outcome.FAILED: 1}
 
 
 def test_a_thread_that_ends_takes_everybody_with_it_and_says_so(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman_server.engine.tensors import Memory, join_rows
+from dragoman_server.engine.tensors import Memory, Moves, join_rows
 
 
 def sentences(*values: int, positions: int) -> np.ndarray:
@@ -11,27 +11,32 @@ def sentences(*values: int, positions: int) -> np.ndarray:
     return np.array(values, np.float32)[:, None, None] * np.ones((1, positions, 2), np.float32)
 
 
+def regroup(memory: Memory, origin: np.ndarray, joined: list[np.ndarray], source_positions: int) -> None:
+    num_before = 0 if memory._buffer is None else len(memory.array)
+    memory.regroup(Moves(origin, num_before, [len(array) for array in joined]), joined, source_positions)
+
+
 def test_newcomers_are_padded_with_zeros() -> None:
     memory = Memory(position_axis=1)
-    memory.regroup(np.arange(3), [sentences(1, 2, positions=3), sentences(3, positions=5)], 8)
+    regroup(memory, np.arange(3), [sentences(1, 2, positions=3), sentences(3, positions=5)], 8)
     assert memory.array.shape == (3, 8, 2)
     assert memory.array[:, :, 0].tolist() == [[1] * 3 + [0] * 5, [2] * 3 + [0] * 5, [3] * 5 + [0] * 3]
 
 
 def test_who_leaves_is_overwritten_and_leaves_no_trace() -> None:
     memory = Memory(position_axis=1)
-    memory.regroup(np.arange(3), [sentences(1, 2, 3, positions=8)], 8)
+    regroup(memory, np.arange(3), [sentences(1, 2, 3, positions=8)], 8)
     buffer = memory.array
-    memory.regroup(np.array([0, 3, 2]), [sentences(4, positions=2)], 8)
+    regroup(memory, np.array([0, 3, 2]), [sentences(4, positions=2)], 8)
     assert memory.array[:, :, 0].tolist() == [[1] * 8, [4] * 2 + [0] * 6, [3] * 8]
     assert np.shares_memory(memory.array, buffer)
 
 
 def test_the_last_one_moves_into_a_gap_in_place() -> None:
     memory = Memory(position_axis=1)
-    memory.regroup(np.arange(3), [sentences(1, 2, 3, positions=4)], 8)
+    regroup(memory, np.arange(3), [sentences(1, 2, 3, positions=4)], 8)
     buffer = memory.array
-    memory.regroup(np.array([2, 1]), [], 8)
+    regroup(memory, np.array([2, 1]), [], 8)
     assert memory.array[:, 0, 0].tolist() == [3, 2]
     assert np.shares_memory(memory.array, buffer)
 
@@ -39,22 +44,22 @@ def test_the_last_one_moves_into_a_gap_in_place() -> None:
 @pytest.mark.parametrize("source_positions", [16, 4])
 def test_positions_are_added_and_trimmed(source_positions: int) -> None:
     memory = Memory(position_axis=1)
-    memory.regroup(np.arange(2), [sentences(1, 2, positions=4)], 8)
-    memory.regroup(np.array([1]), [], source_positions)
+    regroup(memory, np.arange(2), [sentences(1, 2, positions=4)], 8)
+    regroup(memory, np.array([1]), [], source_positions)
     assert memory.array[:, :, 0].tolist() == [[2] * 4 + [0] * (source_positions - 4)]
 
 
 def test_the_array_is_contiguous_so_that_it_can_be_handed_over_uncopied() -> None:
     memory = Memory(position_axis=1)
-    memory.regroup(np.arange(5), [sentences(1, 2, 3, 4, 5, positions=4)], 8)
-    memory.regroup(np.array([4, 1]), [], 8)
+    regroup(memory, np.arange(5), [sentences(1, 2, 3, 4, 5, positions=4)], 8)
+    regroup(memory, np.array([4, 1]), [], 8)
     assert memory.array.flags.c_contiguous
 
 
 def test_a_tensor_without_positions_keeps_its_shape() -> None:
     memory = Memory(position_axis=None)
-    memory.regroup(np.arange(2), [np.array([[1], [2]])], 8)
-    memory.regroup(np.array([2, 1, 3]), [np.array([[3], [4]])], 16)
+    regroup(memory, np.arange(2), [np.array([[1], [2]])], 8)
+    regroup(memory, np.array([2, 1, 3]), [np.array([[3], [4]])], 16)
     assert memory.array.tolist() == [[3], [2], [4]]
 
 
@@ -77,7 +82,7 @@ def test_random_regrouping_equals_concatenating_and_gathering() -> None:
         positions = int(random.choice([8, 16]))
         padded = [np.pad(part, ((0, 0), (0, 0), (0, 16 - part.shape[2]))) for part in (expected, *groups)]
         expected = np.concatenate(padded)[origin][:, :, :positions]
-        memory.regroup(origin, groups, positions)
+        regroup(memory, origin, groups, positions)
         np.testing.assert_array_equal(memory.array, expected)
         serial += 1
     assert serial > 40

@@ -48,10 +48,11 @@ def advance(top_score_SC: FloatArray, top_index_SC: IntArray, *, vocabulary: int
     row_SC, token_SC = np.divmod(top_index_SC, vocabulary)
     ends_SC = (token_SC == eos) & (top_score_SC > -np.inf)
     rank_SK = np.argsort(ends_SC, axis=1, kind="stable")[:, :beam_size]
+    next_SK = np.arange(len(rank_SK))[:, None], rank_SK
     return Advance(
-        token_SK=np.take_along_axis(token_SC, rank_SK, axis=1),
-        row_SK=np.take_along_axis(row_SC, rank_SK, axis=1),
-        score_SK=np.take_along_axis(top_score_SC, rank_SK, axis=1),
+        token_SK=token_SC[next_SK],
+        row_SK=row_SC[next_SK],
+        score_SK=top_score_SC[next_SK],
         ended_SK=ends_SC[:, :beam_size],
         ended_row_SK=row_SC[:, :beam_size],
     )
@@ -69,11 +70,16 @@ class Beams:
         self._token_SK = np.empty((0, beam_size), np.int64)
         self._parent_SK = np.empty((0, beam_size), np.int64)
         self._score_SK = np.empty((0, beam_size), np.float32)
-        self._age_S = np.empty(0, np.int64)
-        self._max_age_S = np.empty(0, np.int64)
-        self._prefix_S = np.empty(0, np.int64)
-        self._num_ended_S = np.empty(0, np.int64)
+        self._first_row_S = np.empty(0, np.int64)
+        self._no_forced_SK = np.empty((0, beam_size), np.int64)
+        self._num_steps = 0
+        self._joined_at_S = np.empty(0, np.int64)
+        self._leave_at_S = np.empty(0, np.int64)
+        self._prefix_until_S = np.empty(0, np.int64)
+        # The first of the steps at which sentences have as many tokens as they may.
+        self._first_leaves_at = 0
         self._wants_attention = False
+        self._has_prefixes = False
 
     def regroup(self, origin_S: IntArray, joined: Sequence[Sentence]) -> None:
         """Lets sentences leave and join; `origin_S` as in `Batch.regroup`."""
@@ -84,28 +90,40 @@ class Beams:
         first_parent_S = num_before * K + np.arange(num_joined)
 
         def regroup(running: npt.NDArray[Number], new: npt.ArrayLike) -> npt.NDArray[Number]:
-            shape = (num_joined, *running.shape[1:])
-            return np.concatenate([running, np.broadcast_to(np.asarray(new, running.dtype), shape)])[origin_S]
+            if not num_joined:
+                return running[origin_S]
+            pool = np.empty((num_before + num_joined, *running.shape[1:]), running.dtype)
+            pool[:num_before] = running
+            pool[num_before:] = new
+            return pool[origin_S]
 
         self._token_SK = regroup(self._token_SK, self._bos)
         self._parent_SK = regroup(self._parent_SK, first_parent_S[:, None])
         self._score_SK = regroup(self._score_SK, first_score_K)
-        self._age_S = regroup(self._age_S, 0)
-        self._max_age_S = regroup(self._max_age_S, [s.options.max_output_tokens for s in joined])
-        self._prefix_S = regroup(self._prefix_S, [len(s.target_prefix) for s in joined])
-        self._num_ended_S = regroup(self._num_ended_S, 0)
+        now = self._num_steps
+        self._joined_at_S = regroup(self._joined_at_S, now)
+        self._leave_at_S = regroup(self._leave_at_S, [now + s.options.max_output_tokens for s in joined])
+        self._prefix_until_S = regroup(self._prefix_until_S, [now + len(s.target_prefix) for s in joined])
+        self._first_leaves_at = int(self._leave_at_S.min(initial=np.iinfo(np.int64).max))
+        self._first_row_S = np.arange(len(origin_S)) * K
+        self._no_forced_SK = np.zeros_like(self._token_SK)
         sentences = [*self._sentences, *joined]
         endings = [*self._endings, *([] for _ in joined)]
-        self._sentences = [sentences[place] for place in origin_S]
-        self._endings = [endings[place] for place in origin_S]
+        origin = origin_S.tolist()
+        self._sentences = [sentences[place] for place in origin]
+        self._endings = [endings[place] for place in origin]
         self._history.regroup(origin_S)
+        self._history.forget(now - int(self._joined_at_S.min(initial=now)))
         self._wants_attention = any(sentence.return_attention for sentence in self._sentences)
+        self._has_prefixes = any(sentence.target_prefix for sentence in self._sentences)
 
     def rows(self) -> StepInput:
         """What goes into the next step."""
-        forced_SK = np.zeros_like(self._token_SK)
+        forced_SK = self._no_forced_SK
         for s in self._forced():
-            forced_SK[s, 0] = self._sentences[s].target_prefix[self._age_S[s]]
+            if forced_SK is self._no_forced_SK:
+                forced_SK = forced_SK.copy()
+            forced_SK[s, 0] = self._sentences[s].target_prefix[self.age(s)]
         return StepInput(
             token_SK=self._token_SK,
             parent_SK=self._parent_SK,
@@ -121,45 +139,48 @@ class Beams:
         """
         new = advance(output.top_score_SC, output.top_index_SC, vocabulary=self._vocabulary, eos=self._eos)
         for s in self._forced():
-            new.token_SK[s, 0] = self._sentences[s].target_prefix[self._age_S[s]]
+            new.token_SK[s, 0] = self._sentences[s].target_prefix[self.age(s)]
             new.row_SK[s] = 0
             new.score_SK[s] = -np.inf
             new.score_SK[s, 0] = output.forced_score_SK[s, 0]
             new.ended_SK[s] = False
         self._token_SK, self._score_SK = new.token_SK, new.score_SK
-        self._parent_SK = new.row_SK + np.arange(len(self._sentences))[:, None] * self._beam_size
-        self._age_S = self._age_S + 1
+        self._parent_SK = new.row_SK + self._first_row_S[:, None]
+        self._num_steps += 1
         self._history.append(
             new.token_SK, new.row_SK, output.attention_SKT if self._wants_attention else None
         )
-        self._history.forget(int(self._age_S.max()))
-        self._record_endings(new, output.top_score_SC)
-        done_S = (self._num_ended_S >= self._beam_size) | (self._age_S >= self._max_age_S)
-        return [(int(s), self._hypotheses(int(s))) for s in np.flatnonzero(done_S)]
+        done = self._record_endings(new, output.top_score_SC) if new.ended_SK.any() else set()
+        if self._num_steps >= self._first_leaves_at:
+            done.update(np.flatnonzero(self._leave_at_S <= self._num_steps).tolist())
+        return [(s, self._hypotheses(s)) for s in sorted(done)]
 
     def age(self, place: int) -> int:
         """Steps that the sentence at this place has gone through."""
-        return int(self._age_S[place])
+        return self._num_steps - int(self._joined_at_S[place])
 
     def _forced(self) -> list[int]:
         """The sentences whose next token their prefix dictates."""
-        forced: list[int] = np.flatnonzero(self._age_S < self._prefix_S).tolist()
+        if not self._has_prefixes:
+            return []
+        forced: list[int] = np.flatnonzero(self._num_steps < self._prefix_until_S).tolist()
         return forced
 
-    def _record_endings(self, new: Advance, top_score_SC: FloatArray) -> None:
+    def _record_endings(self, new: Advance, top_score_SC: FloatArray) -> set[int]:
+        """Returns the sentences that have K endings now."""
         for s, k in np.argwhere(new.ended_SK).tolist():
             if len(self._endings[s]) < self._beam_size:
                 ending = Ending(
                     log_probability=float(top_score_SC[s, k]),
-                    num_tokens=int(self._age_S[s]),
+                    num_tokens=self.age(s),
                     row=int(new.ended_row_SK[s, k]),
                     finish_reason=FinishReason.STOP,
                 )
                 self._endings[s].append(ending)
-        self._num_ended_S = self._num_ended_S + new.ended_SK.sum(axis=1)
+        return {s for s, endings in enumerate(self._endings) if len(endings) == self._beam_size}
 
     def _hypotheses(self, s: int) -> tuple[Hypothesis, ...]:
-        options, age = self._sentences[s].options, int(self._age_S[s])
+        options, age = self._sentences[s].options, self.age(s)
         live = [
             Ending(
                 log_probability=float(score),

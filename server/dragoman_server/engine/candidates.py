@@ -12,7 +12,7 @@ import numpy as np
 
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_server.engine.decoder import IntArray
-from dragoman_server.engine.tensors import Array, Memory
+from dragoman_server.engine.tensors import Array, Memory, Moves
 
 PADDING = -1
 """What a sentence with fewer candidates than its neighbours is filled up with."""
@@ -79,13 +79,14 @@ class BatchCandidates:
 
     def regroup(self, origin_S: IntArray, joined: Sequence[Offer]) -> None:
         """As `Batch.regroup`."""
+        moves = Moves(origin_S, len(self._num_S), [len(offer.num_candidates_S) for offer in joined])
         self._num_S = np.concatenate([self._num_S, *(offer.num_candidates_S for offer in joined)])[origin_S]
         needed = padded(int(self._num_S.max(initial=0)))
         # A batch is trimmed only if a quarter is saved, as that copies all of it.
         if needed > self._width or needed * 4 <= self._width * 3:
             self._width = needed
         for name, buffer in self._buffers.items():
-            buffer.regroup(origin_S, [offer.memory[name] for offer in joined], self._width)
+            buffer.regroup(moves, [offer.memory[name] for offer in joined], self._width)
 
     def find(self, token_SK: IntArray) -> tuple[IntArray, bool]:
         """Where tokens stand among their sentences' candidates, and whether any had to become one; 0 is none.

@@ -20,6 +20,44 @@ MIN_TRIM_SHARE = 0.25
 """A state that grows is trimmed when more than this share of its steps is older than any of its rows."""
 
 
+Places = IntArray | slice
+"""Places that follow one another are a slice, which numpy copies without an array in between."""
+
+
+class Moves:
+    """Who is copied from where to where in a regrouping: the same for all of a batch's tensors."""
+
+    def __init__(self, origin_S: IntArray, num_before: int, num_joined: Sequence[int]) -> None:
+        """`origin_S` as in `Batch.regroup`, of a batch of `num_before`, joined by groups of these sizes."""
+        self.num_before, self.num_after = num_before, len(origin_S)
+        place_S = np.arange(self.num_after)
+        stays_S = origin_S < num_before
+        self.stayed = _spans(place_S, origin_S, stays_S)
+        """Who was in the batch: the new places and the old ones."""
+        self.moved = _spans(place_S, origin_S, stays_S & (origin_S != place_S))
+        """Those of them who don't stand where they stood."""
+        self.arrived: list[tuple[Places, Places]] = []
+        """For each group that joined: the new places, and those in the group."""
+        first = num_before
+        for size in num_joined:
+            inside_S = (origin_S >= first) & (origin_S < first + size)
+            self.arrived.append(_spans(place_S, origin_S - first, inside_S))
+            first += size
+
+
+def _spans(place_S: IntArray, origin_S: IntArray, chosen_S: npt.NDArray[np.bool_]) -> tuple[Places, Places]:
+    return _span(place_S[chosen_S]), _span(origin_S[chosen_S])
+
+
+def _span(places: IntArray) -> Places:
+    size = len(places)
+    if not size:
+        return slice(0, 0)
+    first, last = int(places[0]), int(places[-1])
+    follow = last - first == size - 1 and (size <= 2 or bool((places[1:] - places[:-1] == 1).all()))
+    return slice(first, last + 1) if follow else places
+
+
 class Memory:
     """One memory tensor, [S, ...]: fixed for a sentence. Kept in a buffer that is larger than the batch.
 
@@ -40,23 +78,17 @@ class Memory:
         assert self._buffer is not None
         return self._buffer[: self._num_sentences]
 
-    def regroup(self, origin_S: IntArray, joined: Sequence[Array], source_positions: int) -> None:
+    def regroup(self, moves: Moves, joined: Sequence[Array], source_positions: int) -> None:
         """As `Batch.regroup`; `joined` are the new sentences' tensors, each with a T of its own."""
-        num_before = self._num_sentences
+        assert moves.num_before == self._num_sentences
         if self._buffer is None:
             # An empty batch of the newcomers' kind, for them to join.
             self._buffer = np.zeros((0, *joined[0].shape[1:]), joined[0].dtype)
-        source, target = self._buffer, self._room_for(self._buffer, len(origin_S), source_positions)
-        places = np.arange(len(origin_S))
-        stays = origin_S < num_before
-        moved = places[stays if target is not source else stays & (origin_S != places)]
-        self._put(target, moved, source, origin_S[moved])
-        first = num_before
-        for array in joined:
-            arrived = places[(origin_S >= first) & (origin_S < first + len(array))]
-            self._put(target, arrived, array, origin_S[arrived] - first)
-            first += len(array)
-        self._buffer, self._num_sentences = target, len(origin_S)
+        source, target = self._buffer, self._room_for(self._buffer, moves.num_after, source_positions)
+        self._put(target, source, moves.moved if target is source else moves.stayed)
+        for array, arrived in zip(joined, moves.arrived, strict=True):
+            self._put(target, array, arrived)
+        self._buffer, self._num_sentences = target, moves.num_after
 
     def _room_for(self, buffer: Array, num_sentences: int, source_positions: int) -> Array:
         """The buffer if it has the shape that is needed, otherwise a new one of zeros."""
@@ -67,22 +99,17 @@ class Memory:
             shape[self._axis] = source_positions
         return buffer if tuple(shape) == buffer.shape else np.zeros(shape, buffer.dtype)
 
-    def _put(self, target: Array, places: IntArray, source: Array, origin: IntArray) -> None:
-        into, out_of = _span(places), _span(origin)
-        if self._axis is None:
+    def _put(self, target: Array, source: Array, spans: tuple[Places, Places]) -> None:
+        into, out_of = spans
+        if isinstance(into, slice) and into.start == into.stop:
+            return
+        if self._axis is None or target.shape[self._axis] == source.shape[self._axis]:
             target[into] = source[out_of]
             return
         common = min(target.shape[self._axis], source.shape[self._axis])
         before = (slice(None),) * (self._axis - 1)
         target[into, *before, :common] = source[out_of, *before, :common]
         target[into, *before, common:] = 0
-
-
-def _span(places: IntArray) -> IntArray | slice:
-    """Places that follow one another as a slice, which numpy copies from without a copy in between."""
-    if len(places) and (np.diff(places) == 1).all():
-        return slice(int(places[0]), int(places[-1]) + 1)
-    return places
 
 
 def join_rows(running: Array, joined: Sequence[Array], growth_axis: int | None, max_age: int) -> Array:
