@@ -65,7 +65,10 @@ def open_bundle(path: Path | str) -> Bundle:
     if unlisted := sorted(required - manifest.files.keys()):
         raise ManifestError(f"{folder / MANIFEST_FILE}: needs {unlisted[0]}, which is not among its files")
     for name, entry in manifest.files.items():
-        _check_file(folder, name, entry)
+        try:
+            _check_file(folder, name, entry)
+        except OSError as error:
+            raise BundleFileError(f"{folder / name} can't be read: {error.strerror or error}") from error
     source = _load_tokenizer(
         folder,
         manifest.source_tokenizer,

@@ -18,7 +18,7 @@ class ManifestError(BundleError):
 
 
 class BundleFileError(BundleError):
-    """A file that the manifest lists is missing, truncated, altered or outside the bundle's folder."""
+    """A file that the manifest lists is missing, unreadable, truncated, altered or outside the folder."""
 
 
 class TokenizerMismatchError(BundleError):

@@ -1,11 +1,13 @@
 """What is exported, wherever it is from: a model with its tokenizers, and what its bundle says of it."""
 
+import dataclasses
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.models import ModelConfig, Seq2Seq
-from dragoman_training.recipe import CardConfig, DecodingConfig, Recipe
+from dragoman_training.recipe import CardConfig, DataConfig, DecodingConfig, Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +54,28 @@ def subject_of(checkpoint: Checkpoint) -> Subject:
         card=recipe.card,
         training=f"""{progress["step"]:,} steps in {progress["seconds"] / 60:.0f} minutes. \
 `recipe.toml` holds every setting.
-With the data in the places it names, this trains and exports the model again:
+With the data in a folder whose full path is `$DATA`, this trains and exports the model again:
 
 ```
-dragoman train recipe.toml
+{_lines("dragoman train recipe.toml", *_data_options(recipe.data))}
 dragoman export runs/{recipe.name}/best.safetensors \\
-  {{export}}
+  {{export}} --force
 ```""",
         recipe=recipe,
     )
+
+
+def _data_options(data: DataConfig) -> list[str]:
+    """The options of `dragoman train` that say where each of a recipe's files is now."""
+    options = []
+    for field in dataclasses.fields(data):
+        value = getattr(data, field.name)
+        if isinstance(value, tuple) and value:
+            paths = [f"$DATA/{PurePath(path).name}" for path in value]
+            told = paths[0] if len(paths) == 1 else "[" + ", ".join(f"'{path}'" for path in paths) + "]"
+            options.append(f'--set "data.{field.name}={told}"')
+    return options
+
+
+def _lines(*parts: str) -> str:
+    return " \\\n  ".join(parts)

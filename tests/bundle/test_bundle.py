@@ -75,6 +75,15 @@ def test_flipped_byte_is_refused(bundle_folder: Path, name: str) -> None:
         open_bundle(bundle_folder)
 
 
+def test_unreadable_file_is_refused(bundle_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbid(_: Path) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("dragoman_bundle.bundle.sha256_of", forbid)
+    with pytest.raises(BundleFileError, match=r"/[\w./]+ can't be read: Permission denied"):
+        open_bundle(bundle_folder)
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_missing_file_is_refused(bundle_folder: Path, name: str) -> None:
     (bundle_folder / name).unlink()

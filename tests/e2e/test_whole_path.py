@@ -2,17 +2,16 @@
 
 import json
 import os
-import signal
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.e2e.server_process import COMMAND, ServerProcess
 
 from dragoman import Client, ModelNotFoundError
-
-COMMAND = [sys.executable, "-m", "dragoman"]
 
 
 def dragoman(*arguments: object, text: str = "") -> str:
@@ -21,29 +20,6 @@ def dragoman(*arguments: object, text: str = "") -> str:
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-class ServerProcess:
-    """A `dragoman serve` on ports that the system chose, up and ready."""
-
-    def __init__(self, models: Path, precision: str) -> None:
-        command = [*COMMAND, "serve", "--models", str(models), "--port", "0", "--metrics-port", "0"]
-        self.process = subprocess.Popen(
-            [*command, "--device", "cpu", "--precision", precision], stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            if (entry := json.loads(line))["message"] == "ready":
-                self.address = f"127.0.0.1:{entry['port']}"
-                return
-        raise AssertionError(f"the server ended with {self.process.wait()}")
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(30)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
-        return code
 
 
 @pytest.fixture(scope="module", params=["fp32", "int8"])
@@ -114,18 +90,20 @@ def test_an_unknown_language_pair_names_those_there_are(server: ServerProcess) -
         client.translate(["x"], source="fr", target="en")
 
 
-def test_the_demo_runs(toy_models: Path, tmp_path: Path) -> None:
-    models = tmp_path / "models"
-    models.symlink_to(toy_models)
-    demo = Path(__file__).parents[2] / "clients" / "demo.py"
+def test_the_card_s_command_trains_the_model_again(
+    toy_models: Path, toy_folder: Path, tmp_path: Path
+) -> None:
+    card = (toy_models / "toy" / "1" / "README.md").read_text()
+    (command,) = re.findall(r"^dragoman train (recipe\.toml(?:.*\\\n)+.*)$", card, re.MULTILINE)
+    shell = f'{sys.executable} -m dragoman train {command} --set training.max_epochs=1 --out "$OUT"'
     done = subprocess.run(
-        [sys.executable, str(demo), "--models", str(models)],
+        ["/bin/sh", "-c", shell],
+        cwd=toy_models / "toy" / "1",
+        env=os.environ | {"DATA": str(toy_folder), "OUT": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
-        env=os.environ | {"COLUMNS": "100"},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "device in use: CPU" in done.stdout
-    assert "dragoman_target_tokens_total" in done.stdout
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "best.safetensors").exists()

@@ -6,6 +6,7 @@ import os
 import signal
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +18,9 @@ from dragoman_training import objective, trainer
 from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import load_checkpoint, read_checkpoint
 from dragoman_training.cli import train
+from dragoman_training.models import Seq2Seq
+from dragoman_training.objective import Objective
+from dragoman_training.optimizer import MovingAverage
 from dragoman_training.stop_request import StopRequest
 from dragoman_training.system import open_checkpoint_system
 
@@ -256,10 +260,62 @@ def test_a_diverging_loss_stops_training_and_says_where(toy_folder: Path, tmp_pa
     assert "no checkpoint was written yet" in said
 
 
+def test_a_learning_rate_that_jumps_on_resuming_is_told(toy_folder: Path, tmp_path: Path) -> None:
+    options = ["--set", "training.batch_tokens=1200", "--set"]
+    run(toy_folder / "toy.toml", "--out", tmp_path, *options, "training.max_epochs=1")
+    same = run(toy_folder / "toy.toml", "--out", tmp_path, "--resume", *options, "training.max_epochs=1")
+    assert "jumps" not in same
+    said = run(toy_folder / "toy.toml", "--out", tmp_path, "--resume", *options, "training.max_epochs=2")
+    assert "the learning rate jumps: 1 epochs at 0.003" in " ".join(said.split())
+
+
+def tensors_of(path: Path) -> dict[str, torch.Tensor]:
+    with safe_open(path, framework="pt") as stream:
+        return {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+
+
 def test_a_loss_that_is_no_number_stops_training_at_the_last_good_checkpoint(
-    toy_folder: Path, tmp_path: Path
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The gradients of one parameter's NaN need not all be NaN: it is the loss that is looked at."""
+    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
+    run(toy_folder / "toy.toml", "--out", tmp_path, *options)
+    path = tmp_path / "last.safetensors"
+    step = read_checkpoint(path)[2]["step"]
+    forward, count = Objective.forward, itertools.count()
+
+    def spoilt(self: Objective, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        minimised, plain = forward(self, *arguments)
+        return minimised * (math.nan if next(count) == 1 else 1.0), plain
+
+    monkeypatch.setattr(Objective, "forward", spoilt)
+    said = refusal(
+        *(toy_folder / "toy.toml", "--out", tmp_path, *options[2:]),
+        *("--set", "training.max_epochs=2", "--resume"),
+    )
+    assert f"diverged at step {step + 2}, where the loss is nan" in said
+    assert f"the last good state, {path}" in said
+    assert all(bool(tensor.isfinite().all()) for tensor in tensors_of(path).values())
+
+
+def test_a_parameter_that_is_no_number_is_never_saved(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
+    update = MovingAverage.update
+
+    def spoil(self: MovingAverage, model: Seq2Seq) -> None:
+        update(self, model)
+        with torch.no_grad():
+            model.output.bias[3] = math.inf
+
+    monkeypatch.setattr(MovingAverage, "update", spoil)
+    monkeypatch.setattr("dragoman_training.trainer.math.isfinite", lambda _: True)
+    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *options)
+    assert "holds values that are no numbers" in said
+    assert not list(tmp_path.glob("*.safetensors"))
+
+
+def test_a_state_that_holds_what_is_no_number_is_not_resumed(toy_folder: Path, tmp_path: Path) -> None:
     options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
     run(toy_folder / "toy.toml", "--out", tmp_path, *options)
     path = tmp_path / "last.safetensors"
@@ -268,13 +324,12 @@ def test_a_loss_that_is_no_number_stops_training_at_the_last_good_checkpoint(
         tensors = {name: stream.get_tensor(name) for name in names}
     tensors["model.output.bias"][0] = math.nan
     save_file(tensors, path, metadata)
-    step = read_checkpoint(path)[2]["step"]
     said = refusal(
         *(toy_folder / "toy.toml", "--out", tmp_path, *options[2:]),
         *("--set", "training.max_epochs=2", "--resume"),
     )
-    assert f"diverged at step {step + 1}, where the loss is nan" in said
-    assert str(path) in said
+    assert "last.safetensors can't be resumed from: its model.output.bias holds" in said
+    assert "best.safetensors" in said
 
 
 def test_gradients_that_overflow_in_fp16_lower_the_scale_and_not_the_run(

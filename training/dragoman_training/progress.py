@@ -73,6 +73,21 @@ def check_same_run(saved: Progress, now: Progress) -> None:
         )
 
 
+def rate_jump(saved: Recipe, recipe: Recipe) -> str | None:
+    """What to tell of a resumed run whose learning rate does not go on where it was; None where it does."""
+    before, after = saved.training, recipe.training
+    ends = after.decay in ("linear", "cosine") and before.max_epochs != after.max_epochs
+    if not ends and all(
+        getattr(before, name) == getattr(after, name) for name in ("learning_rate", "warmup_steps", "decay")
+    ):
+        return None
+    return (
+        f"the learning rate jumps: {before.max_epochs} epochs at {before.learning_rate:g} with decay "
+        f'"{before.decay}" were begun, and {after.max_epochs} at {after.learning_rate:g} with '
+        f'"{after.decay}" are gone on with; the numbers will not be those of a run in one stretch'
+    )
+
+
 def check_resumable(saved: Recipe, recipe: Recipe) -> None:
     """Raises ValueError where a recipe changes what the steps already done rest on."""
     if saved.model.family != recipe.model.family:

@@ -244,8 +244,15 @@ class Trainer:
             f"lower training.learning_rate and {back}"
         )
 
+    def _check_finite(self) -> None:
+        """Raises DivergedError, so that nothing is written that is no good to go on from."""
+        for name, parameter in self._model.named_parameters():
+            if not bool(parameter.isfinite().all()):
+                raise self._diverged(f"{name} holds values that are no numbers")
+
     def _validate(self) -> None:
         """Measures the average where this process leads, keeps it where it is better, and saves."""
+        self._check_finite()
         if self._processes.leads:
             assert self._reporter
             self._reporter.validating()
@@ -277,7 +284,8 @@ class Trainer:
         write_checkpoint(path, self.recipe, self._tokenizers, tensors, dataclasses.asdict(self.progress))
 
     def save(self) -> None:
-        """Writes everything a resumed run needs, where this process leads."""
+        """Writes everything a resumed run needs, where this process leads. Raises DivergedError."""
+        self._check_finite()
         if not self._processes.leads:
             return
         self.progress.seconds = time.monotonic() - self._began
@@ -296,10 +304,17 @@ class Trainer:
     def restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
         """Goes on where `save` left off, on CPUs to the numbers that an uninterrupted run gives.
 
-        Raises ValueError where that run had another corpus or another number of processes.
+        Raises ValueError where that run had another corpus or another number of processes, or where a
+        parameter is no number.
         """
         saved = Progress(**progress)
         check_same_run(saved, self.progress)
+        for name, tensor in tensors.items():
+            if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+                raise ValueError(
+                    f"{self.last_path} can't be resumed from: its {name} holds values that are no numbers; "
+                    f"the best model is still {self.best_path}, or train anew with --out"
+                )
         restore_state(tensors, self._model, self._average, self._optimizer)
         self.progress = dataclasses.replace(
             saved, processes=self.progress.processes, corpus=self.progress.corpus

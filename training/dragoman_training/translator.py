@@ -39,6 +39,11 @@ class Translator:
             for ids in self._source_tokenizer.encode_ids(sentences)
         ]
 
+    def count_cut(self, sentences: Sequence[str]) -> int:
+        """How many of the sentences are too long to be read whole."""
+        limit = self._decoding.max_source_tokens - 1
+        return sum(len(ids) > limit for ids in self._source_tokenizer.encode_ids(sentences))
+
     def search(self, sources: Sequence[Sequence[int]]) -> list[Hypothesis]:
         """The best hypothesis of each source, given as ids with eos."""
         by_length = sorted(range(len(sources)), key=lambda number: len(sources[number]))

@@ -12,7 +12,7 @@ from dragoman.settings import Settings
 
 
 class System(Protocol):
-    """Translates lines, each as one unit; what is too long for it, it splits."""
+    """Translates lines, each as one unit; what is too long for it, it splits, or warns that it does not."""
 
     @property
     def description(self) -> str:
@@ -56,6 +56,7 @@ class ServerSystem:
             beam_size=settings.beam_size,
             length_policy="split",
             segmentation="line",
+            priority="bulk",
         )
         return [translation.text for translation in translations]
 

@@ -1,0 +1,102 @@
+"""models/de-en/1 and the demo that shows it: what a newcomer sees first."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.server_process import ServerProcess
+
+from dragoman import Client
+from dragoman_bundle import open_bundle
+
+HOUSE = Path(__file__).parents[2]
+BUNDLE = HOUSE / "models" / "de-en" / "1"
+EVERYDAY = {
+    "Guten Morgen.": "Good morning.",
+    "Wie geht es dir?": "How are you?",
+    "Wo ist der Bahnhof?": "Where is the station?",
+    "Ich habe Hunger.": "I'm hungry.",
+    "Das Wetter ist heute schön.": "The weather is beautiful today.",
+    "Kannst du mir helfen?": "Can you help me?",
+    "Wir haben keine Zeit.": "We don't have time.",
+    "Er liest ein Buch.": "He is reading a book.",
+    "Sie wohnt in Berlin.": "She lives in Berlin.",
+    "Ich weiß es nicht.": "I don't know.",
+    "Was kostet das?": "How much does this cost?",
+    "Der Hund schläft unter dem Tisch.": "The dog is sleeping under the table.",
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    server = ServerProcess(HOUSE / "models", "auto")
+    with Client(server.address) as client:
+        yield client
+    assert server.stop() == 0
+
+
+def test_it_is_small_int8_and_as_good_as_its_card_says() -> None:
+    manifest = open_bundle(BUNDLE).manifest
+    assert manifest.precisions == ("int8",)
+    assert sum(path.stat().st_size for path in BUNDLE.rglob("*") if path.is_file()) <= 12e6
+    assert "tatoeba.org" in manifest.credit
+    assert manifest.licence == "CC BY 2.0"
+    (bleu,) = (entry.score for entry in manifest.quality if entry.metric == "BLEU")
+    assert bleu >= 45
+    assert f"| {bleu:.2f} |" in (BUNDLE / "README.md").read_text()
+
+
+def test_everyday_sentences_come_out_right(client: Client) -> None:
+    translations = client.translate(list(EVERYDAY), source="de", target="en")
+    wrong = {
+        text: translation.text
+        for (text, expected), translation in zip(EVERYDAY.items(), translations, strict=True)
+        if translation.text != expected
+    }
+    # Processors round sums in their own ways, and there is more than one right translation.
+    assert len(wrong) <= 2, wrong
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "😀 👩\u200d👩\u200d👧 Hallo!",
+        "你好，世界",
+        "שלום",
+        "\u202eabc\u0301 zero\u200bwidth",
+        "Ёлка",
+        "a" * 300,
+        "! ? … — „“ " * 9,
+    ],
+)
+def test_what_it_never_saw_has_an_answer(client: Client, text: str) -> None:
+    (translation,) = client.translate([text], source="de", target="en", alignments=True, num_hypotheses=3)
+    assert len(translation.hypotheses) == 3
+    for hypothesis in translation.hypotheses:
+        assert all(link.source_end <= len(text) for link in hypothesis.alignments)
+        assert all(link.target_end <= len(hypothesis.text) for link in hypothesis.alignments)
+
+
+def test_the_demo_shows_it() -> None:
+    done = subprocess.run(
+        [sys.executable, str(HOUSE / "clients" / "demo.py")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=os.environ | {"COLUMNS": "100"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "de-en/1: luong" in done.stdout
+    assert re.search(r"device in use: (CPU|CUDA), precision: int8", done.stdout)
+    # Several sentences and a line break between them, with a score.
+    assert re.search(r"\nGood morning\. .+\n.+  \(-\d+\.\d{3}\)", done.stdout)
+    # The picture of the alignment, with a row for a word and its shades.
+    assert re.search(r"\n +sister +█", done.stdout)
+    assert re.search(r"\n\d+ texts, \d+ sentences: \d+ ms", done.stdout)
+    assert re.search(r"of which queue [\d.]+ ms, encoder [\d.]+ ms, beam search [\d.]+ ms", done.stdout)
+    assert "dragoman_request_seconds_count{" in done.stdout
