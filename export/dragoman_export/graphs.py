@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_export.attention import AttentionGraph
-from dragoman_export.heads import HeadsGraph
+from dragoman_export.heads import HeadsGraph, check_head_width
 from dragoman_export.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
 from dragoman_training.models import Seq2Seq, Tensors
 from dragoman_training.models.attention import ScoredAttention
 from dragoman_training.models.lstm import ForwardLayer
 from dragoman_training.models.recurrent import BidirectionalLayer
-from dragoman_training.models.transformer_attention import Heads
+from dragoman_training.models.transformer_attention import CrossAttention, Heads, SelfAttention
 
 
 class EncoderGraph(nn.Module):
@@ -79,7 +79,10 @@ def in_order(tensors: Tensors) -> tuple[Tensor, ...]:
 
 
 def export_ready(model: Seq2Seq) -> Seq2Seq:
-    """A copy for export, in evaluation mode: recurrent layers as ONNX nodes, attention with fixed sums."""
+    """A copy for export, in evaluation mode: recurrent layers as ONNX nodes, attention with fixed sums.
+
+    Raises ValueError for a Transformer's heads that are too wide for their sums to be fixed.
+    """
     model = copy.deepcopy(model).eval().requires_grad_(False)
     for parent in list(model.modules()):
         for name, child in parent.named_children():
@@ -90,5 +93,7 @@ def export_ready(model: Seq2Seq) -> Seq2Seq:
             elif isinstance(child, ScoredAttention):
                 setattr(parent, name, AttentionGraph(child))
             elif isinstance(child, Heads):
+                assert isinstance(parent, SelfAttention | CrossAttention)
+                check_head_width(parent.output.in_features, parent.num_heads)
                 setattr(parent, name, HeadsGraph())
     return model

@@ -16,6 +16,18 @@ from dragoman_export.attention import with_spare
 from dragoman_training.models.attention import MASKED
 from dragoman_training.models.transformer_attention import scaled
 
+MAX_HEAD_WIDTH = 128
+
+
+def check_head_width(width: int, heads: int) -> None:
+    """Raises ValueError for heads so wide that a translation could depend on its neighbours."""
+    if width // heads > MAX_HEAD_WIDTH:
+        raise ValueError(
+            f"its {heads} heads are {width // heads} wide, and beyond {MAX_HEAD_WIDTH} a translation may "
+            "depend on what shares its batch; "
+            f"train it with model.heads of at least {-(-width // MAX_HEAD_WIDTH)}"
+        )
+
 
 class HeadsGraph(nn.Module):
     """Does what Heads does, with sums in a fixed order."""

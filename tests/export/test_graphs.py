@@ -8,9 +8,11 @@ import pytest
 import torch
 from tests.export.toy_checkpoint import open_stepper, random_sources
 
+from dragoman_export.graphs import export_ready
 from dragoman_training.batching import pad_ids
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.models import LuongConfig, PlainConfig
+from dragoman_training.models import LuongConfig, PlainConfig, TransformerConfig, build_model
+from dragoman_training.models.seq2seq import VocabularyShape
 
 SIZES = list(product((1, 2, 7, 64), (1, 2, 17, 100)))
 """Sentences and source positions."""
@@ -81,3 +83,10 @@ def test_attention_adds_up_within_the_sentence(checkpoint: Checkpoint, graphs_fo
         assert ((totals > 0) & (totals < 1)).all()
     else:
         np.testing.assert_allclose(totals, 1, atol=1e-6)
+
+
+def test_heads_too_wide_for_sums_in_a_fixed_order_are_refused_with_a_number_that_is_not() -> None:
+    shape = VocabularyShape(source_size=20, target_size=20, shared=True, pad_id=0, unk_id=1, bos_id=2)
+    config = TransformerConfig(width=512, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
+    with pytest.raises(ValueError, match=r"its 2 heads are 256 wide, .* model\.heads of at least 4"):
+        export_ready(build_model(config, shape))

@@ -16,6 +16,7 @@ from dragoman_training.models.attention import (
     ScaledDotAttention,
 )
 from dragoman_training.models.multi_head_attention import MultiHeadAttention
+from dragoman_training.models.transformer_attention import CrossAttention
 from dragoman_training.models.window import MonotonicWindow, PredictedWindow, Window
 
 WIDTH = 4
@@ -135,3 +136,24 @@ def test_a_predicted_window_is_a_gaussian_around_its_centre() -> None:
                 distance = position - centre
                 expected = math.exp(-(distance**2) / 2) if abs(distance) <= 2 else 0.0
                 assert factor_SQT[sentence, query, position - 1].item() == pytest.approx(expected, abs=1e-5)
+
+
+@settings(deadline=None)
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
+def test_padding_of_any_length_changes_nothing_for_a_transformer_s_heads(
+    lengths: list[int], padding: int
+) -> None:
+    torch.manual_seed(len(lengths) + padding)
+    module, sizes = CrossAttention(8, 2), (len(lengths), max(lengths) + padding)
+    query_SQD, states_STD = torch.randn(sizes[0], 12, 8), torch.randn(*sizes, 8)
+    mask_ST = mask_of(lengths, sizes[1])
+    changed_STD = torch.where(mask_ST.unsqueeze(2) == 0, 1e3, states_STD)
+    with torch.no_grad():
+        (context, weights), (other, _) = (
+            module.weighted(query_SQD, *module.keys_and_values(states), mask_ST)
+            for states in (states_STD, changed_STD)
+        )
+        fused = module(query_SQD, *module.keys_and_values(changed_STD), mask_ST)
+    assert torch.equal(context, other)
+    assert not weights[(mask_ST == 0)[:, None, None].expand_as(weights)].any()
+    torch.testing.assert_close(fused, context)
