@@ -57,6 +57,31 @@ decoder_units = 32
 attention_units = 16
 dropout = 0.1
 """
+STRUCTURED = """family = "structured"
+annotations = 3
+annotation_units = 16
+embedding_size = 32
+encoder_layers = 1
+encoder_units = 32
+decoder_layers = 1
+decoder_units = 32
+dropout = 0.1
+"""
+TRANSFORMER = """family = "transformer"
+width = 32
+heads = 2
+feed_forward = 48
+encoder_layers = 1
+decoder_layers = 1
+positions = "learned"
+dropout = 0.1
+"""
+FAMILIES = {
+    "bahdanau gru": BAHDANAU.format(cell="gru"),
+    "bahdanau lstm": BAHDANAU.format(cell="lstm"),
+    "structured": STRUCTURED,
+    "transformer": TRANSFORMER,
+}
 FP16 = ["--set", 'training.precision="fp16"']
 VARIANTS = {
     "luong": [],
@@ -74,6 +99,8 @@ VARIANTS = {
     "luong in bf16": ["--set", 'training.precision="bf16"'],
     "bahdanau gru, two vocabularies": ["--set", "vocabulary.shared=false", "--set", "vocabulary.size=100"],
     "bahdanau lstm": [],
+    "structured": [],
+    "transformer": [],
 }
 
 
@@ -85,10 +112,9 @@ def allow_fp16_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def variant_recipe(toy_folder: Path, folder: Path, variant: str) -> Path:
     """The toy recipe with that family and a third of the corpus, elsewhere."""
     text = (toy_folder / "toy.toml").read_text()
-    if variant.startswith("bahdanau"):
-        cell = "gru" if "gru" in variant else "lstm"
+    if family := FAMILIES.get(variant.split(",")[0]):
         head, tail = text.split('family = "luong"')[0], text.split("dropout = 0.1")[1]
-        text = head + BAHDANAU.format(cell=cell) + tail
+        text = head + family + tail
     for split, num_pairs in (("train", 1000), ("valid", 20)):
         for language in ("de", "en"):
             lines = (toy_folder / f"{split}.{language}").read_text().splitlines(keepends=True)
@@ -109,6 +135,8 @@ def variant_recipe(toy_folder: Path, folder: Path, variant: str) -> Path:
         ("luong with AdamW", "in a step"),
         ("bahdanau gru, two vocabularies", "in a step"),
         ("bahdanau lstm", "in a validation"),
+        ("structured", "in a step"),
+        ("transformer", "in a step"),
     ],
 )
 def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(

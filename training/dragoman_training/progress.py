@@ -1,6 +1,7 @@
 """How far training has come, which validations count as better, and what a resumed run may change."""
 
 import dataclasses
+import math
 import operator
 from typing import Any, Literal
 
@@ -51,7 +52,8 @@ class Progress:
             assert result.bleu is not None
             better = result.bleu > self.best_bleu
         else:
-            better = self.best_perplexity is None or result.perplexity < self.best_perplexity
+            best = math.inf if self.best_perplexity is None else self.best_perplexity
+            better = result.perplexity < best
         self.stale = 0 if better else self.stale + 1
         if better:
             self.best_bleu = -1.0 if result.bleu is None else result.bleu
