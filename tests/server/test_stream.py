@@ -144,7 +144,7 @@ async def test_a_cancelled_stream_frees_the_engine(start_server: StartServer, sl
 
     call = running.stub.TranslateStream(messages())
     async with asyncio.timeout(60):
-        while num_at_work() < 20:
+        while num_at_work() < 20 or not running.metric("dragoman_running_sentences"):
             await asyncio.sleep(0.01)
         call.cancel()
         while running.metric("dragoman_sentences_total", outcome="cancelled") < 20:

@@ -49,6 +49,21 @@ def test_a_model_learns_the_toy_corpus(toy_folder: Path, toy_checkpoint: Path) -
     assert translations[-1] == ""
 
 
+def test_a_line_that_is_cut_is_warned_of(toy_checkpoint: Path) -> None:
+    with open_checkpoint_system(
+        str(toy_checkpoint),
+        source_language="de",
+        target_language="en",
+        beam_size=1,
+        device="cpu",
+        precision="auto",
+        shortlist=None,
+    ) as system:
+        with pytest.warns(UserWarning, match=r"1 of 2 sentences have more tokens than the model takes"):
+            system.translate(["der mann sieht der hund.", "der mann sieht " * 300])
+        assert len(system.translate(["der mann sieht der hund."])) == 1
+
+
 BAHDANAU = """family = "bahdanau"
 cell = "{cell}"
 embedding_size = 16

@@ -1,7 +1,6 @@
 """A checkpoint as something that translates lines, for `dragoman evaluate --checkpoint`."""
 
 import dataclasses
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,14 +18,8 @@ class CheckpointSystem:
         self.description = description
 
     def translate(self, lines: list[str]) -> list[str]:
-        """One translation a line; an empty line has an empty one. Warns of lines that are too long."""
+        """One translation a line; an empty line has an empty one."""
         filled = [number for number, line in enumerate(lines) if line.strip()]
-        if num_cut := self._translator.count_cut([lines[number] for number in filled]):
-            warnings.warn(
-                f"{num_cut} of {len(lines)} lines are longer than the model takes, and only their "
-                "beginnings are translated here; a bundle splits them",
-                stacklevel=2,
-            )
         translations = [""] * len(lines)
         for number, text in zip(
             filled, self._translator.translate([lines[number] for number in filled]), strict=True

@@ -1,5 +1,6 @@
 """Whole sentences through a PyTorch model: tokenize, search, detokenize."""
 
+import warnings
 from collections.abc import Sequence
 
 from dragoman_bundle.tokenizer import Tokenizer
@@ -32,17 +33,19 @@ class Translator:
         )
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """What the model reads of each sentence: its ids with eos; of one that is too long, its beginning."""
-        limit = self._decoding.max_source_tokens - 1
-        return [
-            [*ids[:limit], self._source_tokenizer.eos_id]
-            for ids in self._source_tokenizer.encode_ids(sentences)
-        ]
+        """What the model reads of each sentence: its ids with eos; of one that is too long, its beginning.
 
-    def count_cut(self, sentences: Sequence[str]) -> int:
-        """How many of the sentences are too long to be read whole."""
+        Warns of those.
+        """
         limit = self._decoding.max_source_tokens - 1
-        return sum(len(ids) > limit for ids in self._source_tokenizer.encode_ids(sentences))
+        sources = self._source_tokenizer.encode_ids(sentences)
+        if num_cut := sum(len(ids) > limit for ids in sources):
+            warnings.warn(
+                f"{num_cut} of {len(sources)} sentences have more tokens than the model takes, {limit}, and "
+                "only their beginnings are translated here; a bundle splits them",
+                stacklevel=2,
+            )
+        return [[*ids[:limit], self._source_tokenizer.eos_id] for ids in sources]
 
     def search(self, sources: Sequence[Sequence[int]]) -> list[Hypothesis]:
         """The best hypothesis of each source, given as ids with eos."""
