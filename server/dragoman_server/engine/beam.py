@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.decoder import FloatArray, IntArray, StepInput, StepOutput
 from dragoman_server.engine.history import History
 from dragoman_server.engine.ranking import Ending, rank
@@ -72,8 +73,7 @@ class Beams:
         self._score_SK = np.empty((0, beam_size), np.float32)
         self._first_row_S = np.empty(0, np.int64)
         self._no_forced_SK = np.empty((0, beam_size), np.int64)
-        self._num_steps = 0
-        self._joined_at_S = np.empty(0, np.int64)
+        self._ages = Ages()
         self._leave_at_S = np.empty(0, np.int64)
         self._prefix_until_S = np.empty(0, np.int64)
         # The first of the steps at which sentences have as many tokens as they may.
@@ -100,8 +100,8 @@ class Beams:
         self._token_SK = regroup(self._token_SK, self._bos)
         self._parent_SK = regroup(self._parent_SK, first_parent_S[:, None])
         self._score_SK = regroup(self._score_SK, first_score_K)
-        now = self._num_steps
-        self._joined_at_S = regroup(self._joined_at_S, now)
+        now = self._ages.now
+        self._ages.regroup(origin_S, num_joined)
         self._leave_at_S = regroup(self._leave_at_S, [now + s.options.max_output_tokens for s in joined])
         self._prefix_until_S = regroup(self._prefix_until_S, [now + len(s.target_prefix) for s in joined])
         self._first_leaves_at = int(self._leave_at_S.min(initial=np.iinfo(np.int64).max))
@@ -113,7 +113,7 @@ class Beams:
         self._sentences = [sentences[place] for place in origin]
         self._endings = [endings[place] for place in origin]
         self._history.regroup(origin_S)
-        self._history.forget(now - int(self._joined_at_S.min(initial=now)))
+        self._history.forget(self._ages.oldest())
         self._wants_attention = any(sentence.return_attention for sentence in self._sentences)
         self._has_prefixes = any(sentence.target_prefix for sentence in self._sentences)
 
@@ -146,24 +146,24 @@ class Beams:
             new.ended_SK[s] = False
         self._token_SK, self._score_SK = new.token_SK, new.score_SK
         self._parent_SK = new.row_SK + self._first_row_S[:, None]
-        self._num_steps += 1
+        self._ages.step()
         self._history.append(
             new.token_SK, new.row_SK, output.attention_SKT if self._wants_attention else None
         )
         done = self._record_endings(new, output.top_score_SC) if new.ended_SK.any() else set()
-        if self._num_steps >= self._first_leaves_at:
-            done.update(np.flatnonzero(self._leave_at_S <= self._num_steps).tolist())
+        if self._ages.now >= self._first_leaves_at:
+            done.update(np.flatnonzero(self._leave_at_S <= self._ages.now).tolist())
         return [(s, self._hypotheses(s)) for s in sorted(done)]
 
     def age(self, place: int) -> int:
         """Steps that the sentence at this place has gone through."""
-        return self._num_steps - int(self._joined_at_S[place])
+        return self._ages.age(place)
 
     def _forced(self) -> list[int]:
         """The sentences whose next token their prefix dictates."""
         if not self._has_prefixes:
             return []
-        forced: list[int] = np.flatnonzero(self._num_steps < self._prefix_until_S).tolist()
+        forced: list[int] = np.flatnonzero(self._ages.now < self._prefix_until_S).tolist()
         return forced
 
     def _record_endings(self, new: Advance, top_score_SC: FloatArray) -> set[int]:

@@ -19,6 +19,7 @@ import onnxruntime
 from onnxruntime import OrtValue
 
 from dragoman_bundle.bundle import Bundle
+from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.bound_run import run_bound, step_results
 from dragoman_server.engine.candidates import CANDIDATE, BatchCandidates, CandidateChooser, Offer
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
@@ -118,15 +119,14 @@ class DeviceBatch:
         if model.chooser is not None:
             self._candidates = BatchCandidates(model.chooser, {CANDIDATE: 1})
         self._candidate_memory: dict[str, OrtValue] = {}
-        self._age_S = np.empty(0, np.int64)
+        self._ages = Ages()
         self._num_grown = 0
 
     def regroup(self, origin_S: IntArray, joined: Sequence[DeviceEncoded], source_positions: int) -> None:
         """As `Batch.regroup`, of a batch that is not empty afterwards."""
-        num_joined = sum(encoded.part.num_sentences for encoded in joined)
-        self._age_S = np.concatenate([self._age_S, np.zeros(num_joined, np.int64)])[origin_S]
-        max_age = int(self._age_S.max())
-        self._num_grown = max_age if joined else steps_to_keep(self._num_grown, max_age)
+        self._ages.regroup(origin_S, sum(encoded.part.num_sentences for encoded in joined))
+        oldest = self._ages.oldest()
+        self._num_grown = oldest if joined else steps_to_keep(self._num_grown, oldest)
         running, newcomers = self._part, self._join([encoded.part for encoded in joined], source_positions)
         if running is None:
             running, newcomers = newcomers, self._model.nobody
@@ -167,7 +167,7 @@ class DeviceBatch:
         arrays = {name: outputs[name].numpy()[:S] for name in results}
         state = {name: outputs[f"next_{name}"] for name in part.state}
         self._part = replace(part, state=state, num_rows=S * K)
-        self._age_S = self._age_S + 1
+        self._ages.step()
         self._num_grown += 1
         return StepOutput(
             top_score_SC=arrays["top_score"],

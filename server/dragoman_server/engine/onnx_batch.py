@@ -14,6 +14,7 @@ import onnxruntime
 from onnxruntime import OrtValue
 
 from dragoman_bundle.manifest import TensorContract
+from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.bound_run import run_bound, step_results
 from dragoman_server.engine.candidates import BatchCandidates, Offer
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
@@ -48,13 +49,12 @@ class OnnxBatch:
         self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
         self._memory: dict[str, OrtValue] = {}
         self._state: dict[str, OrtValue] = {}
-        self._num_steps = 0
-        self._joined_at_S = np.empty(0, np.int64)
+        self._ages = Ages()
         self._num_grown = 0
 
     def regroup(self, origin_S: IntArray, joined: Sequence[Encoded], source_positions: int) -> None:
         """As `Batch.regroup`. On a GPU the tensors that change pass through the host."""
-        moves = Moves(origin_S, len(self._joined_at_S), [encoded.num_sentences for encoded in joined])
+        moves = Moves(origin_S, self._ages.num_sentences, [encoded.num_sentences for encoded in joined])
         for name, buffer in self._buffers.items():
             buffer.regroup(moves, [encoded.memory[name] for encoded in joined], source_positions)
             self._memory[name] = OrtValue.ortvalue_from_numpy(buffer.array, self._device)
@@ -62,9 +62,7 @@ class OnnxBatch:
             offers = [encoded.offer for encoded in joined if encoded.offer is not None]
             self._candidates.regroup(origin_S, offers)
             self._hand_over_candidates(self._candidates)
-        num_joined = sum(encoded.num_sentences for encoded in joined)
-        newcomers_S = np.full(num_joined, self._num_steps)
-        self._joined_at_S = np.concatenate([self._joined_at_S, newcomers_S])[origin_S]
+        self._ages.regroup(origin_S, sum(encoded.num_sentences for encoded in joined))
         if joined:
             self._join_states(joined)
         else:
@@ -92,7 +90,7 @@ class OnnxBatch:
         )
         arrays = {name: outputs[name].numpy() for name in results}
         self._state = {name: outputs[f"next_{name}"] for name in self._state}
-        self._num_steps += 1
+        self._ages.step()
         self._num_grown += 1
         return StepOutput(
             top_score_SC=arrays["top_score"],
@@ -102,7 +100,7 @@ class OnnxBatch:
         )
 
     def _join_states(self, joined: Sequence[Encoded]) -> None:
-        self._num_grown = self._max_age()
+        self._num_grown = self._ages.oldest()
         for name, growth_axis in self._growth_axis.items():
             arrays = [encoded.state[name] for encoded in joined]
             if name in self._state:
@@ -113,7 +111,7 @@ class OnnxBatch:
 
     def _trim_states(self) -> None:
         """Drops the steps that only those lived through who left, where they are a good part of all."""
-        excess = self._num_grown - steps_to_keep(self._num_grown, self._max_age())
+        excess = self._num_grown - steps_to_keep(self._num_grown, self._ages.oldest())
         if not excess:
             return
         self._num_grown -= excess
@@ -122,10 +120,6 @@ class OnnxBatch:
                 array = self._state[name].numpy()
                 rows = align_right(array, growth_axis, array.shape[growth_axis] - excess)
                 self._state[name] = OrtValue.ortvalue_from_numpy(rows, self._device)
-
-    def _max_age(self) -> int:
-        """Steps that the oldest sentence has gone through."""
-        return self._num_steps - int(self._joined_at_S.min(initial=self._num_steps))
 
     def _hand_over_candidates(self, candidates: BatchCandidates) -> None:
         for name, array in candidates.arrays.items():

@@ -1,0 +1,38 @@
+"""How many decoder steps each sentence of a batch has gone through.
+
+Shape suffix: S sentences.
+"""
+
+import numpy as np
+
+from dragoman_server.engine.decoder import IntArray
+
+
+class Ages:
+    """A clock of steps and the times at which sentences joined: a step costs nothing a sentence."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        """Steps of the batch so far."""
+        self._joined_at_S = np.empty(0, np.int64)
+
+    @property
+    def num_sentences(self) -> int:
+        return len(self._joined_at_S)
+
+    def regroup(self, origin_S: IntArray, num_joined: int) -> None:
+        """Lets sentences leave and join; `origin_S` as in `Batch.regroup`."""
+        newcomers_S = np.full(num_joined, self.now)
+        self._joined_at_S = np.concatenate([self._joined_at_S, newcomers_S])[origin_S]
+
+    def step(self) -> None:
+        """Lets everybody grow older by a step."""
+        self.now += 1
+
+    def age(self, place: int) -> int:
+        """Steps that the sentence at this place has gone through."""
+        return self.now - int(self._joined_at_S[place])
+
+    def oldest(self) -> int:
+        """Steps that the oldest sentence has gone through; 0 where there is none."""
+        return self.now - int(self._joined_at_S.min(initial=self.now))
