@@ -5,12 +5,14 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import onnxruntime
+import pytest
 from onnx_ir.tape import Tape
 from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_sources
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
+from dragoman_export.int8 import quantize
 from dragoman_export.int8.graph import Int8Graph
 from dragoman_export.int8.weights import quantize_weight
 from dragoman_export.trace import Graphs
@@ -67,6 +69,50 @@ def test_row_of_zeros_gives_zeros() -> None:
     found = product(weight, rows)
     assert (found[0] == 0).all()
     assert np.isfinite(found).all()
+
+
+def joined_product(weight_KN: np.ndarray, *, is_flattened: bool) -> ir.Model:
+    """[S, Q, 100] and [S, Q, K - 100] concatenated, flattened to rows or not, times the weight."""
+    sizes = (100, weight_KN.shape[0] - 100)
+    parts = [
+        ir.Value(name=name, shape=ir.Shape(["S", "Q", size]), type=ir.TensorType(ir.DataType.FLOAT))
+        for name, size in zip(("large", "small"), sizes, strict=True)
+    ]
+    graph = ir.Graph(parts, [], nodes=[], opset_imports={"": 20}, name="joined")
+    int8, tape = Int8Graph(graph), Tape()
+    rows = tape.op("Concat", parts, {"axis": -1})
+    rows.shape = ir.Shape(["S", "Q", sum(sizes)])
+    if is_flattened:
+        rows = tape.op("Reshape", [rows, int8.constant("rows", np.array([-1, sum(sizes)]))])
+        rows.shape = ir.Shape(["R", sum(sizes)])
+    result = tape.op("MatMul", [rows, int8.constant("w", weight_KN)])
+    result.name, result.dtype = "y", ir.DataType.FLOAT
+    result.shape = ir.Shape([*list(rows.shape)[:-1], weight_KN.shape[1]])
+    graph.extend(tape.nodes)
+    graph.outputs.append(result)
+    return ir.Model(graph, ir_version=10)
+
+
+@pytest.mark.parametrize("is_flattened", [True, False])
+def test_small_values_are_not_rounded_by_the_step_of_large_ones_beside_them(is_flattened: bool) -> None:
+    generator = np.random.default_rng(4)
+    weight = generator.normal(size=(300, 64)).astype(np.float32)
+    weight[:100] /= 1_000
+    large, small = (
+        generator.normal(size=(3, 7, size)).astype(np.float32) * scale
+        for size, scale in ((100, 1), (200, 1e-3))
+    )
+    model = quantize(joined_product(weight, is_flattened=is_flattened))
+    assert "w" not in model.graph.initializers
+    session = onnxruntime.InferenceSession(
+        ir.to_proto(model).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (found,) = session.run(None, {"large": large, "small": small})
+    expected = np.concatenate([large, small], axis=-1) @ weight
+    assert found.shape == ((21, 64) if is_flattened else (3, 7, 64))
+    # Rounded together, each small value is off by as much as it is large.
+    error = np.abs(found.reshape(21, 64) - expected.reshape(21, 64)).max(axis=1) / np.abs(expected).max()
+    assert error.max() < 0.03
 
 
 def test_every_matrix_is_stored_as_int8_and_once(tmp_path: Path, tokenizer: Tokenizer) -> None:
