@@ -3,33 +3,22 @@
 Nothing appears at the destination unless the graphs of every precision pass the parity gate.
 """
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
 from dragoman_bundle.bundle import Bundle, open_bundle
-from dragoman_bundle.manifest import (
-    CARD_FILE,
-    FORMAT_VERSION,
-    SHORTLIST_FILE,
-    Architecture,
-    DecodingDefaults,
-    Manifest,
-    ShortlistSpec,
-    SpecialIds,
-    check_name,
-)
+from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec, check_name
 from dragoman_bundle.shortlist import Shortlist
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
 from dragoman_bundle.writer import seal, staged_bundle
 from dragoman_export.card import write_card
 from dragoman_export.contract import shortlist_memory, tensor_contract
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.int8 import quantize
+from dragoman_export.manifest import make_manifest, special_ids
 from dragoman_export.onnx_stepper import OnnxStepper
 from dragoman_export.parity import Parity, ParityGate
 from dragoman_export.recipe_file import RECIPE_FILE, recipe_toml
@@ -38,10 +27,13 @@ from dragoman_export.shortlist import ShortlistOptions, build_shortlist
 from dragoman_export.shortlist_graphs import make_shortlist_graphs
 from dragoman_export.shortlist_stepper import ShortlistStepper
 from dragoman_export.subject import Subject, subject_of
+from dragoman_export.tokenizer_files import write_tokenizers
 from dragoman_export.trace import Graphs, trace
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
 from dragoman_training.models import Seq2Seq
+
+Stepper = TypeVar("Stepper", bound=OnnxStepper)
 
 
 def export_bundle(
@@ -101,8 +93,8 @@ def export_subject(
             subject.model,
             subject.decoding,
             source_vocabulary=source.vocabulary_size,
-            source_ids=_special_ids(source),
-            target_ids=_special_ids(target),
+            source_ids=special_ids(source),
+            target_ids=special_ids(target),
         )
         report("making the graphs")
         graphs = make_graphs(subject.model, precisions)
@@ -115,64 +107,50 @@ def export_subject(
             report(f"{precision}: decoding with onnxruntime")
             write_graphs(graphs[precision], folder / precision, shortlist_graphs.get(precision))
             write_regroup_graph(contract, precision, folder / precision)
-            stepper = OnnxStepper(
-                folder / precision,
-                vocabulary_size=target.vocabulary_size,
-                source_pad_id=source.pad_id,
-                bos_id=target.bos_id,
-                eos_id=target.eos_id,
+            parities[precision] = _check(
+                gate, subject, folder / precision, precision in shortlist_graphs, report
             )
-            parities[precision] = gate.check(stepper, precision)
-            report(f"{precision}: {parities[precision].describe()}")
-            if precision in shortlist_graphs:
-                with_shortlist = ShortlistStepper(
-                    folder / precision,
-                    vocabulary_size=target.vocabulary_size,
-                    source_pad_id=source.pad_id,
-                    bos_id=target.bos_id,
-                    eos_id=target.eos_id,
-                )
-                found = gate.check_shortlist(with_shortlist, precision)
-                report(f"{precision} with candidates: {found.describe()}")
+        shortlist = None
         if build_shortlist is not None:
             build_shortlist().save(folder / SHORTLIST_FILE)
-        tokenizers = (
-            {"shared.spm": source} if source is target else {"source.spm": source, "target.spm": target}
-        )
-        for file, tokenizer in tokenizers.items():
-            (folder / file).write_bytes(tokenizer.model)
-        pieces = _write_vocabularies(folder, source, target)
-        manifest = Manifest(
-            format_version=FORMAT_VERSION,
+            shortlist = ShortlistSpec(file=SHORTLIST_FILE, memory=shortlist_memory(shortlist_graphs))
+        manifest = make_manifest(
+            subject,
             name=name,
             version=version,
-            source_language=subject.source_language,
-            target_language=subject.target_language,
-            architecture=_architecture(subject),
-            source_vocabulary=source.vocabulary_size,
-            target_vocabulary=target.vocabulary_size,
-            source_ids=_special_ids(source),
-            target_ids=_special_ids(target),
-            source_tokenizer=next(iter(tokenizers)),
-            target_tokenizer=next(reversed(tokenizers)),
+            precisions=precisions,
             contract=contract,
-            decoding=DecodingDefaults(**dataclasses.asdict(subject.decoding)),
-            precisions=tuple(precisions),
-            quality=(),
-            licence=subject.card.licence,
-            credit=subject.card.credit,
-            files={},
-            shortlist=ShortlistSpec(file=SHORTLIST_FILE, memory=shortlist_memory(shortlist_graphs))
-            if shortlist_graphs
-            else None,
-            source_pieces=pieces[0],
-            target_pieces=pieces[1],
+            tokenizers=write_tokenizers(folder, source, target),
+            shortlist=shortlist,
         )
         if subject.recipe is not None:
             (folder / RECIPE_FILE).write_text(recipe_toml(subject.recipe), encoding="utf-8")
         (folder / CARD_FILE).write_text(write_card(manifest, subject, parities), encoding="utf-8")
         seal(folder, manifest)
     return open_bundle(destination)
+
+
+def _check(
+    gate: ParityGate, subject: Subject, folder: Path, has_shortlist: bool, report: Callable[[str], None]
+) -> Parity:
+    """Holds a precision's graphs against PyTorch, those of a shortlist too. Raises ParityError."""
+    parity = gate.check(_open(OnnxStepper, folder, subject), folder.name)
+    report(f"{folder.name}: {parity.describe()}")
+    if has_shortlist:
+        found = gate.check_shortlist(_open(ShortlistStepper, folder, subject), folder.name)
+        report(f"{folder.name} with candidates: {found.describe()}")
+    return parity
+
+
+def _open(kind: type[Stepper], folder: Path, subject: Subject) -> Stepper:
+    target = subject.target_tokenizer
+    return kind(
+        folder,
+        vocabulary_size=target.vocabulary_size,
+        source_pad_id=subject.source_tokenizer.pad_id,
+        bos_id=target.bos_id,
+        eos_id=target.eos_id,
+    )
 
 
 def make_graphs(model: Seq2Seq, precisions: Sequence[str]) -> dict[str, Graphs]:
@@ -184,29 +162,3 @@ def make_graphs(model: Seq2Seq, precisions: Sequence[str]) -> dict[str, Graphs]:
     if "fp16" in precisions:
         graphs["fp16"] = trace(model, dtype=torch.float16)
     return {precision: graphs[precision] for precision in precisions}
-
-
-def _special_ids(tokenizer: Tokenizer) -> SpecialIds:
-    return SpecialIds(pad=tokenizer.pad_id, unk=tokenizer.unk_id, bos=tokenizer.bos_id, eos=tokenizer.eos_id)
-
-
-def _write_vocabularies(folder: Path, source: Tokenizer, target: Tokenizer) -> tuple[str | None, str | None]:
-    """Writes the pieces' ids where they are not the tokenizers' own; returns the files of both sides."""
-    if not isinstance(source, VocabularyTokenizer) or not isinstance(target, VocabularyTokenizer):
-        return None, None
-    same = source.vocabulary == target.vocabulary
-    files = ("vocab.json", "vocab.json") if same else ("source.vocab.json", "target.vocab.json")
-    for file, tokenizer in zip(files, (source, target), strict=True):
-        (folder / file).write_bytes(tokenizer.vocabulary)
-    return files
-
-
-def _architecture(subject: Subject) -> Architecture:
-    """Family and sizes, as the recipe gives them."""
-    sizes = dataclasses.asdict(subject.config)
-    family = sizes.pop("family")
-    return Architecture(
-        family=family,
-        parameters=sum(parameter.numel() for parameter in subject.model.parameters()),
-        description=", ".join(f"{name.replace('_', ' ')} {value}" for name, value in sizes.items()),
-    )

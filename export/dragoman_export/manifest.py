@@ -1,0 +1,71 @@
+"""A bundle's manifest, of what is exported and what it is made of."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from dragoman_bundle.manifest import (
+    FORMAT_VERSION,
+    Architecture,
+    DecodingDefaults,
+    Manifest,
+    ShortlistSpec,
+    SpecialIds,
+    TensorContract,
+)
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_export.subject import Subject
+from dragoman_export.tokenizer_files import TokenizerFiles
+
+
+def make_manifest(
+    subject: Subject,
+    *,
+    name: str,
+    version: str,
+    precisions: Sequence[str],
+    contract: TensorContract,
+    tokenizers: TokenizerFiles,
+    shortlist: ShortlistSpec | None,
+) -> Manifest:
+    """The manifest of a bundle that is not sealed yet: without sums of its files, without quality."""
+    source, target = subject.source_tokenizer, subject.target_tokenizer
+    return Manifest(
+        format_version=FORMAT_VERSION,
+        name=name,
+        version=version,
+        source_language=subject.source_language,
+        target_language=subject.target_language,
+        architecture=_architecture(subject),
+        source_vocabulary=source.vocabulary_size,
+        target_vocabulary=target.vocabulary_size,
+        source_ids=special_ids(source),
+        target_ids=special_ids(target),
+        source_tokenizer=tokenizers.source,
+        target_tokenizer=tokenizers.target,
+        contract=contract,
+        decoding=DecodingDefaults(**dataclasses.asdict(subject.decoding)),
+        precisions=tuple(precisions),
+        quality=(),
+        licence=subject.card.licence,
+        credit=subject.card.credit,
+        files={},
+        shortlist=shortlist,
+        source_pieces=tokenizers.source_pieces,
+        target_pieces=tokenizers.target_pieces,
+    )
+
+
+def special_ids(tokenizer: Tokenizer) -> SpecialIds:
+    """The ids of a tokenizer that stand for no piece of text."""
+    return SpecialIds(pad=tokenizer.pad_id, unk=tokenizer.unk_id, bos=tokenizer.bos_id, eos=tokenizer.eos_id)
+
+
+def _architecture(subject: Subject) -> Architecture:
+    """Family and sizes, as the recipe gives them."""
+    sizes = dataclasses.asdict(subject.config)
+    family = sizes.pop("family")
+    return Architecture(
+        family=family,
+        parameters=sum(parameter.numel() for parameter in subject.model.parameters()),
+        description=", ".join(f"{name.replace('_', ' ')} {value}" for name, value in sizes.items()),
+    )
