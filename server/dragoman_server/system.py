@@ -45,6 +45,7 @@ def open_bundle_system(
     source_language: str | None,
     target_language: str | None,
     beam_size: int,
+    length_penalty: float | None = None,
     device: str,
     precision: str,
     shortlist: bool | None = None,
@@ -71,7 +72,7 @@ def open_bundle_system(
     engine = open_engine(decoder, config, max_beam_size=beam_size)
     options = TranslationOptions(
         beam_size=beam_size,
-        length_penalty=manifest.decoding.length_penalty,
+        length_penalty=manifest.decoding.length_penalty if length_penalty is None else length_penalty,
         segmentation=Segmentation.LINE,
     )
     providers = ", ".join(sorted(set(decoder.providers.values())))

@@ -355,6 +355,16 @@ def test_evaluation_scores_by_sacrebleu(run, server, tmp_path):
     assert (request.options.length_policy, request.segmentation) == (1, 2)
 
 
+def test_evaluation_hands_on_a_length_penalty_and_says_so(run, server, tmp_path):
+    arguments = ("--server", server.address, *DE_EN, "--json")
+    told = [evaluate(run, tmp_path, *arguments, *more).stdout for more in ((), ("--length-penalty", "2.5"))]
+    default, given = server.servicer.requests
+    assert not default.options.HasField("length_penalty")
+    assert given.options.length_penalty == 2.5
+    assert [", length penalty 2.5" in json.loads(results)["system"] for results in told] == [False, True]
+    assert evaluate(run, tmp_path, *arguments, "--length-penalty", "-1").exit_code == 2
+
+
 def test_evaluation_prints_a_table(run, server, tmp_path):
     told = evaluate(run, tmp_path, "--server", server.address, *DE_EN).stdout
     assert "bleu lc" in told

@@ -12,6 +12,7 @@ from tests.e2e.server_process import ServerProcess
 
 from dragoman import Client
 from dragoman_bundle import open_bundle
+from dragoman_server.system import open_bundle_system
 
 HOUSE = Path(__file__).parents[2]
 BUNDLE = HOUSE / "models" / "de-en" / "1"
@@ -100,3 +101,20 @@ def test_the_demo_shows_it() -> None:
     assert re.search(r"\n\d+ texts, \d+ sentences: \d+ ms", done.stdout)
     assert re.search(r"of which queue [\d.]+ ms, encoder [\d.]+ ms, beam search [\d.]+ ms", done.stdout)
     assert "dragoman_request_seconds_count{" in done.stdout
+
+
+def test_a_higher_length_penalty_prefers_longer_translations() -> None:
+    sentences = ["Ich habe keine Zeit.", "Was machst du denn da?", "Er liest ein Buch über den Krieg."] * 3
+    lengths = []
+    for length_penalty in (0.0, 10.0):
+        with open_bundle_system(
+            str(BUNDLE),
+            source_language="de",
+            target_language="en",
+            beam_size=5,
+            length_penalty=length_penalty,
+            device="cpu",
+            precision="auto",
+        ) as system:
+            lengths.append(sum(len(translation) for translation in system.translate(sentences)))
+    assert lengths[0] < lengths[1]

@@ -64,6 +64,23 @@ def test_a_line_that_is_cut_is_warned_of(toy_checkpoint: Path) -> None:
         assert len(system.translate(["der mann sieht der hund."])) == 1
 
 
+def test_a_higher_length_penalty_prefers_longer_translations(toy_checkpoint: Path) -> None:
+    num_words = []
+    for length_penalty in (0.0, 10.0):
+        with open_checkpoint_system(
+            str(toy_checkpoint),
+            source_language=None,
+            target_language=None,
+            beam_size=4,
+            length_penalty=length_penalty,
+            device="cpu",
+            precision="auto",
+        ) as system:
+            translations = system.translate(["hund hund mann", "sieht", "der der", "mann hund sieht der"])
+        num_words.append(sum(len(translation.split()) for translation in translations))
+    assert num_words[0] < num_words[1]
+
+
 BAHDANAU = """family = "bahdanau"
 cell = "{cell}"
 embedding_size = 16

@@ -35,6 +35,7 @@ def open_checkpoint_system(
     source_language: str | None,
     target_language: str | None,
     beam_size: int,
+    length_penalty: float | None = None,
     device: str,
     precision: str,
     shortlist: bool | None = None,
@@ -55,6 +56,8 @@ def open_checkpoint_system(
         raise ValueError("a checkpoint has no shortlist; an exported bundle may")
     chosen = choose_device(device)
     decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=beam_size)
+    if length_penalty is not None:
+        decoding = dataclasses.replace(decoding, length_penalty=length_penalty)
     translator = Translator(
         checkpoint.model.to(chosen), checkpoint.source_tokenizer, checkpoint.target_tokenizer, decoding
     )

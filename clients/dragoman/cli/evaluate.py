@@ -60,6 +60,11 @@ BLOCK_LINES = 512
     help="Hypotheses kept while searching; 1 is greedy.",
 )
 @click.option(
+    "--length-penalty",
+    type=click.FloatRange(min=0, max=10),
+    help="Exponent of the length penalty: choose it on a validation set.  [default: the model's]",
+)
+@click.option(
     "--device",
     type=click.Choice(["auto", "cpu", "cuda"]),
     default="auto",
@@ -90,6 +95,7 @@ def evaluate(
     source: Path | None,
     reference: Path,
     beam_size: int,
+    length_penalty: float | None,
     device: str,
     precision: str,
     shortlist: bool | None,
@@ -131,6 +137,7 @@ def evaluate(
         source_language=source_language,
         target_language=target_language,
         beam_size=beam_size,
+        length_penalty=length_penalty,
         device=device,
         precision=precision,
         shortlist=shortlist,
@@ -139,6 +146,8 @@ def evaluate(
         translations = [line for block in _blocks(system, sources) for line in block]
         seconds = time.perf_counter() - started_at
         description = system.description
+    if length_penalty is not None:
+        description += f", length penalty {length_penalty:g}"
     if output is not None:
         output.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
     results = {

@@ -32,6 +32,7 @@ class OpenSystem(Protocol):
         source_language: str | None,
         target_language: str | None,
         beam_size: int,
+        length_penalty: float | None,
         device: str,
         precision: str,
         shortlist: bool | None,
@@ -54,6 +55,7 @@ class ServerSystem:
             source=settings.source,
             target=settings.target,
             beam_size=settings.beam_size,
+            length_penalty=settings.length_penalty,
             length_policy="split",
             segmentation="line",
             priority="bulk",
@@ -68,6 +70,7 @@ def open_server(
     source_language: str | None,
     target_language: str | None,
     beam_size: int,
+    length_penalty: float | None = None,
     device: str,
     precision: str,
     shortlist: bool | None,
@@ -77,6 +80,8 @@ def open_server(
         raise ValueError("a server needs to be told the languages: --from de --to en")
     if (device, precision, shortlist) != ("auto", "auto", None):
         raise ValueError("--device, --precision and --shortlist are chosen where the server is started")
-    settings = Settings(source=source_language, target=target_language, beam_size=beam_size)
+    settings = Settings(
+        source=source_language, target=target_language, beam_size=beam_size, length_penalty=length_penalty
+    )
     with Client(location, timeout_seconds=None) as client:
         yield ServerSystem(client, settings, f"server {location}")
