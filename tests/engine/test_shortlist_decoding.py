@@ -165,6 +165,8 @@ def test_the_whole_vocabulary_as_candidates_is_as_good_as_no_shortlist(
     assert not plain.has_shortlist
     decoder = OnnxDecoder.open(whole, device="cpu", precision=precision)
     assert decoder.has_shortlist
+    assert decoder.providers["shortlist"] == "CPUExecutionProvider"
+    assert "shortlist" not in plain.providers
     for found, expected in zip(translate(decoder, [wanted]), translate(plain, [wanted]), strict=True):
         assert_equal(found, expected, TOLERANCE[precision])
 

@@ -72,6 +72,7 @@ class OnnxDecoder:
                 for spec in manifest.shortlist.memory
                 if precision in spec.dtype
             }
+            self.providers["shortlist"] = str(shortlist.get_providers()[0])
             names = list(self._candidate_axes)
             self._chooser = CandidateChooser(
                 bundle.shortlist,
