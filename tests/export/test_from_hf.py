@@ -166,6 +166,31 @@ def test_older_files_of_weights_are_read_as_well(tmp_path: Path) -> None:
     assert torch.equal(loaded.get_parameter("output.bias"), expected.get_parameter("output.bias"))
 
 
+def test_weights_that_are_not_those_of_the_configuration_are_refused(tmp_path: Path) -> None:
+    model = write_marian(tmp_path / "m")
+    (tmp_path / "m" / "model.safetensors").unlink()
+    whole = model.state_dict()
+    lost = {key: value for key, value in whole.items() if "decoder.layers.1.fc1" not in key}
+    torch.save(lost, tmp_path / "m" / "pytorch_model.bin")
+    with pytest.raises(MarianError, match=r"decoder\.layers\.1\.fc1\.bias is only in one of them"):
+        load_marian(str(tmp_path / "m"))
+    torch.save(
+        whole | {"model.encoder.layers.9.fc1.bias": torch.zeros(3)}, tmp_path / "m" / "pytorch_model.bin"
+    )
+    with pytest.raises(MarianError, match=r"encoder\.layers\.9\.fc1\.bias is only in one of them"):
+        load_marian(str(tmp_path / "m"))
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "pytorch_model.bin"])
+def test_damaged_weights_are_refused(checkpoint: Path, tmp_path: Path, file: str) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    weights = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").unlink()
+    (folder / file).write_bytes(weights[:5000])
+    with pytest.raises(MarianError, match="its weights are damaged, or do not fit"):
+        load_marian(str(folder))
+
+
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors", "source.spm", "vocab.json"])
 def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing: str) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")

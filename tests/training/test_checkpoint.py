@@ -8,7 +8,13 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from dragoman_training.checkpoint import CheckpointError, load_checkpoint, load_parameters, read_checkpoint
+from dragoman_training.checkpoint import (
+    CheckpointError,
+    load_checkpoint,
+    load_parameters,
+    read_checkpoint,
+    stored_tokenizers,
+)
 from dragoman_training.system import open_checkpoint_system
 
 
@@ -67,6 +73,20 @@ def test_a_damaged_file_is_refused(toy_checkpoint: Path, tmp_path: Path) -> None
     (tmp_path / "x.safetensors").write_bytes(toy_checkpoint.read_bytes()[:1000])
     with pytest.raises(CheckpointError, match="damaged or no checkpoint"):
         load_checkpoint(tmp_path / "x.safetensors")
+
+
+@pytest.mark.parametrize("metadata", [{"recipe": "{"}, {"progress": "{"}])
+def test_a_file_whose_recipe_or_progress_is_cut_is_refused(
+    toy_checkpoint: Path, tmp_path: Path, metadata: dict[str, str]
+) -> None:
+    path = rewritten(toy_checkpoint, tmp_path / "x.safetensors", **metadata)
+    with pytest.raises(CheckpointError, match=r"x\.safetensors: is damaged: its recipe or progress"):
+        load_checkpoint(path)
+
+
+def test_a_file_without_a_tokenizer_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="it has no tokenizer"):
+        stored_tokenizers({})
 
 
 def test_a_folder_is_refused_with_the_file_to_name(toy_checkpoint: Path) -> None:

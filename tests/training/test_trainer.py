@@ -1,6 +1,7 @@
 """Training: it learns, it resumes to the same numbers, and it stops when it must."""
 
 import itertools
+import json
 import math
 import os
 import signal
@@ -390,6 +391,26 @@ def test_a_state_that_holds_what_is_no_number_is_not_resumed(toy_folder: Path, t
     )
     assert "last.safetensors can't be resumed from: its model.output.bias holds" in said
     assert "best.safetensors" in said
+
+
+def test_a_state_that_is_not_whole_or_of_another_version_is_not_resumed(
+    toy_folder: Path, tmp_path: Path
+) -> None:
+    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
+    again = [*options[2:], "--set", "training.max_epochs=2", "--resume"]
+    run(toy_folder / "toy.toml", "--out", tmp_path, *options)
+    path = tmp_path / "last.safetensors"
+    with safe_open(path, framework="pt") as stream:
+        metadata = stream.metadata()
+        tensors = {name: stream.get_tensor(name) for name in list(stream.keys())}
+    kept = {name: value for name, value in tensors.items() if not name.startswith("optimizer.")}
+    save_file(kept, path, metadata)
+    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *again)
+    assert "can't be resumed from: the optimizer's state of" in said
+    progress = json.loads(metadata["progress"]) | {"phase_of_the_moon": 1}
+    save_file(tensors, path, metadata | {"progress": json.dumps(progress)})
+    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *again)
+    assert "another version of the program wrote it" in said
 
 
 def test_gradients_that_overflow_in_fp16_lower_the_scale_and_not_the_run(

@@ -89,12 +89,16 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Recipe, dict[str, An
     except SafetensorError as error:
         raise CheckpointError(f"{path}: is damaged or no checkpoint: {error}") from error
     try:
-        recipe = recipe_from_table(json.loads(metadata["recipe"]))
+        table, progress = json.loads(metadata["recipe"]), json.loads(metadata["progress"])
+    except (KeyError, json.JSONDecodeError) as error:
+        raise CheckpointError(f"{path}: is damaged: its recipe or progress can't be read") from error
+    try:
+        recipe = recipe_from_table(table)
     except RecipeError as error:
         raise CheckpointError(
             f"{path}: its recipe is not one of this version of the program: {error}"
         ) from error
-    return tensors, recipe, json.loads(metadata["progress"])
+    return tensors, recipe, progress
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
@@ -110,7 +114,12 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def stored_tokenizers(tensors: Mapping[str, Tensor]) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers in a checkpoint's tensors; the same object where the vocabulary is shared."""
+    """The tokenizers in a checkpoint's tensors; the same object where the vocabulary is shared.
+
+    Raises CheckpointError where there is none.
+    """
+    if "tokenizer.source" not in tensors:
+        raise CheckpointError("the checkpoint is damaged: it has no tokenizer")
     source = Tokenizer(tensors["tokenizer.source"].numpy().tobytes())
     if "tokenizer.target" not in tensors:
         return source, source

@@ -11,6 +11,13 @@ def require_at_least(config: object, table: str, **least: float) -> None:
             raise ValueError(f"{table}.{name} is {getattr(config, name)}, but must be at least {minimum}")
 
 
+def require_at_most(config: object, table: str, **most: float) -> None:
+    """Raises ValueError for the first field above its largest value, or that is no number."""
+    for name, maximum in most.items():
+        if not getattr(config, name) <= maximum:
+            raise ValueError(f"{table}.{name} is {getattr(config, name)}, but must be at most {maximum}")
+
+
 def require_default(config: Any, table: str, *names: str, because: str) -> None:
     """Raises ValueError for the first field that was set though it changes nothing; `because` says why."""
     defaults = {field.name: field.default for field in dataclasses.fields(config)}

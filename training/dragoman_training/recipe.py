@@ -1,13 +1,19 @@
 """Recipes: everything about a training run, as frozen settings that check themselves."""
 
 import math
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dragoman_training.checks import require_at_least, require_share
+from dragoman_training.checks import require_at_least, require_at_most, require_share
 from dragoman_training.models import LanguageModelConfig, ModelConfig, TransformerConfig
 from dragoman_training.scheduled_sampling import ScheduledSamplingConfig
 from dragoman_training.subword_sampling import SubwordSamplingConfig
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""A run's name is that of its folder."""
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+"""The shape of a BCP 47 code."""
 
 
 class RecipeError(ValueError):
@@ -50,6 +56,11 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, "data", max_tokens=1)
+        for key in ("source_language", "target_language") if self.has_source else ("target_language",):
+            if not _LANGUAGE.fullmatch(getattr(self, key)):
+                raise RecipeError(
+                    f'data.{key} is {getattr(self, key)!r}, which is no BCP 47 code, such as "de"'
+                )
         has_sources = self.train_source or self.train_tsv or self.valid_source or self.valid_tsv
         if not self.has_source and (has_sources or self.hugging_face):
             raise RecipeError("data.source_language: is missing, though there are source sides to train on")
@@ -89,12 +100,8 @@ class VocabularyConfig:
     """Share of the corpus' characters that get a piece; lower it for scripts with thousands."""
 
     def __post_init__(self) -> None:
-        require_at_least(self, "vocabulary", size=8)
-        if not 0 < self.character_coverage <= 1:
-            raise ValueError(
-                f"vocabulary.character_coverage is {self.character_coverage}, "
-                "but must be above 0 and at most 1"
-            )
+        require_at_least(self, "vocabulary", size=8, character_coverage=0.98)
+        require_at_most(self, "vocabulary", size=1_000_000, character_coverage=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +161,7 @@ class TrainingConfig:
         )
         require_at_least(self, "training", max_minutes=0, validate_sentences=0, seed=0)
         require_at_least(self, "training", accumulate_batches=1, keep_validated=0)
+        require_at_most(self, "training", seed=2**63 - 1, threads=1024, validate_every_epochs=1e6)
         require_share(self, "training", "label_smoothing", "ema_decay", "weight_decay")
         if self.weight_decay and self.optimizer == "adam":
             raise ValueError(
@@ -193,6 +201,7 @@ class DecodingConfig:
     def __post_init__(self) -> None:
         require_at_least(self, "decoding", beam_size=1, max_source_tokens=2, max_output_tokens=1)
         require_at_least(self, "decoding", length_penalty=0, max_output_ratio=0, max_output_margin=1)
+        require_at_most(self, "decoding", beam_size=1024, length_penalty=10, max_output_ratio=1000)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,6 +242,11 @@ class Recipe:
     """What the model card says."""
 
     def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise RecipeError(
+                f"name is {self.name!r}; it takes letters, digits, '.', '_' and '-', "
+                "beginning with a letter or digit"
+            )
         if isinstance(self.model, LanguageModelConfig):
             if self.data.has_source:
                 raise RecipeError(

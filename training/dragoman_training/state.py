@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from dragoman_training.checkpoint import load_parameters
+from dragoman_training.checkpoint import CheckpointError, load_parameters
 from dragoman_training.models import Seq2Seq
 from dragoman_training.optimizer import MovingAverage
 
@@ -25,13 +25,25 @@ def state_tensors(
 
 
 def restore_state(
-    tensors: Mapping[str, Tensor], model: Seq2Seq, average: MovingAverage, optimizer: torch.optim.Optimizer
+    tensors: Mapping[str, Tensor],
+    model: Seq2Seq,
+    average: MovingAverage,
+    optimizer: torch.optim.Optimizer,
+    *,
+    num_steps: int,
 ) -> None:
-    """Takes up what `state_tensors` gave. Raises CheckpointError where it is of another model."""
+    """Takes up what `state_tensors` gave after so many steps.
+
+    Raises CheckpointError where it is of another model, or not whole.
+    """
     load_parameters(model, tensors, "model.")
     load_parameters(average.model, tensors, "average.")
     for name, parameter in model.named_parameters():
         keys = [key for key in tensors if key.startswith(f"optimizer.{name}.")]
+        if num_steps and not keys:
+            raise CheckpointError(
+                f"the checkpoint can't be resumed from: the optimizer's state of \"{name}\" is missing"
+            )
         optimizer.state[parameter] = {
             # Adam keeps its count of steps, which has no axis, on the CPU.
             key.rsplit(".", 1)[1]: tensors[key].to(

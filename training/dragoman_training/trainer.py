@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.batching import Pairs
-from dragoman_training.checkpoint import vocabulary_shape, write_checkpoint
+from dragoman_training.checkpoint import CheckpointError, vocabulary_shape, write_checkpoint
 from dragoman_training.corpus import Corpus, CorpusError
 from dragoman_training.device import choose_dtype
 from dragoman_training.models import build_model
@@ -307,7 +307,12 @@ class Trainer:
         Raises ValueError where that run had another corpus or another number of processes, or where a
         parameter is no number.
         """
-        saved = Progress(**progress)
+        try:
+            saved = Progress(**progress)
+        except TypeError as error:
+            raise CheckpointError(
+                f"{self.last_path} can't be resumed from: another version of the program wrote it ({error})"
+            ) from error
         check_same_run(saved, self.progress)
         for name, tensor in tensors.items():
             if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
@@ -315,7 +320,7 @@ class Trainer:
                     f"{self.last_path} can't be resumed from: its {name} holds values that are no numbers; "
                     f"the best model is still {self.best_path}, or train anew with --out"
                 )
-        restore_state(tensors, self._model, self._average, self._optimizer)
+        restore_state(tensors, self._model, self._average, self._optimizer, num_steps=saved.step)
         self.progress = dataclasses.replace(
             saved, processes=self.progress.processes, corpus=self.progress.corpus
         )

@@ -7,6 +7,7 @@ and may have generation_config.json, tokenizer_config.json, target_vocab.json an
 import json
 import re
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 from dragoman_bundle.manifest import SpecialIds
@@ -35,6 +36,7 @@ def load_marian(
     equation 14): a beam may rank hypotheses of different lengths otherwise.
     """
     # Loaded here: they are an extra, and slow to load.
+    from safetensors import SafetensorError
     from transformers import AutoConfig, MarianMTModel
     from transformers.utils import logging
 
@@ -43,9 +45,19 @@ def load_marian(
         config = AutoConfig.from_pretrained(name)
         if config.model_type != "marian":
             raise MarianError(f"{name} is a model of type {config.model_type!r}, and not of MarianMT")
-        marian = MarianMTModel.from_pretrained(name, dtype="float32")
+        marian, loaded = MarianMTModel.from_pretrained(name, dtype="float32", output_loading_info=True)
     except OSError as error:
         raise MarianError(f"{name} can't be loaded: {error}") from error
+    except (SafetensorError, RuntimeError, UnpicklingError, EOFError) as error:
+        raise MarianError(
+            f"{name}: its weights are damaged, or do not fit its config.json ({type(error).__name__})"
+        ) from error
+    # What is missing would be made up at random, and what is too much left out, without a word.
+    odd = sorted({*loaded["missing_keys"], *(key for key in loaded["unexpected_keys"] if ".layers." in key)})
+    if odd:
+        raise MarianError(
+            f"{name}: its weights are not those of its config.json: {odd[0]} is only in one of them"
+        )
     generation = marian.generation_config
     tokenizer_config = json.loads(_read(name, "tokenizer_config.json", default=b"{}"))
     source, target = _tokenizers(name, config, bool(tokenizer_config.get("separate_vocabs")))
