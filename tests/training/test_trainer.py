@@ -321,11 +321,16 @@ def test_a_diverging_loss_stops_training_and_says_where(toy_folder: Path, tmp_pa
     assert "no checkpoint was written yet" in said
 
 
-def test_a_learning_rate_that_jumps_on_resuming_is_told(toy_folder: Path, tmp_path: Path) -> None:
+def test_what_changes_on_resuming_is_told(toy_folder: Path, tmp_path: Path) -> None:
     options = ["--set", "training.batch_tokens=1200", "--set"]
     run(toy_folder / "toy.toml", "--out", tmp_path, *options, "training.max_epochs=1")
     same = run(toy_folder / "toy.toml", "--out", tmp_path, "--resume", *options, "training.max_epochs=1")
     assert "jumps" not in same
+    assert "from here on" not in same
+    others = ["--set", "training.ema_decay=0.5", "--set", "decoding.length_penalty=2", *options]
+    said = run(toy_folder / "toy.toml", "--out", tmp_path, "--resume", *others, "training.max_epochs=1")
+    assert "training.ema_decay was" in " ".join(said.split())
+    assert "the best model so far was found with other settings" in " ".join(said.split())
     said = run(toy_folder / "toy.toml", "--out", tmp_path, "--resume", *options, "training.max_epochs=2")
     assert "the learning rate jumps: 1 epochs at 0.003" in " ".join(said.split())
 

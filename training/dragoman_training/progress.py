@@ -90,6 +90,26 @@ def rate_jump(saved: Recipe, recipe: Recipe) -> str | None:
     )
 
 
+def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
+    """What to tell of a resumed run that goes on in another way than it was begun: a sentence a change."""
+    changes = []
+    for key, consequence in (
+        ("training.ema_decay", "the average is one of both"),
+        ("training.label_smoothing", "losses before and after can't be compared"),
+        ("training.precision", "the numbers will not be those of a run in one stretch"),
+        ("scheduled_sampling", "the numbers will not be those of a run in one stretch"),
+        ("training.validate_sentences", "the best model so far was found on other sentences"),
+        ("data.valid_source", "the best model so far was found on the former"),
+        ("data.valid_target", "the best model so far was found on the former"),
+        ("data.valid_tsv", "the best model so far was found on the former"),
+        ("decoding", "the best model so far was found with other settings"),
+    ):
+        before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
+        if before != after:
+            changes.append(f"{key} was {before} and is {after} from here on: {consequence}")
+    return changes
+
+
 def check_resumable(saved: Recipe, recipe: Recipe) -> None:
     """Raises ValueError where a recipe changes what the steps already done rest on."""
     if saved.model.family != recipe.model.family:
