@@ -26,6 +26,7 @@ REGROUP_GRAPH = "regroup"
 PRECISIONS = ("fp32", "int8", "fp16")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +225,15 @@ def check_name(field: str, name: str) -> None:
             f"{field} is {name!r}; it takes letters, digits, '.', '_' and '-', "
             "beginning with a letter or digit"
         )
+
+
+def check_language(field: str, language: str) -> None:
+    """Raises ManifestError where a language can't be called so.
+
+    BCP 47 codes can, and what checkpoints of several languages at once are called, such as "cat_oci_spa".
+    """
+    if not _LANGUAGE.fullmatch(language):
+        raise ManifestError(f'{field} is {language!r}, which is no code of a language, such as "de"')
 
 
 def graph_file(precision: str, graph: str) -> str:

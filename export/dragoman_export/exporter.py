@@ -6,12 +6,11 @@ Nothing appears at the destination unless the graphs of every precision pass the
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 
 from dragoman_bundle.bundle import Bundle, open_bundle
-from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec, check_name
+from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec, check_language, check_name
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.writer import seal, staged_bundle
 from dragoman_export.card import write_card
@@ -32,8 +31,6 @@ from dragoman_export.trace import Graphs, trace
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
 from dragoman_training.models import Seq2Seq
-
-Stepper = TypeVar("Stepper", bound=OnnxStepper)
 
 
 def export_bundle(
@@ -82,10 +79,13 @@ def export_subject(
     """Writes a bundle and opens it. `report` is told, line by line, what is being done and found.
 
     Raises ParityError where the graphs do not decode as PyTorch does, BundleError where the destination holds
-    something and `overwrite` is not set or name or version can't be one. The destination is then as it was.
+    something and `overwrite` is not set, or where name, version or a language can't be one. The destination
+    is then as it was.
     """
     check_name("name", name)
     check_name("version", version)
+    check_language("the source language", subject.source_language)
+    check_language("the target language", subject.target_language)
     source, target = subject.source_tokenizer, subject.target_tokenizer
     with staged_bundle(destination, overwrite=overwrite) as folder:
         report("decoding with PyTorch")
@@ -134,23 +134,13 @@ def _check(
     gate: ParityGate, subject: Subject, folder: Path, has_shortlist: bool, report: Callable[[str], None]
 ) -> Parity:
     """Holds a precision's graphs against PyTorch, those of a shortlist too. Raises ParityError."""
-    parity = gate.check(_open(OnnxStepper, folder, subject), folder.name)
+    tokenizers = subject.source_tokenizer, subject.target_tokenizer
+    parity = gate.check(OnnxStepper.between(*tokenizers, folder), folder.name)
     report(f"{folder.name}: {parity.describe()}")
     if has_shortlist:
-        found = gate.check_shortlist(_open(ShortlistStepper, folder, subject), folder.name)
+        found = gate.check_shortlist(ShortlistStepper.between(*tokenizers, folder), folder.name)
         report(f"{folder.name} with candidates: {found.describe()}")
     return parity
-
-
-def _open(kind: type[Stepper], folder: Path, subject: Subject) -> Stepper:
-    target = subject.target_tokenizer
-    return kind(
-        folder,
-        vocabulary_size=target.vocabulary_size,
-        source_pad_id=subject.source_tokenizer.pad_id,
-        bos_id=target.bos_id,
-        eos_id=target.eos_id,
-    )
 
 
 def make_graphs(model: Seq2Seq, precisions: Sequence[str]) -> dict[str, Graphs]:

@@ -6,12 +6,13 @@ Shapes: S sentences, K beam, C = 2K candidates, T source positions, P rows of th
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.search import Candidates, Ids, Scores
 
 Arrays = dict[str, NDArray[Any]]
@@ -44,6 +45,17 @@ class OnnxStepper:
         self.source_pad_id = source_pad_id
         self._encoder = open_session(folder / "encoder.onnx")
         self._decoder_step = open_session(folder / f"{step_graph}.onnx")
+
+    @classmethod
+    def between(cls, source: Tokenizer, target: Tokenizer, folder: Path) -> Self:
+        """Steps the graphs in the folder, whose ids are those of the tokenizers."""
+        return cls(
+            folder,
+            vocabulary_size=target.vocabulary_size,
+            source_pad_id=source.pad_id,
+            bos_id=target.bos_id,
+            eos_id=target.eos_id,
+        )
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Context:
         """Memory and first state of sentences."""

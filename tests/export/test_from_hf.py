@@ -223,6 +223,14 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(
         load_marian(str(folder))
 
 
+def test_what_is_no_language_is_refused(checkpoint: Path, tmp_path: Path) -> None:
+    options = ["--from-hf", str(checkpoint), "--source-language", "../x", "--out", str(tmp_path / "o" / "1")]
+    result = CliRunner().invoke(export, options)
+    assert result.exit_code == 1
+    assert "the source language is '../x', which is no code of a language" in " ".join(result.output.split())
+    assert not (tmp_path / "o").exists()
+
+
 def test_an_output_layer_of_its_own_is_refused(tmp_path: Path) -> None:
     model = write_marian(tmp_path, tie_word_embeddings=False)
     with torch.no_grad():

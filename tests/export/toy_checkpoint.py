@@ -148,14 +148,7 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
 
 
 def open_stepper(folder: Path, checkpoint: Checkpoint) -> OnnxStepper:
-    target = checkpoint.target_tokenizer
-    return OnnxStepper(
-        folder,
-        vocabulary_size=target.vocabulary_size,
-        source_pad_id=checkpoint.source_tokenizer.pad_id,
-        bos_id=target.bos_id,
-        eos_id=target.eos_id,
-    )
+    return OnnxStepper.between(checkpoint.source_tokenizer, checkpoint.target_tokenizer, folder)
 
 
 def random_sources(lengths: list[int], vocabulary: int, eos_id: int) -> list[list[int]]:

@@ -180,8 +180,9 @@ def test_evaluate_reports_its_perplexity(checkpoint: Path, tmp_path: Path) -> No
         ("evaluate --bundle {toy} --reference {en}", "only a language model"),
         (
             "evaluate --checkpoint {lm} --reference {en} --output {out}",
-            "--output, --shortlist and --precision",
+            "--output, --shortlist, --length-penalty and --precision",
         ),
+        ("evaluate --checkpoint {lm} --reference {en} --length-penalty 2", "are of translations"),
         ("export {lm} --out {out}", "is a language model, which can't be exported"),
         (
             "study {lm} --source {en} --reference {en} --out {out}",

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import signal
+from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from dragoman_training.models import Seq2Seq
 from dragoman_training.objective import Objective
 from dragoman_training.optimizer import MovingAverage
 from dragoman_training.stop_request import StopRequest
-from dragoman_training.system import open_checkpoint_system
+from dragoman_training.system import CheckpointSystem, open_checkpoint_system
 
 
 def run(*arguments: object) -> str:
@@ -32,18 +33,24 @@ def run(*arguments: object) -> str:
     return result.output
 
 
+def opened(
+    checkpoint: Path, *, beam_size: int, length_penalty: float | None = None
+) -> AbstractContextManager[CheckpointSystem]:
+    return open_checkpoint_system(
+        str(checkpoint),
+        source_language="de",
+        target_language="en",
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        device="cpu",
+        precision="auto",
+    )
+
+
 def test_a_model_learns_the_toy_corpus(toy_folder: Path, toy_checkpoint: Path) -> None:
     sources = (toy_folder / "test.de").read_text().splitlines()
     targets = (toy_folder / "test.en").read_text().splitlines()
-    with open_checkpoint_system(
-        str(toy_checkpoint),
-        source_language="de",
-        target_language="en",
-        beam_size=4,
-        device="cpu",
-        precision="auto",
-        shortlist=None,
-    ) as system:
+    with opened(toy_checkpoint, beam_size=4) as system:
         translations = system.translate([*sources, ""])
     right = sum(translation == target for translation, target in zip(translations, targets, strict=False))
     assert right >= 0.9 * len(targets)
@@ -51,15 +58,7 @@ def test_a_model_learns_the_toy_corpus(toy_folder: Path, toy_checkpoint: Path) -
 
 
 def test_a_line_that_is_cut_is_warned_of(toy_checkpoint: Path) -> None:
-    with open_checkpoint_system(
-        str(toy_checkpoint),
-        source_language="de",
-        target_language="en",
-        beam_size=1,
-        device="cpu",
-        precision="auto",
-        shortlist=None,
-    ) as system:
+    with opened(toy_checkpoint, beam_size=1) as system:
         with pytest.warns(UserWarning, match=r"1 of 2 sentences have more tokens than the model takes"):
             system.translate(["der mann sieht der hund.", "der mann sieht " * 300])
         assert len(system.translate(["der mann sieht der hund."])) == 1
@@ -68,15 +67,7 @@ def test_a_line_that_is_cut_is_warned_of(toy_checkpoint: Path) -> None:
 def test_a_higher_length_penalty_prefers_longer_translations(toy_checkpoint: Path) -> None:
     num_words = []
     for length_penalty in (0.0, 10.0):
-        with open_checkpoint_system(
-            str(toy_checkpoint),
-            source_language=None,
-            target_language=None,
-            beam_size=4,
-            length_penalty=length_penalty,
-            device="cpu",
-            precision="auto",
-        ) as system:
+        with opened(toy_checkpoint, beam_size=4, length_penalty=length_penalty) as system:
             translations = system.translate(["hund hund mann", "sieht", "der der", "mann hund sieht der"])
         num_words.append(sum(len(translation.split()) for translation in translations))
     assert num_words[0] < num_words[1]

@@ -68,7 +68,7 @@ def _train(
     from dragoman_bundle.tokenizer import Tokenizer
     from dragoman_training.checkpoint import read_checkpoint, stored_tokenizers
     from dragoman_training.corpus import read_corpus
-    from dragoman_training.progress import changed_on_resuming, check_resumable, rate_jump
+    from dragoman_training.progress import changed_on_resuming, check_resumable
     from dragoman_training.reporter import Reporter
     from dragoman_training.stop_request import StopRequest
     from dragoman_training.trainer import Trainer
@@ -111,9 +111,8 @@ def _train(
         if saved:
             trainer.restore(saved[0], saved[2])
             if reporter:
-                for change in (rate_jump(saved[1], recipe), *changed_on_resuming(saved[1], recipe)):
-                    if change:
-                        reporter.warn(change)
+                for change in changed_on_resuming(saved[1], recipe):
+                    reporter.warn(change)
         try:
             reason = trainer.run()
         except KeyboardInterrupt:

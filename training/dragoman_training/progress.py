@@ -75,24 +75,25 @@ def check_same_run(saved: Progress, now: Progress) -> None:
         )
 
 
-def rate_jump(saved: Recipe, recipe: Recipe) -> str | None:
-    """What to tell of a resumed run whose learning rate does not go on where it was; None where it does."""
+def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
+    """What to tell of a resumed run whose learning rate does not go on where it was."""
     before, after = saved.training, recipe.training
     ends = after.decay in ("linear", "cosine") and before.max_epochs != after.max_epochs
     if not ends and all(
         getattr(before, name) == getattr(after, name) for name in ("learning_rate", "warmup_steps", "decay")
     ):
-        return None
-    return (
+        return []
+    jump = (
         f"the learning rate jumps: {before.max_epochs} epochs at {before.learning_rate:g} with decay "
         f'"{before.decay}" were begun, and {after.max_epochs} at {after.learning_rate:g} with '
         f'"{after.decay}" are gone on with; the numbers will not be those of a run in one stretch'
     )
+    return [jump]
 
 
 def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
     """What to tell of a resumed run that goes on in another way than it was begun: a sentence a change."""
-    changes = []
+    changes = _rate_jump(saved, recipe)
     for key, consequence in (
         ("training.ema_decay", "the average is one of both"),
         ("training.label_smoothing", "losses before and after can't be compared"),

@@ -1,19 +1,14 @@
 """Recipes: everything about a training run, as frozen settings that check themselves."""
 
 import math
-import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dragoman_bundle.manifest import check_language, check_name
 from dragoman_training.checks import require_at_least, require_at_most, require_share
 from dragoman_training.models import LanguageModelConfig, ModelConfig, TransformerConfig
 from dragoman_training.scheduled_sampling import ScheduledSamplingConfig
 from dragoman_training.subword_sampling import SubwordSamplingConfig
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""A run's name is that of its folder."""
-_LANGUAGE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
-"""The shape of a BCP 47 code."""
 
 
 class RecipeError(ValueError):
@@ -57,10 +52,7 @@ class DataConfig:
     def __post_init__(self) -> None:
         require_at_least(self, "data", max_tokens=1)
         for key in ("source_language", "target_language") if self.has_source else ("target_language",):
-            if not _LANGUAGE.fullmatch(getattr(self, key)):
-                raise RecipeError(
-                    f'data.{key} is {getattr(self, key)!r}, which is no BCP 47 code, such as "de"'
-                )
+            check_language(f"data.{key}", getattr(self, key))
         has_sources = self.train_source or self.train_tsv or self.valid_source or self.valid_tsv
         if not self.has_source and (has_sources or self.hugging_face):
             raise RecipeError("data.source_language: is missing, though there are source sides to train on")
@@ -97,7 +89,7 @@ class VocabularyConfig:
     model_type: Literal["unigram", "bpe"] = "unigram"
     """Sentencepiece's algorithm."""
     character_coverage: float = 1.0
-    """Share of the corpus' characters that get a piece; lower it for scripts with thousands."""
+    """Share of the corpus' characters that get a piece, 0.98 or more; lower it for scripts with thousands."""
 
     def __post_init__(self) -> None:
         require_at_least(self, "vocabulary", size=8, character_coverage=0.98)
@@ -242,11 +234,7 @@ class Recipe:
     """What the model card says."""
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise RecipeError(
-                f"name is {self.name!r}; it takes letters, digits, '.', '_' and '-', "
-                "beginning with a letter or digit"
-            )
+        check_name("name", self.name)
         if isinstance(self.model, LanguageModelConfig):
             if self.data.has_source:
                 raise RecipeError(

@@ -121,8 +121,11 @@ def evaluate(
             raise click.UsageError(
                 "give --source; only a language model, a --checkpoint, is measured without"
             )
-        if output is not None or shortlist is not None or precision not in ("auto", "fp32"):
-            raise click.UsageError("--output, --shortlist and --precision are of translations: give --source")
+        given_ones = (output, shortlist, length_penalty)
+        if any(option is not None for option in given_ones) or precision not in ("auto", "fp32"):
+            raise click.UsageError(
+                "--output, --shortlist, --length-penalty and --precision are of translations: give --source"
+            )
         _report(_language_model_results(location, reference, device), as_json=as_json)
         return
     sources, references = _read_lines(source), _read_lines(reference)
