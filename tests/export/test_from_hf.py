@@ -223,6 +223,21 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(
         load_marian(str(folder))
 
 
+@pytest.mark.parametrize(("text", "message"), [("[]", "is no JSON object"), ("{", "is not JSON")])
+def test_a_tokenizer_configuration_that_is_none_is_refused(
+    checkpoint: Path, tmp_path: Path, text: str, message: str
+) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    (folder / "tokenizer_config.json").write_text(text)
+    with pytest.raises(MarianError, match=f"tokenizer_config.json {message}"):
+        load_marian(str(folder))
+
+
+def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path: Path) -> None:
+    with pytest.raises(MarianError, match=r"^there is no folder .*opus"):
+        load_marian(str(tmp_path / "opus"))
+
+
 def test_what_is_no_language_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     options = ["--from-hf", str(checkpoint), "--source-language", "../x", "--out", str(tmp_path / "o" / "1")]
     result = CliRunner().invoke(export, options)

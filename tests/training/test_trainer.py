@@ -407,6 +407,9 @@ def test_a_state_that_is_not_whole_or_of_another_version_is_not_resumed(
     save_file(kept, path, metadata)
     said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *again)
     assert "can't be resumed from: the optimizer's state of" in said
+    path.write_bytes((tmp_path / "best.safetensors").read_bytes())
+    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *again)
+    assert "can't be resumed from: it holds a model alone, as best.safetensors does" in said
     progress = json.loads(metadata["progress"]) | {"phase_of_the_moon": 1}
     save_file(tensors, path, metadata | {"progress": json.dumps(progress)})
     said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *again)

@@ -117,7 +117,8 @@ def _train(
             reason = trainer.run()
         except KeyboardInterrupt:
             if processes.leads:
-                click.echo(f"Stopped; go on from {last} with --resume.", err=True)
+                way_on = f"go on from {last} with --resume" if last.exists() else "nothing was saved yet"
+                click.echo(f"Stopped; {way_on}.", err=True)
             raise SystemExit(130) from None
     if not processes.leads:
         return

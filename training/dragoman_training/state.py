@@ -36,6 +36,11 @@ def restore_state(
 
     Raises CheckpointError where it is of another model, or not whole.
     """
+    if not any(name.startswith("average.") for name in tensors):
+        raise CheckpointError(
+            "the checkpoint can't be resumed from: it holds a model alone, as best.safetensors does; "
+            "last.safetensors holds the rest"
+        )
     load_parameters(model, tensors, "model.")
     load_parameters(average.model, tensors, "average.")
     for name, parameter in model.named_parameters():

@@ -41,6 +41,8 @@ def load_marian(
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    if _is_path(name) and not Path(name).is_dir():
+        raise MarianError(f"there is no folder {name}")
     try:
         config = AutoConfig.from_pretrained(name)
         if config.model_type != "marian":
@@ -59,7 +61,7 @@ def load_marian(
             f"{name}: its weights are not those of its config.json: {odd[0]} is only in one of them"
         )
     generation = marian.generation_config
-    tokenizer_config = json.loads(_read(name, "tokenizer_config.json", default=b"{}"))
+    tokenizer_config = _tokenizer_config(name)
     source, target = _tokenizers(name, config, bool(tokenizer_config.get("separate_vocabs")))
     licence = _licence(_read(name, "README.md", default=b"").decode(errors="replace"))
     origin = Path(name).name if Path(name).exists() else name
@@ -89,6 +91,21 @@ hypothesis' log-probability by length^a; here it is ((5 + length) / 6)^a (Wu et 
 the same length penalty a.""",
         recipe=None,
     )
+
+
+def _is_path(name: str) -> bool:
+    """Whether it can't be a name on the hub, where names are OWNER/MODEL."""
+    return name.startswith((".", "~", "/")) or name.count("/") > 1
+
+
+def _tokenizer_config(name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(_read(name, "tokenizer_config.json", default=b"{}"))
+    except ValueError as error:
+        raise MarianError(f"{name}: tokenizer_config.json is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise MarianError(f"{name}: tokenizer_config.json is no JSON object")
+    return found
 
 
 def _tokenizers(name: str, config: Any, is_separate: bool) -> tuple[VocabularyTokenizer, VocabularyTokenizer]:
