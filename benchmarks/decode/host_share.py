@@ -39,7 +39,8 @@ def measure_host_share(
 ) -> dict[str, float]:
     """Translates the lines once and says where the time went, in seconds and as shares.
 
-    The time of a search is that of all its threads: what one of them waits for another counts as outside.
+    The time of a search is that of all its threads: what one of them waits for another counts as outside, but
+    not what it has nothing left to do in while others finish.
     """
     options = translation_options(bundle, beam_size)
     counter = StepCounter()
@@ -60,13 +61,15 @@ def measure_host_share(
         raise RuntimeError("no step was seen: the decoder calls onnxruntime in a way that sessions.py misses")
     encoder, step = clock.seconds(*ENCODER_CALLS), clock.seconds(*STEP_CALLS)
     in_sessions = encoder + step
-    search, response = threads * (searched - tokenized), ended - searched
+    idle, response = clock.idle_seconds(searched), ended - searched
+    search = threads * (searched - tokenized) - idle
     return {
         "wall_seconds": ended - started,
         "tokenize_seconds": tokenized - started,
         "encoder_seconds": encoder,
         "step_seconds": step,
         "engine_seconds": search - in_sessions,
+        "idle_seconds": idle,
         "response_seconds": response,
         "outside_share": (search - in_sessions + response) / (search + response),
         "outside_share_with_tokenizing": (tokenized - started + search - in_sessions + response)
