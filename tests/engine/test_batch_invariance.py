@@ -75,7 +75,8 @@ def test_a_translation_does_not_depend_on_its_neighbours(
     check_neighbours_do_not_matter(decoder, sentences(trained_bundle, lines, beam_size), TOLERANCE[precision])
 
 
-def test_nor_does_that_of_the_shipped_model(lines: list[str]) -> None:
+@pytest.mark.parametrize("use_shortlist", [False, True])
+def test_nor_does_that_of_the_shipped_model(lines: list[str], use_shortlist: bool) -> None:
     bundle = open_bundle(Path("models/de-en/1"))
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision="int8")
-    check_neighbours_do_not_matter(decoder, sentences(bundle, lines[::3], 4), TOLERANCE["int8"])
+    decoder = OnnxDecoder.open(bundle, device="cpu", precision="int8", use_shortlist=use_shortlist)
+    check_neighbours_do_not_matter(decoder, sentences(bundle, lines, 5), TOLERANCE["int8"])
