@@ -1,5 +1,6 @@
-"""A batch job beside the callers: a stream that always has as many sentences under way as it may."""
+"""A batch job beside the callers: a stream that always has a window of sentences under way."""
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
@@ -12,11 +13,16 @@ if TYPE_CHECKING:
     Stub = pb_grpc.TranslationServiceAsyncStub
 
 
+WINDOW = 256
+"""Sentences under way, as `dragoman translate-file` has them."""
+
+
 class BulkJob:
-    """Streams the sentences over and over until it is cancelled; the server's flow control sets the pace."""
+    """Streams the sentences over and over until it is cancelled; one goes out for each answer."""
 
     def __init__(self, requests: Sequence[pb.TranslateRequest]) -> None:
         self._requests = requests
+        self._permits = asyncio.Semaphore(WINDOW)
         self.num_answered = 0
         """Sentences answered so far."""
 
@@ -26,6 +32,7 @@ class BulkJob:
             if answer.HasField("error"):
                 raise RuntimeError(f"a batch job's sentence failed: {answer.error.message}")
             self.num_answered += 1
+            self._permits.release()
 
     async def _messages(self) -> AsyncIterator[pb.TranslateStreamRequest]:
         first = self._requests[0]
@@ -39,5 +46,6 @@ class BulkJob:
             )
         )
         for number in itertools.count():
+            await self._permits.acquire()
             text = self._requests[number % len(self._requests)].texts[0]
             yield pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=str(number), text=text))

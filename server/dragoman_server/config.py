@@ -61,7 +61,7 @@ class EngineConfig:
     """Most source tokens of a batch, padding included."""
     max_bulk_share: float = 0.75
     """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
-    max_bulk_step_ms: float = 5.0
+    max_bulk_step_ms: float = 2.0
     """Most milliseconds that bulk adds to a decoder step, and so to each token of an interactive sentence."""
     max_queue: int = 10_000
     """Most sentences of a model that wait for a place in a batch."""

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from dragoman_server.engine.grouping import group_by_length
 from dragoman_server.engine.lane import (
     MAX_GATHERING,
     MAX_PASSES,
     Lane,
     Regrouping,
-    group_by_length,
     padded,
 )
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
@@ -64,17 +64,6 @@ def lengths(regrouping: Regrouping | None) -> list[int]:
 
 def test_padding_goes_to_the_next_multiple_of_eight() -> None:
     assert [padded(length) for length in (1, 8, 9, 16, 17)] == [8, 8, 16, 16, 24]
-
-
-def test_sentences_are_encoded_with_those_of_their_length() -> None:
-    groups = group_by_length([ticket(length) for length in (3, 40, 12, 100, 76, 31, 4, 74)])
-    assert [[len(t.sentence.source) for t in group] for group in groups] == [
-        [100, 76],
-        [74],
-        [40, 31],
-        [12, 4],
-        [3],
-    ]
 
 
 def test_everyone_joins_where_there_is_room() -> None:
@@ -202,7 +191,7 @@ def wait_and_run(lane: Lane, *sizes: int) -> list[Ticket]:
 
 def test_a_group_that_could_not_be_encoded_takes_no_place() -> None:
     lane = Lane(1)
-    wait(lane, 40, 4)
+    wait(lane, 60, 4)
     [_, short] = group_by_length(lane.admit(room()))
     assert lane.num_running == 2
     regrouping = lane.settle([short])

@@ -46,21 +46,6 @@ def padded(length: int) -> int:
     return -(-length // POSITION_MULTIPLE) * POSITION_MULTIPLE
 
 
-def group_by_length(tickets: Sequence[Ticket]) -> list[list[Ticket]]:
-    """Cuts tickets into groups to encode together, longest first, such that padding stays low.
-
-    A group's shortest sentence is at least three quarters of its longest, or a few positions shorter.
-    """
-    groups: list[list[Ticket]] = []
-    for ticket in sorted(tickets, key=lambda ticket: -_length(ticket)):
-        longest = _length(groups[-1][0]) if groups else 0
-        if groups and longest - _length(ticket) <= max(POSITION_MULTIPLE, longest // 4):
-            groups[-1].append(ticket)
-        else:
-            groups.append([ticket])
-    return groups
-
-
 class Lane:
     """Waiting, joining and running sentences of one beam size."""
 

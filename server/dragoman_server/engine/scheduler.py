@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 
 from dragoman_server.engine.errors import SentenceError
-from dragoman_server.engine.lane import MAX_PASSES, Lane, group_by_length, padded
+from dragoman_server.engine.grouping import group_by_length
+from dragoman_server.engine.lane import MAX_PASSES, Lane, padded
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.pace import Pace, RecentLow
 from dragoman_server.engine.request import Priority, Sentence
