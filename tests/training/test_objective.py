@@ -68,26 +68,6 @@ def test_every_parameter_gets_a_gradient(family: str, tokenizer: Tokenizer, pair
 
 
 @FAMILIES
-def test_r_drop_takes_two_passes_with_different_dropout(
-    family: str, tokenizer: Tokenizer, pairs: Pairs
-) -> None:
-    model = model_of(family, tokenizer).train()
-    batch = pairs.batch([0, 1, 2, 3])
-    without = Objective(model, pad_id=tokenizer.pad_id, label_smoothing=0.1)
-    twice = Objective(model, pad_id=tokenizer.pad_id, label_smoothing=0.1, r_drop=5.0)
-    torch.manual_seed(5)
-    agreed, plain = Objective(model, pad_id=tokenizer.pad_id, label_smoothing=0.1, r_drop=1e-9)(batch)
-    torch.manual_seed(5)
-    minimised, plain_too = twice(batch)
-    assert minimised > agreed + 1e-3
-    torch.testing.assert_close(plain_too, plain)
-
-    model.eval()
-    for ours, theirs in zip(twice(batch), without(batch), strict=True):
-        torch.testing.assert_close(ours, theirs)
-
-
-@FAMILIES
 def test_gradients_of_parts_add_up_to_those_of_the_whole(
     family: str, tokenizer: Tokenizer, pairs: Pairs
 ) -> None:

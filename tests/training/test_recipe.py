@@ -109,13 +109,6 @@ def test_a_mistake_is_named(tmp_path: Path, override: str, message: str) -> None
         load_recipe(recipe_file(tmp_path, MINIMAL), (override,))
 
 
-def test_r_drop_needs_dropout(tmp_path: Path) -> None:
-    path = recipe_file(tmp_path, MINIMAL)
-    assert load_recipe(path, ("training.r_drop=5",)).training.r_drop == 5
-    with pytest.raises(RecipeError, match=r"training\.r_drop is 5\.0, but model\.dropout is 0"):
-        load_recipe(path, ("training.r_drop=5", "model.dropout=0.0"))
-
-
 def test_a_missing_key_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=r"data\.source_language: is missing"):
         load_recipe(recipe_file(tmp_path, MINIMAL.replace('source_language = "de"', "")))

@@ -33,12 +33,6 @@ class Batch:
         """The same batch on another device."""
         return Batch(*(getattr(self, each.name).to(device) for each in dataclasses.fields(self)))
 
-    def repeated(self, times: int) -> "Batch":
-        """All sentences, then all of them again, that many times."""
-        if times == 1:
-            return self
-        return Batch(*(torch.cat([getattr(self, each.name)] * times) for each in dataclasses.fields(self)))
-
 
 class Pairs:
     """A tokenized corpus that is cut into batches."""

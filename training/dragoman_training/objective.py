@@ -1,6 +1,6 @@
 """What training minimises: a model's loss on a batch, as one module that can be spread over processes.
 
-Shapes: P passes, S sentences, U target positions, D features.
+Shapes: S sentences, U target positions, D features.
 """
 
 from typing import Literal
@@ -27,19 +27,14 @@ class Objective(nn.Module):
         *,
         pad_id: int,
         label_smoothing: float,
-        r_drop: float = 0.0,
         dtype: torch.dtype = torch.float32,
         own_token: Literal["best", "sampled"] = "best",
     ) -> None:
-        """`r_drop` is the weight of R-Drop's divergence (Liang et al. 2021); 0 is off.
-
-        `dtype` is that of activations and matrix products; float32 leaves all as it is.
-        """
+        """`dtype` is that of activations and matrix products; float32 leaves all as it is."""
         super().__init__()
         self.model = model
         self._pad_id = pad_id
         self._label_smoothing = label_smoothing
-        self._r_drop = r_drop
         self._dtype = dtype
         self._own_token: Literal["best", "sampled"] = own_token
 
@@ -47,13 +42,8 @@ class Objective(nn.Module):
         """Sums over the batch, in nats: what is minimised, which has gradients, and the plain cross-entropy.
 
         `teacher_forcing` is the probability that the decoder reads the reference's token; at 1 it runs
-        `Seq2Seq.decode`, below step by step. With R-Drop all goes through the model twice, as one batch.
+        `Seq2Seq.decode`, below step by step.
         """
-        passes = 2 if self._r_drop and self.training else 1
-        counted_SU = batch.target_output_SU != self._pad_id
-        target_N = batch.target_output_SU[counted_SU]
-        num_sentences = len(batch.source_ST)
-        batch = batch.repeated(passes)
         with computing_in(self._dtype, batch.source_ST.device):
             memory, state = self.model.encode(batch.source_ST, batch.source_length_S)
             if teacher_forcing >= 1:
@@ -68,16 +58,15 @@ class Objective(nn.Module):
                     token=self._own_token,
                 )
             penalty = self.model.penalty(memory)
-        features_PSUD = features_SUD.unflatten(0, (passes, num_sentences))
-        minimised, plain = linear_cross_entropy(
-            features_PSUD[:, counted_SU],
+        counted_SU = batch.target_output_SU != self._pad_id
+        smoothed, plain = linear_cross_entropy(
+            features_SUD[counted_SU],
             self.model.output.embedding.weight,
             self.model.output.bias,
-            target_N,
+            batch.target_output_SU[counted_SU],
             smoothing=self._label_smoothing,
-            consistency=self._r_drop if passes == 2 else 0.0,
             dtype=self._dtype,
         )
         if penalty is not None:
-            minimised = minimised + penalty.float() * num_sentences
-        return minimised, plain
+            smoothed = smoothed + penalty.float() * len(batch.source_ST)
+        return smoothed, plain

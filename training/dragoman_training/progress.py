@@ -97,7 +97,6 @@ def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
     for key, consequence in (
         ("training.ema_decay", "the average is one of both"),
         ("training.label_smoothing", "losses before and after can't be compared"),
-        ("training.r_drop", "losses before and after can't be compared"),
         ("training.precision", "the numbers will not be those of a run in one stretch"),
         ("scheduled_sampling", "the numbers will not be those of a run in one stretch"),
         ("training.validate_sentences", "the best model so far was found on other sentences"),

@@ -127,10 +127,6 @@ class TrainingConfig:
     """Gradients are scaled down to this norm."""
     label_smoothing: float = 0.1
     """Probability taken from the target and spread over the vocabulary."""
-    r_drop: float = 0.0
-    """R-Drop's alpha (Liang et al. 2021): each batch goes through the model twice, with different dropout,
-    and what it predicts is to be the same; 5 is the paper's for translation, 0 is off. A step takes up to
-    twice as long."""
     ema_decay: float = 0.999
     """Decay a step of the moving average of the parameters, which is what is validated and kept; 0 is off."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
@@ -156,9 +152,8 @@ class TrainingConfig:
             self, "training", batch_tokens=1, max_epochs=1, warmup_steps=0, patience=0, threads=0
         )
         require_at_least(self, "training", max_minutes=0, validate_sentences=0, seed=0)
-        require_at_least(self, "training", accumulate_batches=1, keep_validated=0, r_drop=0)
+        require_at_least(self, "training", accumulate_batches=1, keep_validated=0)
         require_at_most(self, "training", seed=2**63 - 1, threads=1024, validate_every_epochs=1e6)
-        require_at_most(self, "training", r_drop=1000)
         require_share(self, "training", "label_smoothing", "ema_decay", "weight_decay")
         if self.weight_decay and self.optimizer == "adam":
             raise ValueError(
@@ -259,11 +254,6 @@ class Recipe:
         elif not self.data.has_source:
             raise RecipeError(
                 'data.source_language: is missing; only a language model (model.family = "lm") has none'
-            )
-        if self.training.r_drop and not self.model.dropout:
-            raise RecipeError(
-                f"training.r_drop is {self.training.r_drop}, but model.dropout is 0, so that both passes are "
-                "the same; set some dropout, or leave r_drop out"
             )
         if isinstance(self.model, TransformerConfig):
             # A source has its end besides, a target its beginning.

@@ -94,7 +94,6 @@ class Trainer:
                 self._model,
                 pad_id=tokenizers[1].pad_id,
                 label_smoothing=config.label_smoothing,
-                r_drop=config.r_drop,
                 dtype=self._dtype,
                 own_token=recipe.scheduled_sampling.token,
             )
