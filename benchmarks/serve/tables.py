@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmarks.measuring import Summary, ratio
 from benchmarks.report import Column, Row, Table
+from benchmarks.serve.bulk import WINDOW
 
 _AIMED_LOAD = 0.75
 
@@ -67,7 +68,7 @@ def bulk_table(rows: Sequence[Row], load: float, seconds: float) -> Table:
             Column(key="mean_rows", header="rows a step", format=".1f"),
         ),
         rows=rows,
-        note="Continuous batching. Each job is a TranslateStream with 256 sentences under way.",
+        note=f"Continuous batching. Each job is a TranslateStream with {WINDOW} sentences under way.",
     )
 
 

@@ -218,6 +218,22 @@ def test_a_second_signal_ends_at_once() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_stop_before_anything_was_saved_promises_no_state(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two signals, the second at once: real ones, in the first step."""
+
+    def interrupted_twice(*_: object, **__: object) -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(objective, "linear_cross_entropy", interrupted_twice)
+    result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "Stopped; nothing was saved yet." in result.output
+    assert not (tmp_path / "last.safetensors").exists()
+
+
 def test_without_an_average_the_model_itself_is_kept(toy_folder: Path, tmp_path: Path) -> None:
     run(
         *(toy_folder / "toy.toml", "--out", tmp_path, "--set", "training.ema_decay=0"),
