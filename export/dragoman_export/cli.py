@@ -1,5 +1,7 @@
 """`dragoman export` and `dragoman record-quality`: wiring alone."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +10,12 @@ import click
 from dragoman_bundle.manifest import PRECISIONS
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dragoman_bundle.bundle import Bundle
     from dragoman_export.subject import Subject
+    from dragoman_training.checkpoint import Checkpoint
+    from dragoman_training.corpus import Corpus
 
 
 def _parse_precisions(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -116,58 +123,42 @@ def export(
     from rich.console import Console
 
     from dragoman_export.exporter import export_bundle, export_subject
-    from dragoman_export.shortlist import ShortlistCorpusError, ShortlistOptions, read_shortlist_corpus
+    from dragoman_export.shortlist import ShortlistOptions
     from dragoman_training.checkpoint import load_checkpoint
 
     out = out.absolute()
     console = Console(stderr=True, highlight=False)
     try:
+        write: Callable[..., Bundle]
         if from_hf is not None:
-            subject = _load_marian(from_hf, source_language, target_language)
+            write = partial(export_subject, _load_marian(from_hf, source_language, target_language))
         else:
             assert checkpoint_path is not None
             checkpoint = load_checkpoint(checkpoint_path)
-        corpus = None
-        if shortlist is not False and from_hf is None:
-            try:
-                corpus = read_shortlist_corpus(checkpoint, recipe_folder)
-            except ShortlistCorpusError as error:
-                if shortlist:
-                    raise
-                console.print(f"no shortlist: {error}")
+            write = partial(
+                export_bundle,
+                checkpoint,
+                shortlist_corpus=_shortlist_corpus(checkpoint, recipe_folder, shortlist, console),
+                shortlist_options=ShortlistOptions(
+                    max_targets=shortlist_targets,
+                    min_probability=shortlist_probability,
+                    num_frequent=shortlist_frequent,
+                ),
+            )
         with console.status("") as status:
 
             def report(line: str) -> None:
                 status.update(line)
                 console.print(line)
 
-            name, version = out.parent.name, out.name
-            if from_hf is not None:
-                bundle = export_subject(
-                    subject,
-                    out,
-                    name=name,
-                    version=version,
-                    precisions=precisions,
-                    overwrite=force,
-                    report=report,
-                )
-            else:
-                bundle = export_bundle(
-                    checkpoint,
-                    out,
-                    name=name,
-                    version=version,
-                    precisions=precisions,
-                    overwrite=force,
-                    shortlist_corpus=corpus,
-                    shortlist_options=ShortlistOptions(
-                        max_targets=shortlist_targets,
-                        min_probability=shortlist_probability,
-                        num_frequent=shortlist_frequent,
-                    ),
-                    report=report,
-                )
+            bundle = write(
+                out,
+                name=out.parent.name,
+                version=out.name,
+                precisions=precisions,
+                overwrite=force,
+                report=report,
+            )
     except KeyboardInterrupt:
         click.echo("Stopped; nothing was written.", err=True)
         raise SystemExit(130) from None
@@ -177,6 +168,23 @@ def export(
         click.echo(f"{entry.size / 1e6:9.3f} MB  {file}")
     total = sum(entry.size for entry in bundle.manifest.files.values())
     click.echo(f"{total / 1e6:9.3f} MB  {bundle.path}")
+
+
+def _shortlist_corpus(
+    checkpoint: "Checkpoint", recipe_folder: Path, wanted: bool | None, console: "Console"
+) -> "Corpus | None":
+    """What a shortlist is learnt from; None where none is wanted, or none is there and none was asked for."""
+    from dragoman_export.shortlist import ShortlistCorpusError, read_shortlist_corpus
+
+    if wanted is False:
+        return None
+    try:
+        return read_shortlist_corpus(checkpoint, recipe_folder)
+    except ShortlistCorpusError as error:
+        if wanted:
+            raise
+        console.print(f"no shortlist: {error}")
+        return None
 
 
 def _load_marian(name: str, source_language: str | None, target_language: str | None) -> "Subject":
