@@ -30,9 +30,9 @@ def _parse_precisions(context: click.Context, parameter: click.Parameter, value:
 
 @click.command()
 @click.argument(
-    "checkpoint_path",
-    metavar="[CHECKPOINT]",
-    required=False,
+    "paths",
+    metavar="[CHECKPOINT]...",
+    nargs=-1,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
 @click.option(
@@ -60,7 +60,7 @@ def _parse_precisions(context: click.Context, parameter: click.Parameter, value:
     "--shortlist/--no-shortlist",
     default=None,
     help="Learn a lexical shortlist, which makes decoding faster, from the training corpus that the "
-    "checkpoint's recipe names.  [default: if the corpus can be read]",
+    "(first) checkpoint's recipe names.  [default: if the corpus can be read]",
 )
 @click.option(
     "--recipe-folder",
@@ -93,7 +93,7 @@ def _parse_precisions(context: click.Context, parameter: click.Parameter, value:
 @click.option("--force", is_flag=True, help="Replace a bundle that is already there.")
 def export(
     *,
-    checkpoint_path: Path | None,
+    paths: tuple[Path, ...],
     from_hf: str | None,
     source_language: str | None,
     target_language: str | None,
@@ -106,17 +106,19 @@ def export(
     shortlist_probability: float,
     force: bool,
 ) -> None:
-    """Turn a checkpoint into a bundle that can be served.
+    """Turn a checkpoint into a bundle that can be served, or several into one of an ensemble.
 
-    The graphs must decode as PyTorch does, or nothing is written.
+    The graphs must decode as PyTorch does, or nothing is written. The members of an ensemble are of any
+    families, with one vocabulary; the recipe of the first has the decoding and what the card says.
 
     \b
     Examples:
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/1
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2 --precisions int8,fp16
+      dragoman export runs/luong/best.safetensors runs/transformer/best.safetensors --out models/both/1
       dragoman export --from-hf Helsinki-NLP/opus-mt-de-en --out models/opus-de-en/1
     """
-    if (checkpoint_path is None) == (from_hf is None):
+    if bool(paths) == (from_hf is not None):
         raise click.UsageError("give either a CHECKPOINT or --from-hf")
     if from_hf is not None and shortlist:
         raise click.UsageError("--shortlist needs the corpus of a recipe, which --from-hf has not")
@@ -124,7 +126,7 @@ def export(
 
     from dragoman_export.exporter import export_bundle, export_subject
     from dragoman_export.shortlist import ShortlistOptions
-    from dragoman_training.checkpoint import load_checkpoint
+    from dragoman_training.members import load_members
 
     out = out.absolute()
     console = Console(stderr=True, highlight=False)
@@ -133,12 +135,11 @@ def export(
         if from_hf is not None:
             write = partial(export_subject, _load_marian(from_hf, source_language, target_language))
         else:
-            assert checkpoint_path is not None
-            checkpoint = load_checkpoint(checkpoint_path)
+            members = load_members(paths)
             write = partial(
                 export_bundle,
-                checkpoint,
-                shortlist_corpus=_shortlist_corpus(checkpoint, recipe_folder, shortlist, console),
+                members,
+                shortlist_corpus=_shortlist_corpus(members[0], recipe_folder, shortlist, console),
                 shortlist_options=ShortlistOptions(
                     max_targets=shortlist_targets,
                     min_probability=shortlist_probability,

@@ -1,4 +1,4 @@
-"""Checkpoint to bundle: trace, quantize, check against PyTorch, describe, and put in place.
+"""Checkpoints to bundle: trace, quantize, check against PyTorch, describe, and put in place.
 
 Nothing appears at the destination unless the graphs of every precision pass the parity gate.
 """
@@ -20,7 +20,7 @@ from dragoman_export.int8 import quantize
 from dragoman_export.manifest import make_manifest, special_ids
 from dragoman_export.onnx_stepper import OnnxStepper
 from dragoman_export.parity import Parity, ParityGate
-from dragoman_export.recipe_file import RECIPE_FILE, recipe_toml
+from dragoman_export.recipe_file import recipe_files, recipe_toml
 from dragoman_export.regroup import write_regroup_graph
 from dragoman_export.shortlist import ShortlistOptions, build_shortlist
 from dragoman_export.shortlist_graphs import make_shortlist_graphs
@@ -34,7 +34,7 @@ from dragoman_training.models import Seq2Seq
 
 
 def export_bundle(
-    checkpoint: Checkpoint,
+    members: Sequence[Checkpoint],
     destination: Path,
     *,
     name: str,
@@ -45,16 +45,16 @@ def export_bundle(
     shortlist_options: ShortlistOptions | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
-    """Writes a bundle of a checkpoint, as `export_subject` does.
+    """Writes a bundle of a checkpoint, or of several as an ensemble, as `export_subject` does.
 
     A lexical shortlist is learnt from `shortlist_corpus`; without one the bundle has none.
     """
     build = None
     if shortlist_corpus is not None:
         options = shortlist_options or ShortlistOptions()
-        build = partial(build_shortlist, checkpoint, shortlist_corpus, options, report)
+        build = partial(build_shortlist, members[0], shortlist_corpus, options, report)
     return export_subject(
-        subject_of(checkpoint),
+        subject_of(members),
         destination,
         name=name,
         version=version,
@@ -123,8 +123,8 @@ def export_subject(
             tokenizers=write_tokenizers(folder, source, target),
             shortlist=shortlist,
         )
-        if subject.recipe is not None:
-            (folder / RECIPE_FILE).write_text(recipe_toml(subject.recipe), encoding="utf-8")
+        for file, recipe in zip(recipe_files(subject.recipes), subject.recipes, strict=False):
+            (folder / file).write_text(recipe_toml(recipe), encoding="utf-8")
         (folder / CARD_FILE).write_text(write_card(manifest, subject, parities), encoding="utf-8")
         seal(folder, manifest)
     return open_bundle(destination)

@@ -61,11 +61,16 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
 
 
 def _architecture(subject: Subject) -> Architecture:
-    """Family and sizes, as the recipe gives them."""
-    sizes = dataclasses.asdict(subject.config)
-    family = sizes.pop("family")
+    """Family and sizes, as the recipe gives them; an ensemble's, member by member."""
+    members = [dataclasses.asdict(config) for config in subject.configs]
+    families = [sizes.pop("family") for sizes in members]
+    told = [
+        ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in sizes.items()) for sizes in members
+    ]
+    if len(members) > 1:
+        told = [f"{family}: {sizes}" for family, sizes in zip(families, told, strict=True)]
     return Architecture(
-        family=family,
-        parameters=sum(parameter.numel() for parameter in subject.model.parameters()),
-        description=", ".join(f"{name.replace('_', ' ')} {value}" for name, value in sizes.items()),
+        family=families[0] if len(members) == 1 else "ensemble",
+        parameters=subject.parameters,
+        description="; ".join(told),
     )

@@ -1,11 +1,13 @@
-"""Finds the output layer in a decoder-step graph: what goes into its product, and the constants it has.
+"""The output layer in a decoder-step graph: what goes into its product, and the constants it has.
 
 Shapes: R rows, D width, V target vocabulary.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
 import onnx_ir as ir
+from onnx_ir.tape import Tape
 
 from dragoman_export.initializers import constant_array
 
@@ -19,7 +21,7 @@ class OutputProduct:
     row_step: ir.Value | None
     """[R, 1]: what the rows' codes count in; None where the product is of floats."""
     weight: ir.Value
-    """[V, D] initializer: the tied embedding, or its codes."""
+    """[V, D] initializer: the tied embedding, an ensemble's side by side, or its codes."""
     weight_scale: ir.Value | None
     """[V] initializer: what the weight's codes count in; None where the product is of floats."""
     bias: ir.Value
@@ -34,12 +36,7 @@ class OutputProduct:
 
 def find_output_product(step: ir.Graph) -> OutputProduct:
     """Walks back from the only LogSoftmax: a sum with a bias, a product with the transposed embedding."""
-    (softmax,) = (node for node in step if node.op_type == "LogSoftmax")
-    total = _producer(softmax.inputs[0])
-    if total.op_type == "Cast":
-        total = _producer(total.inputs[0])
-    assert total.op_type == "Add"
-    product, bias = _apart(total)
+    product, bias = _apart(_logits(step))
     if product.op_type == "MatMul":
         rows, transposed = product.inputs
         return OutputProduct(
@@ -59,6 +56,38 @@ def find_output_product(step: ir.Graph) -> OutputProduct:
         weight_scale=weight_scale,
         bias=bias,
     )
+
+
+def store_by_rows(step: ir.Graph) -> None:
+    """Stores the matrix of a float output layer that is tied to no embedding as [V, D], as one that is.
+
+    The exporter folds its transpose; but a shortlist gathers rows of it. onnxruntime folds it again when it
+    loads the graph.
+    """
+    product, _ = _apart(_logits(step))
+    weight = _there(product.inputs[1])
+    array = constant_array(weight)
+    if array is None:
+        return
+    tensor = ir.tensor(np.ascontiguousarray(array.T), name=f"{weight.name}.rows")
+    rows = ir.Value(
+        name=tensor.name, shape=ir.Shape(array.T.shape), type=ir.TensorType(tensor.dtype), const_value=tensor
+    )
+    step.register_initializer(rows)
+    tape = Tape()
+    product.replace_input_with(1, tape.op("Transpose", [rows], {"perm": [1, 0]}))
+    step.insert_before(step[0], tape.nodes)
+    del step.initializers[str(weight.name)]
+
+
+def _logits(step: ir.Graph) -> ir.Node:
+    """The sum that gives the logits."""
+    (softmax,) = (node for node in step if node.op_type == "LogSoftmax")
+    total = _producer(softmax.inputs[0])
+    if total.op_type == "Cast":
+        total = _producer(total.inputs[0])
+    assert total.op_type == "Add"
+    return total
 
 
 def _apart(node: ir.Node) -> tuple[ir.Node, ir.Value]:

@@ -2,11 +2,17 @@
 
 import dataclasses
 import json
+from collections.abc import Sized
 from typing import Any
 
 from dragoman_training.recipe import Recipe
 
-RECIPE_FILE = "recipe.toml"
+
+def recipe_files(members: Sized) -> list[str]:
+    """Names of the recipes in a bundle: one, or one for each member of an ensemble."""
+    if len(members) == 1:
+        return ["recipe.toml"]
+    return [f"recipe-{number}.toml" for number in range(1, len(members) + 1)]
 
 
 def recipe_toml(recipe: Recipe) -> str:

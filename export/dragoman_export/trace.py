@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from dragoman_export.graphs import DecoderStepGraph, EncoderGraph, export_ready
 from dragoman_export.initializers import share_transposed
+from dragoman_export.output_layer import store_by_rows
 from dragoman_training.models import Seq2Seq
 
 OPSET = 20
@@ -86,6 +87,7 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
             *(f"next_{name}" for name in state_names),
         ],
     )
+    store_by_rows(decoder_step.graph)
     return Graphs(encoder, decoder_step)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime import InferenceSession, OrtValue
 from tests.engine.tiny_graphs import tiny_bundle
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, train_tokenizer
+from tests.export.toy_checkpoint import make_members, train_tokenizer
 
 from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.manifest import REGROUP_GRAPH, FileEntry, graph_file
@@ -52,10 +52,9 @@ def make_shortlist() -> Shortlist:
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    tokenizer = train_tokenizer(VOCABULARY)
     folder = tmp_path_factory.mktemp("models") / request.param / "1"
     export_subject(
-        subject_of(make_checkpoint(CONFIGS[request.param], tokenizer, tokenizer)),
+        subject_of(make_members(request.param, train_tokenizer(VOCABULARY))),
         folder,
         name=request.param,
         version="1",

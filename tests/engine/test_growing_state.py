@@ -4,13 +4,14 @@ import random
 
 import numpy as np
 import pytest
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, random_sources, train_tokenizer
+from tests.export.toy_checkpoint import make_members, random_sources, train_tokenizer
 
 from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_export.exporter import export_bundle
 from dragoman_server.engine import Engine, EngineLimits, OnnxDecoder, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.decoder import StepInput
 from dragoman_server.engine.onnx_batch import OnnxBatch
+from dragoman_training.members import as_one
 from dragoman_training.search import beam_search
 from dragoman_training.stepper import TorchStepper
 
@@ -18,13 +19,11 @@ TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 VOCABULARY = 40
 
 
-@pytest.fixture(scope="module", params=["transformer", "transformer-post"])
+@pytest.fixture(scope="module", params=["transformer", "transformer-post", "ensemble"])
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    tokenizer = train_tokenizer(VOCABULARY)
-    checkpoint = make_checkpoint(CONFIGS[request.param], tokenizer, tokenizer)
     folder = tmp_path_factory.mktemp("models") / request.param / "1"
     export_bundle(
-        checkpoint,
+        make_members(request.param, train_tokenizer(VOCABULARY)),
         folder,
         name=request.param,
         version="1",
@@ -105,7 +104,8 @@ def step(batch: OnnxBatch, parent_S: list[int]) -> np.ndarray:
 
 
 def past(batch: OnnxBatch) -> int:
-    return int(batch._state["state.keys0"].shape()[2])
+    (keys,) = (value for name, value in batch._state.items() if name.endswith(".keys0"))
+    return int(keys.shape()[2])
 
 
 def test_the_past_is_as_long_as_the_oldest_who_is_there(exported: Bundle) -> None:
@@ -139,12 +139,11 @@ def test_trimming_changes_nothing_for_those_who_stay(exported: Bundle) -> None:
 
 
 def test_the_engine_decodes_what_pytorch_does(exported: Bundle) -> None:
-    tokenizer = train_tokenizer(VOCABULARY)
-    checkpoint = make_checkpoint(CONFIGS[exported.manifest.name], tokenizer, tokenizer)
+    members = make_members(exported.manifest.name, train_tokenizer(VOCABULARY))
     decoder = OnnxDecoder.open(exported, device="cpu", precision="fp32", num_threads=1)
-    decoding = checkpoint.recipe.decoding
+    decoding = members[0].recipe.decoding
     sources = random_sources([3, 12, 25], VOCABULARY, eos_id=3)
-    stepper = TorchStepper(checkpoint.model, source_pad_id=0, bos_id=2, eos_id=3)
+    stepper = TorchStepper(as_one(members), source_pad_id=0, bos_id=2, eos_id=3)
     options = SearchOptions(
         beam_size=decoding.beam_size,
         num_hypotheses=decoding.beam_size,

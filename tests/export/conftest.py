@@ -1,15 +1,17 @@
 """Toy checkpoints and their graphs, made once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, train_tokenizer
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_members, train_tokenizer
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.trace import Graphs
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
+from dragoman_training.members import as_one
 
 
 @pytest.fixture(scope="session")
@@ -22,10 +24,11 @@ def other_tokenizer() -> Tokenizer:
     return train_tokenizer(36)
 
 
-@pytest.fixture(scope="session", params=CONFIGS)
+@pytest.fixture(scope="session", params=[*CONFIGS, "ensemble"])
 def checkpoint(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Checkpoint:
-    """A checkpoint of each family, with a shared vocabulary."""
-    return make_checkpoint(CONFIGS[request.param], tokenizer, tokenizer)
+    """A checkpoint of each family, with a shared vocabulary; an ensemble as its first member's."""
+    members = make_members(request.param, tokenizer)
+    return replace(members[0], model=as_one(members))
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ def export(checkpoint: Checkpoint, destination: Path) -> list[str]:
     """Exports and returns what was reported."""
     lines: list[str] = []
     export_bundle(
-        checkpoint, destination, name="de-en", version="1", precisions=["fp32", "int8"], report=lines.append
+        [checkpoint], destination, name="de-en", version="1", precisions=["fp32", "int8"], report=lines.append
     )
     return lines
 

@@ -134,7 +134,10 @@ def test_every_matrix_is_stored_as_int8_and_once(tmp_path: Path, tokenizer: Toke
 def test_positions_stay_float(checkpoint: Checkpoint, graphs: dict[str, Graphs]) -> None:
     for model in (graphs["int8"].encoder, graphs["int8"].decoder_step):
         names = [name for name in model.graph.initializers if "positions" in name]
-        assert names == (["model.positions.table_LD"] if isinstance(checkpoint.model, Transformer) else [])
+        transformers = [
+            name for name, each in checkpoint.model.named_modules() if isinstance(each, Transformer)
+        ]
+        assert names == [f"model.{name}.positions.table_LD".replace("..", ".") for name in transformers]
 
 
 def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs_folder: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_state_of_source_positions_is_refused() -> None:
 
 def test_a_bundle_has_it_in_every_precision_and_vouches_for_it(luong: Checkpoint, tmp_path: Path) -> None:
     export_bundle(
-        luong,
+        [luong],
         tmp_path / "luong" / "1",
         name="luong",
         version="1",

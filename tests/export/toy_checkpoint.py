@@ -92,6 +92,8 @@ CONFIGS: dict[str, ModelConfig] = {
         activation="swish",
     ),
 }
+ENSEMBLE = ("luong", "transformer", "plain-reversed")
+"""Members that have little in common: one of them grows, and one looks nowhere."""
 PROGRESS = {"step": 1200, "epoch": 2, "batch": 0, "seconds": 600.0, "best_bleu": 40.0, "validations": []}
 
 
@@ -145,6 +147,12 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
     return Checkpoint(
         recipe=recipe, model=model, source_tokenizer=source, target_tokenizer=target, progress=PROGRESS
     )
+
+
+def make_members(name: str, tokenizer: Tokenizer) -> list[Checkpoint]:
+    """The one checkpoint of `CONFIGS` of that name, or those of "ensemble"."""
+    names = ENSEMBLE if name == "ensemble" else (name,)
+    return [make_checkpoint(CONFIGS[each], tokenizer, tokenizer) for each in names]
 
 
 def open_stepper(folder: Path, checkpoint: Checkpoint) -> OnnxStepper:

@@ -1,12 +1,12 @@
-"""A checkpoint as something that translates lines, for `dragoman evaluate --checkpoint`."""
+"""Checkpoints as something that translates lines, for `dragoman evaluate --checkpoint`."""
 
 import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.device import choose_device
+from dragoman_training.members import as_one, load_members
 from dragoman_training.translator import Translator
 
 
@@ -30,8 +30,7 @@ class CheckpointSystem:
 
 @contextmanager
 def open_checkpoint_system(
-    location: str,
-    *,
+    *locations: str,
     source_language: str | None,
     target_language: str | None,
     beam_size: int,
@@ -40,9 +39,14 @@ def open_checkpoint_system(
     precision: str,
     shortlist: bool | None = None,
 ) -> Iterator[CheckpointSystem]:
-    """Opens a checkpoint file. Raises ValueError for languages, devices or precisions it does not have."""
-    checkpoint = load_checkpoint(Path(location))
-    data = checkpoint.recipe.data
+    """Opens a checkpoint file, or several as an ensemble, decoded by the recipe of the first.
+
+    Raises ValueError for languages, devices or precisions they do not have, or members that do not fit.
+    """
+    members = load_members([Path(location) for location in locations])
+    first = members[0]
+    data = first.recipe.data
+    location = " + ".join(locations)
     if not data.has_source:
         raise ValueError(
             f"{location} is a language model and translates nothing; leave --source out to measure perplexity"
@@ -55,10 +59,10 @@ def open_checkpoint_system(
     if shortlist is not None:
         raise ValueError("a checkpoint has no shortlist; an exported bundle may")
     chosen = choose_device(device)
-    decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=beam_size)
+    decoding = dataclasses.replace(first.recipe.decoding, beam_size=beam_size)
     if length_penalty is not None:
         decoding = dataclasses.replace(decoding, length_penalty=length_penalty)
     translator = Translator(
-        checkpoint.model.to(chosen), checkpoint.source_tokenizer, checkpoint.target_tokenizer, decoding
+        as_one(members).to(chosen), first.source_tokenizer, first.target_tokenizer, decoding
     )
     yield CheckpointSystem(translator, f"{location} with PyTorch in fp32 on {chosen}")

@@ -31,8 +31,11 @@ BLOCK_LINES = 512
 )
 @click.option(
     "--checkpoint",
+    "checkpoints",
     metavar="FILE",
-    help="Measure a checkpoint of training, such as runs/NAME/best.safetensors, in PyTorch.",
+    multiple=True,
+    help="Measure a checkpoint of training, such as runs/NAME/best.safetensors, in PyTorch; several are an "
+    "ensemble.",
 )
 @click.option(
     "--from", "source_language", metavar="LANG", help="Language of the source; only --server needs it."
@@ -89,7 +92,7 @@ def evaluate(
     *,
     server: str | None,
     bundle: str | None,
-    checkpoint: str | None,
+    checkpoints: tuple[str, ...],
     source_language: str | None,
     target_language: str | None,
     source: Path | None,
@@ -111,11 +114,11 @@ def evaluate(
       dragoman evaluate --checkpoint runs/tatoeba-de-en/best.safetensors --source val.de --reference val.en
       dragoman evaluate --server localhost:50051 --from de --to en --source val.de --reference val.en --json
     """
-    given = {"server": server, "bundle": bundle, "checkpoint": checkpoint}
-    locations = {kind: location for kind, location in given.items() if location is not None}
-    if len(locations) != 1:
+    given = {"server": server and (server,), "bundle": bundle and (bundle,), "checkpoint": checkpoints}
+    located = {kind: locations for kind, locations in given.items() if locations}
+    if len(located) != 1:
         raise click.UsageError("give one of --server, --bundle and --checkpoint")
-    (kind, location), *_ = locations.items()
+    (kind, locations), *_ = located.items()
     if source is None:
         if kind != "checkpoint":
             raise click.UsageError(
@@ -126,7 +129,9 @@ def evaluate(
             raise click.UsageError(
                 "--output, --shortlist, --length-penalty and --precision are of translations: give --source"
             )
-        _report(_language_model_results(location, reference, device), as_json=as_json)
+        if len(checkpoints) > 1:
+            raise click.UsageError("an ensemble translates: give --source")
+        _report(_language_model_results(checkpoints[0], reference, device), as_json=as_json)
         return
     sources, references = _read_lines(source), _read_lines(reference)
     if len(sources) != len(references):
@@ -136,7 +141,7 @@ def evaluate(
     if not sources:
         raise click.ClickException(f"{source} is empty")
     with _opener(kind)(
-        location,
+        *locations,
         source_language=source_language,
         target_language=target_language,
         beam_size=beam_size,

@@ -23,12 +23,14 @@ class System(Protocol):
 
 
 class OpenSystem(Protocol):
-    """Opens a system, and closes it after the `with` block. Raises ValueError for what it cannot be."""
+    """Opens a system, and closes it after the `with` block. Raises ValueError for what it cannot be.
+
+    There is one location; only checkpoints may be several, which are an ensemble then.
+    """
 
     def __call__(
         self,
-        location: str,
-        *,
+        *locations: str,
         source_language: str | None,
         target_language: str | None,
         beam_size: int,

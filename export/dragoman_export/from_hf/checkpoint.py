@@ -65,9 +65,11 @@ def load_marian(
     source, target = _tokenizers(name, config, bool(tokenizer_config.get("separate_vocabs")))
     licence = _licence(_read(name, "README.md", default=b"").decode(errors="replace"))
     origin = Path(name).name if Path(name).exists() else name
+    model = marian_transformer(marian, _never_produced(name, config, generation))
     return Subject(
-        model=marian_transformer(marian, _never_produced(name, config, generation)),
-        config=marian_config(config),
+        model=model,
+        configs=(marian_config(config),),
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
         source_tokenizer=source,
         target_tokenizer=target,
         source_language=source_language or _language(name, tokenizer_config, "source"),
@@ -89,7 +91,7 @@ dragoman export --from-hf {origin} \\
 With a beam it may choose a shorter or longer translation than under Hugging Face, which divides a
 hypothesis' log-probability by length^a; here it is ((5 + length) / 6)^a (Wu et al. 2016, equation 14), with
 the same length penalty a.""",
-        recipe=None,
+        recipes=(),
     )
 
 

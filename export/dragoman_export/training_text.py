@@ -1,0 +1,50 @@
+"""What a model card says of how its model was trained, with the commands that do it again."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from dragoman_export.recipe_file import recipe_files
+from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.recipe import DataConfig
+
+ENSEMBLE = """An ensemble: in each step the normalised geometric mean of what its members say, trained apart.
+
+"""
+
+
+def training_text(members: Sequence[Checkpoint]) -> str:
+    """The card's part on training, in Markdown; `{export}` stands for the options of the export."""
+    told, trainings, checkpoints = [], [], []
+    for number, (file, member) in enumerate(zip(recipe_files(members), members, strict=True), start=1):
+        progress, name = member.progress, member.recipe.name
+        run = f"runs/{name}" if len(members) == 1 else f"runs/{name}-{number}"
+        minutes = f"{progress['seconds'] / 60:.0f} minutes"
+        told.append(f"- {progress['step']:,} steps in {minutes}; `{file}` holds every setting.")
+        options = _data_options(member.recipe.data)
+        trainings.append(_lines(f"dragoman train {file} --out {run}", *options))
+        checkpoints.append(f"{run}/best.safetensors")
+    commands = [*trainings, _lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force")]
+    return f"""{ENSEMBLE if len(members) > 1 else ""}{chr(10).join(told)}
+
+With the data in a folder whose full path is `$DATA`, this trains and exports the model again:
+
+```
+{chr(10).join(commands)}
+```"""
+
+
+def _data_options(data: DataConfig) -> list[str]:
+    """The options of `dragoman train` that say where each of a recipe's files is now."""
+    options = []
+    for field in dataclasses.fields(data):
+        value = getattr(data, field.name)
+        if isinstance(value, tuple) and value:
+            paths = [f"$DATA/{PurePath(path).name}" for path in value]
+            told = paths[0] if len(paths) == 1 else "[" + ", ".join(f"'{path}'" for path in paths) + "]"
+            options.append(f'--set "data.{field.name}={told}"')
+    return options
+
+
+def _lines(*parts: str) -> str:
+    return " \\\n  ".join(parts)

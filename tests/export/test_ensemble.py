@@ -1,0 +1,73 @@
+"""Several checkpoints become one bundle, which says what it is made of."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.export.toy_checkpoint import make_members
+
+from dragoman_bundle import Bundle, Tokenizer, open_bundle
+from dragoman_export.cli import export
+from dragoman_training.checkpoint import Checkpoint, write_checkpoint
+from dragoman_training.recipe_reader import load_recipe
+
+
+@pytest.fixture(scope="module")
+def members(tokenizer: Tokenizer) -> list[Checkpoint]:
+    return make_members("ensemble", tokenizer)
+
+
+@pytest.fixture(scope="module")
+def files(members: list[Checkpoint], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("runs")
+    paths = []
+    for number, member in enumerate(members):
+        paths.append(folder / f"{number}.safetensors")
+        tensors = {f"model.{name}": value for name, value in member.model.named_parameters()}
+        tokenizers = (member.source_tokenizer, member.target_tokenizer)
+        write_checkpoint(paths[-1], member.recipe, tokenizers, tensors, member.progress)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def bundle(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """With a shortlist, from a corpus at the recipe's place."""
+    corpus = tmp_path_factory.mktemp("corpus")
+    for name in ("train.de", "train.en"):
+        (corpus / name).write_text("abc def\nghi abc\n" * 20)
+    out = tmp_path_factory.mktemp("models") / "all" / "1"
+    arguments = [*files, "--out", out, "--precisions", "fp32,int8,fp16", "--recipe-folder", corpus]
+    result = CliRunner().invoke(export, [str(each) for each in (*arguments, "--shortlist")])
+    assert result.exit_code == 0, result.output
+    return open_bundle(out)
+
+
+def test_the_manifest_says_what_the_members_are(bundle: Bundle, members: list[Checkpoint]) -> None:
+    architecture = bundle.manifest.architecture
+    assert architecture.family == "ensemble"
+    assert architecture.parameters == sum(
+        parameter.numel() for member in members for parameter in member.model.parameters()
+    )
+    told = architecture.description.split("; ")
+    assert [each.split(":")[0] for each in told] == ["luong", "transformer", "plain"]
+    assert "feed forward 20" in told[1]
+
+
+def test_the_mask_is_one_for_all(bundle: Bundle) -> None:
+    names = [spec.name for spec in bundle.manifest.contract.memory]
+    assert [name for name in names if "mask" in name] == ["memory.mask"]
+
+
+def test_each_member_has_its_recipe(bundle: Bundle, members: list[Checkpoint]) -> None:
+    for number, member in enumerate(members, start=1):
+        assert load_recipe(bundle.path / f"recipe-{number}.toml") == member.recipe
+    card = (bundle.path / "README.md").read_text()
+    assert "An ensemble" in card
+    assert "dragoman train recipe-3.toml --out runs/toy-3" in card
+    assert " ".join(f"runs/toy-{number}/best.safetensors" for number in (1, 2, 3)) in card
+
+
+def test_a_checkpoint_and_a_model_from_elsewhere_are_no_ensemble(files: list[Path], tmp_path: Path) -> None:
+    result = CliRunner().invoke(export, [str(files[0]), "--from-hf", "x", "--out", str(tmp_path / "m" / "1")])
+    assert result.exit_code == 2
+    assert "either a CHECKPOINT or --from-hf" in result.output

@@ -1,0 +1,44 @@
+"""Checkpoints that decode together: one, or the members of an ensemble."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman_training.checkpoint import Checkpoint, CheckpointError, load_checkpoint, vocabulary_shape
+from dragoman_training.models import Seq2Seq
+from dragoman_training.models.ensemble import Ensemble
+
+
+def load_members(paths: Sequence[Path]) -> list[Checkpoint]:
+    """Reads checkpoints of one vocabulary and one pair of languages.
+
+    Raises CheckpointError where one is no checkpoint or does not fit the first, OSError for none.
+    """
+    first, *others = members = [load_checkpoint(path) for path in paths]
+    for path, other in zip(paths[1:], others, strict=True):
+        for theirs, ours in (
+            (other.source_tokenizer, first.source_tokenizer),
+            (other.target_tokenizer, first.target_tokenizer),
+        ):
+            if theirs.model != ours.model:
+                raise CheckpointError(
+                    f"{path} has another vocabulary than {paths[0]}: members of an ensemble are trained on "
+                    "one corpus, with one [vocabulary] in their recipes"
+                )
+        pairs = [
+            (each.recipe.data.source_language, each.recipe.data.target_language) for each in (other, first)
+        ]
+        if pairs[0] != pairs[1]:
+            told = [f'"{source}" to "{target}"' for source, target in pairs]
+            raise CheckpointError(f"{path} translates {told[0]}, and {paths[0]} {told[1]}")
+    if others and not first.recipe.data.has_source:
+        raise CheckpointError(f"{paths[0]} is a language model, and no ensembles are made of these")
+    return members
+
+
+def as_one(members: Sequence[Checkpoint]) -> Seq2Seq:
+    """The model of one checkpoint, or the ensemble of several, in evaluation mode."""
+    first = members[0]
+    if len(members) == 1:
+        return first.model
+    shape = vocabulary_shape(first.source_tokenizer, first.target_tokenizer)
+    return Ensemble([each.model for each in members], shape).eval()
