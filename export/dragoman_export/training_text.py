@@ -20,8 +20,12 @@ def training_text(members: Sequence[Checkpoint]) -> str:
         progress, name = member.progress, member.recipe.name
         run = f"runs/{name}" if len(members) == 1 else f"runs/{name}-{number}"
         minutes = f"{progress['seconds'] / 60:.0f} minutes"
-        told.append(f"- {progress['step']:,} steps in {minutes}; `{file}` holds every setting.")
+        start = PurePath(member.recipe.training.start_from).name
+        begun = f", begun with the checkpoint {start}" if start else ""
+        told.append(f"- {progress['step']:,} steps in {minutes}{begun}; `{file}` holds every setting.")
         options = _data_options(member.recipe.data)
+        if start:
+            options.append(f'--set "training.start_from=$DATA/{start}"')
         trainings.append(_lines(f"dragoman train {file} --out {run}", *options))
         checkpoints.append(f"{run}/best.safetensors")
     commands = [*trainings, _lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force")]

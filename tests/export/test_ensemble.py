@@ -1,5 +1,6 @@
 """Several checkpoints become one bundle, which says what it is made of."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from tests.export.toy_checkpoint import make_members
 
 from dragoman_bundle import Bundle, Tokenizer, open_bundle
 from dragoman_export.cli import export
+from dragoman_export.training_text import training_text
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
 from dragoman_training.recipe_reader import load_recipe
 
@@ -65,6 +67,14 @@ def test_each_member_has_its_recipe(bundle: Bundle, members: list[Checkpoint]) -
     assert "An ensemble" in card
     assert "dragoman train recipe-3.toml --out runs/toy-3" in card
     assert " ".join(f"runs/toy-{number}/best.safetensors" for number in (1, 2, 3)) in card
+
+
+def test_the_card_says_what_a_member_was_begun_with(members: list[Checkpoint]) -> None:
+    recipe = members[0].recipe
+    begun = replace(recipe, training=replace(recipe.training, start_from="../../runs/x/best.safetensors"))
+    text = training_text([replace(members[0], recipe=begun)])
+    assert "1,200 steps in 10 minutes, begun with the checkpoint best.safetensors" in text
+    assert '--set "training.start_from=$DATA/best.safetensors"' in text
 
 
 def test_a_checkpoint_and_a_model_from_elsewhere_are_no_ensemble(files: list[Path], tmp_path: Path) -> None:

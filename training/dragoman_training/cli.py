@@ -47,6 +47,7 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
       dragoman train training/recipes/multi30k-luong.toml
       dragoman train training/recipes/multi30k-luong.toml --set training.max_epochs=3 --set name=short
       dragoman train training/recipes/multi30k-luong.toml --resume
+      dragoman train our-texts.toml --set training.start_from=runs/general/best.safetensors
       torchrun --nproc-per-node 2 -m dragoman_training training/recipes/multi30k-luong.toml
       tensorboard --logdir runs
     """
@@ -70,6 +71,7 @@ def _train(
     from dragoman_training.corpus import read_corpus
     from dragoman_training.progress import changed_on_resuming, check_resumable
     from dragoman_training.reporter import Reporter
+    from dragoman_training.start import load_start
     from dragoman_training.stop_request import StopRequest
     from dragoman_training.trainer import Trainer
     from dragoman_training.vocabulary import train_tokenizers
@@ -88,8 +90,11 @@ def _train(
         torch.set_num_threads(recipe.training.threads)
     train_pairs = read_corpus(recipe.data, "train", data_folder)
     valid_pairs = read_corpus(recipe.data, "valid", data_folder)
+    start = None if saved else load_start(recipe, data_folder)
     if saved:
         tokenizers = stored_tokenizers(saved[0])
+    elif start:
+        tokenizers = start.source_tokenizer, start.target_tokenizer
     else:
         trained = train_tokenizers(train_pairs, recipe.vocabulary) if processes.leads else None
         models = processes.from_leader([each.model for each in trained or ()])
@@ -108,6 +113,8 @@ def _train(
             reporter=reporter,
             stop=stop,
         )
+        if start:
+            trainer.begin_with(start.model)
         if saved:
             trainer.restore(saved[0], saved[2])
             if reporter:

@@ -121,7 +121,7 @@ def check_resumable(saved: Recipe, recipe: Recipe) -> None:
     for key in (
         *("model", "vocabulary", "data.source_language", "data.target_language", "data.max_tokens"),
         *("training.batch_tokens", "training.accumulate_batches", "training.seed", "training.optimizer"),
-        *("training.early_stopping", "subword_sampling"),
+        *("training.early_stopping", "training.start_from", "subword_sampling"),
     ):
         before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
         if before != after:

@@ -142,6 +142,9 @@ class TrainingConfig:
     """Validations without a better one after which training stops; 0 never stops early."""
     keep_validated: int = 0
     """Models of that many last validations kept as `step-STEP.safetensors`, for `dragoman average`."""
+    start_from: str = ""
+    """A checkpoint to begin with, to adapt its model to other text: its vocabulary and parameters. Relative
+    to the recipe, which has the same `[model]` and `[vocabulary]`, but for dropout."""
     seed: int = 1
     """Seed of everything random."""
     threads: int = 0

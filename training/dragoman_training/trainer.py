@@ -17,7 +17,7 @@ from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import CheckpointError, vocabulary_shape, write_checkpoint
 from dragoman_training.corpus import Corpus, CorpusError
 from dragoman_training.device import choose_dtype
-from dragoman_training.models import build_model
+from dragoman_training.models import Seq2Seq, build_model
 from dragoman_training.objective import Objective
 from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.processes import Processes
@@ -112,6 +112,13 @@ class Trainer:
                     f"{self._total_steps:,} steps, so that the learning rate rises to the end; lower the one "
                     "or raise the other"
                 )
+
+    def begin_with(self, model: Seq2Seq) -> None:
+        """Begins with the parameters of a model of the same sizes, instead of random ones."""
+        with torch.no_grad():
+            for ours in (self._model, self._average.model):
+                for parameter, theirs in zip(ours.parameters(), model.parameters(), strict=True):
+                    parameter.copy_(theirs)
 
     @property
     def last_path(self) -> Path:

@@ -1,0 +1,88 @@
+"""A training begins where another one ended: on other text, with its vocabulary and its parameters."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner, Result
+
+from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.cli import train
+
+
+@pytest.fixture
+def other_text(toy_folder: Path, tmp_path: Path) -> Path:
+    """The recipe in a folder with other pairs, which would make another vocabulary: nobody is an old man."""
+    for split in ("train", "valid"):
+        for side, old, new in (("de", "mann", "wal"), ("en", "man", "whale")):
+            text = (toy_folder / f"{split}.{side}").read_text()
+            (tmp_path / f"{split}.{side}").write_text(text.replace(old, new))
+    recipe = tmp_path / "toy.toml"
+    recipe.write_text((toy_folder / "toy.toml").read_text())
+    return recipe
+
+
+def run(recipe: Path, start: Path | str, *settings: str) -> Result:
+    chosen = [f"training.start_from={start}", *settings]
+    options = [option for setting in chosen for option in ("--set", setting)]
+    return CliRunner().invoke(train, [str(recipe), "--out", str(recipe.parent / "run"), *options])
+
+
+def test_it_begins_with_the_parameters_and_the_vocabulary_of_the_start(
+    toy_checkpoint: Path, other_text: Path
+) -> None:
+    settings = ("training.learning_rate=1e-12", "training.max_epochs=1", "model.dropout=0.3")
+    result = run(other_text, toy_checkpoint, *settings)
+    assert result.exit_code == 0, result.output
+    start, found = (
+        load_checkpoint(toy_checkpoint),
+        load_checkpoint(other_text.parent / "run/best.safetensors"),
+    )
+    assert found.source_tokenizer.model == start.source_tokenizer.model
+    for ours, theirs in zip(found.model.parameters(), start.model.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
+    assert found.recipe.model.dropout == 0.3
+
+
+def test_other_text_is_learnt_sooner_from_there(toy_checkpoint: Path, other_text: Path) -> None:
+    bleu = []
+    for start in ("", str(toy_checkpoint)):
+        settings = ("training.max_epochs=1", "training.validate_every_epochs=1", "training.warmup_steps=5")
+        result = run(other_text, start, *settings)
+        assert result.exit_code == 0, result.output
+        best = load_checkpoint(other_text.parent / "run" / "best.safetensors")
+        bleu.append(best.progress["validations"][-1]["bleu"])
+        (other_text.parent / "run").rename(other_text.parent / f"run{len(bleu)}")
+    assert bleu[1] > bleu[0] + 10
+
+
+def test_a_resumed_run_starts_from_where_it_was_begun(toy_checkpoint: Path, other_text: Path) -> None:
+    assert run(other_text, toy_checkpoint, "training.max_minutes=0.001").exit_code == 0
+    options = ["--resume", "--set", "training.start_from=elsewhere.safetensors"]
+    result = CliRunner().invoke(train, [str(other_text), "--out", str(other_text.parent / "run"), *options])
+    assert isinstance(result.exception, ValueError)
+    assert "training.start_from was" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("model.encoder_units=32", r"model.encoder_units 48, the recipe 32; .* only dropout may differ"),
+        ("vocabulary.size=120", "vocabulary.size 150, the recipe 120"),
+    ],
+)
+def test_another_model_or_vocabulary_is_refused(
+    toy_checkpoint: Path, other_text: Path, setting: str, message: str
+) -> None:
+    result = run(other_text, toy_checkpoint, setting)
+    assert isinstance(result.exception, ValueError)
+    assert result.exception.args[0].startswith("training.start_from: ")
+    with pytest.raises(ValueError, match=message):
+        raise result.exception
+    assert not (other_text.parent / "run" / "last.safetensors").exists()
+
+
+def test_a_start_that_is_not_there_is_told(other_text: Path) -> None:
+    result = run(other_text, Path("nowhere.safetensors"))
+    assert isinstance(result.exception, OSError)
+    assert "nowhere.safetensors" in str(result.exception)
