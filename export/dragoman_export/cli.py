@@ -174,10 +174,10 @@ def export(
 def _shortlist_corpus(
     checkpoint: "Checkpoint", recipe_folder: Path, wanted: bool | None, console: "Console"
 ) -> "Corpus | None":
-    """What a shortlist is learnt from; None where none is wanted, or none is there and none was asked for."""
+    """What a shortlist is learnt from; None where none is wanted or possible, or the corpus is not there."""
     from dragoman_export.shortlist import ShortlistCorpusError, read_shortlist_corpus
 
-    if wanted is False:
+    if wanted is False or not checkpoint.recipe.data.has_source:
         return None
     try:
         return read_shortlist_corpus(checkpoint, recipe_folder)

@@ -176,6 +176,10 @@ def test_evaluate_reports_its_perplexity(checkpoint: Path, tmp_path: Path) -> No
     ("command", "message"),
     [
         ("evaluate --checkpoint {lm} --source {en} --reference {en}", "leave --source out"),
+        (
+            "evaluate --checkpoint {lm} --checkpoint {lm} --source {en} --reference {en}",
+            "no ensembles are made of these",
+        ),
         ("evaluate --checkpoint {toy} --reference {en}", "give it --source"),
         ("evaluate --bundle {toy} --reference {en}", "only a language model"),
         (
@@ -197,6 +201,7 @@ def test_what_a_language_model_is_not_is_said(
     told = CliRunner().invoke(main, [word.format(**places) for word in command.split()])
     assert told.exit_code != 0
     assert message in " ".join(told.output.split())
+    assert "no shortlist" not in told.output
     assert not (tmp_path / "out").exists()
 
 
