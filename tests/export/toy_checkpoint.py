@@ -92,7 +92,7 @@ CONFIGS: dict[str, ModelConfig] = {
         activation="swish",
     ),
 }
-ENSEMBLE = ("luong", "transformer", "plain-reversed")
+ENSEMBLE = ("luong-scaled", "transformer-post", "plain")
 """Members that have little in common: one of them grows, and one looks nowhere."""
 PROGRESS = {"step": 1200, "epoch": 2, "batch": 0, "seconds": 600.0, "best_bleu": 40.0, "validations": []}
 
