@@ -56,6 +56,16 @@ def test_a_step_has_the_normalised_geometric_mean_of_what_the_members_say(member
 
 
 @torch.no_grad()
+def test_no_member_s_output_layer_is_lost_beside_a_larger_one(members: list[Seq2Seq]) -> None:
+    own = [member.output.embedding.weight for member in members]
+    sizes = [float(weight.square().mean().sqrt()) for weight in own]
+    assert max(sizes) > 3 * min(sizes)
+    weight_VD = ensemble_of(members).output.embedding.weight
+    for part_VD in weight_VD.split([weight.shape[1] for weight in own], dim=1):
+        assert float(part_VD.square().mean().sqrt()) == pytest.approx(1, rel=1e-5)
+
+
+@torch.no_grad()
 def test_stepping_gives_what_decoding_gives_and_the_mean_of_what_members_look_at(
     members: list[Seq2Seq],
 ) -> None:

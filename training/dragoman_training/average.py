@@ -23,14 +23,10 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
             raise CheckpointError(
                 f"{path} is of another model than {paths[0]}: {other.recipe.model}, not {first.recipe.model}"
             )
-        for theirs, ours in (
-            (other.source_tokenizer, first.source_tokenizer),
-            (other.target_tokenizer, first.target_tokenizer),
-        ):
-            if theirs.model != ours.model:
-                raise CheckpointError(
-                    f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run"
-                )
+        if not other.has_vocabulary_of(first):
+            raise CheckpointError(
+                f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run"
+            )
         for name, value in other.model.named_parameters():
             sums[name] += value.detach()
         if other.progress["step"] > latest.progress["step"]:

@@ -43,6 +43,13 @@ class Checkpoint:
     progress: dict[str, Any]
     """Steps, epochs, seconds, and the validations so far."""
 
+    def has_vocabulary_of(self, other: "Checkpoint") -> bool:
+        """Whether both sides have the very tokenizers of the other's."""
+        return (self.source_tokenizer.model, self.target_tokenizer.model) == (
+            other.source_tokenizer.model,
+            other.target_tokenizer.model,
+        )
+
 
 def write_checkpoint(
     path: Path,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from dragoman_bundle.tokenizer import Tokenizer
+    from dragoman_training.corpus import Corpus
     from dragoman_training.processes import Processes
     from dragoman_training.recipe import Recipe
 
@@ -66,7 +68,6 @@ def _train(
     """One process's part in the training."""
     import torch
 
-    from dragoman_bundle.tokenizer import Tokenizer
     from dragoman_training.checkpoint import read_checkpoint, stored_tokenizers
     from dragoman_training.corpus import read_corpus
     from dragoman_training.progress import changed_on_resuming, check_resumable
@@ -74,7 +75,6 @@ def _train(
     from dragoman_training.start import load_start
     from dragoman_training.stop_request import StopRequest
     from dragoman_training.trainer import Trainer
-    from dragoman_training.vocabulary import train_tokenizers
 
     last = folder / "last.safetensors"
     # The process that leads may soon write it: what the others would see is asked of it.
@@ -96,10 +96,7 @@ def _train(
     elif start:
         tokenizers = start.source_tokenizer, start.target_tokenizer
     else:
-        trained = train_tokenizers(train_pairs, recipe.vocabulary) if processes.leads else None
-        models = processes.from_leader([each.model for each in trained or ()])
-        source = Tokenizer(models[0])
-        tokenizers = source, source if recipe.vocabulary.shared else Tokenizer(models[1])
+        tokenizers = _new_tokenizers(recipe, train_pairs, processes)
     first_step = saved[2]["step"] if saved else 0
     reporting = Reporter(folder, first_step=first_step) if processes.leads else nullcontext()
     with reporting as reporter, StopRequest(quiet=not processes.leads) as stop:
@@ -141,3 +138,16 @@ def _train(
             f"Done: {reason}. The best model has perplexity {best_perplexity:.2f} on validation.\n"
             f"Measure it: dragoman evaluate --checkpoint {trainer.best_path} --reference FILE"
         )
+
+
+def _new_tokenizers(
+    recipe: "Recipe", train_pairs: "Corpus", processes: "Processes"
+) -> tuple["Tokenizer", "Tokenizer"]:
+    """Those that the process which leads trains on the corpus, in every process."""
+    from dragoman_bundle.tokenizer import Tokenizer
+    from dragoman_training.vocabulary import train_tokenizers
+
+    trained = train_tokenizers(train_pairs, recipe.vocabulary) if processes.leads else None
+    models = processes.from_leader([each.model for each in trained or ()])
+    source = Tokenizer(models[0])
+    return source, source if recipe.vocabulary.shared else Tokenizer(models[1])

@@ -15,15 +15,11 @@ def load_members(paths: Sequence[Path]) -> list[Checkpoint]:
     """
     first, *others = members = [load_checkpoint(path) for path in paths]
     for path, other in zip(paths[1:], others, strict=True):
-        for theirs, ours in (
-            (other.source_tokenizer, first.source_tokenizer),
-            (other.target_tokenizer, first.target_tokenizer),
-        ):
-            if theirs.model != ours.model:
-                raise CheckpointError(
-                    f"{path} has another vocabulary than {paths[0]}: members of an ensemble are trained on "
-                    "one corpus, with one [vocabulary] in their recipes"
-                )
+        if not other.has_vocabulary_of(first):
+            raise CheckpointError(
+                f"{path} has another vocabulary than {paths[0]}: members of an ensemble are trained on one "
+                "corpus, with one [vocabulary] in their recipes"
+            )
         pairs = [
             (each.recipe.data.source_language, each.recipe.data.target_language) for each in (other, first)
         ]
