@@ -19,7 +19,7 @@ TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 VOCABULARY = 40
 
 
-@pytest.fixture(scope="module", params=["transformer", "ensemble"])
+@pytest.fixture(scope="module", params=["transformer", "transformer-post", "ensemble"])
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     folder = tmp_path_factory.mktemp("models") / request.param / "1"
     export_bundle(
