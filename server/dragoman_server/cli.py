@@ -129,8 +129,8 @@ _POSITIVE = click.IntRange(min=1)
     "--batching",
     type=click.Choice(["continuous", "request"]),
     default=EngineConfig.batching,
-    help="With continuous, sentences join a running batch; with request, a batch ends before the next "
-    "begins, which is slower and there to compare with.",
+    help="With continuous, sentences join a running batch and are answered when they are finished; with "
+    "request, a batch is decoded and answered as a whole before the next begins: there to compare with.",
 )
 @click.option(
     "--drain-seconds",

@@ -66,7 +66,7 @@ class EngineConfig:
     max_queue: int = 10_000
     """Most sentences of a model that wait for a place in a batch."""
     batching: Batching = "continuous"
-    """"continuous": sentences join a running batch; "request": a batch ends before the next begins."""
+    """"continuous": sentences join and leave a running batch; "request": it ends as one before another."""
 
     def __post_init__(self) -> None:
         _require_positive(self, "max_rows", "max_source_tokens", "max_queue")

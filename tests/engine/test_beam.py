@@ -57,8 +57,8 @@ def search(
             origin_S, [[sentences[i].source for i in joined]], max(len(s.source) for s in sentences)
         )
         beams.regroup(origin_S, [sentences[i] for i in joined])
-        for s, hypotheses in beams.advance(batch.step(beams.rows())):
-            results[running[s]] = hypotheses
+        for s in beams.advance(batch.step(beams.rows())):
+            results[running[s]] = beams.hypotheses(s)
         if len(results) == len(sentences):
             break
     return [results[i] for i in range(len(sentences))]

@@ -275,6 +275,16 @@ def test_request_level_batching_ends_a_batch_before_the_next_begins(continuous: 
     assert lane.num_running == expected
 
 
+def test_who_is_finished_leaves_a_continuous_batch_at_once_and_the_other_with_the_last() -> None:
+    for continuous in (True, False):
+        lane = Lane(1, continuous=continuous)
+        one, other = wait_and_run(lane, 8, 8)
+        assert lane.leaving({one}) == ([one] if continuous else [])
+        assert lane.leaving({one, other}) == [one, other]
+        lane.remove({other})
+        assert lane.leaving({one, other}) == [one]
+
+
 def test_interactive_sentences_go_before_bulk() -> None:
     lane = Lane(1)
     wait(lane, 8, 8, priority=BULK)

@@ -139,6 +139,47 @@ def test_finished_sentence_frees_its_rows_at_that_step_and_is_answered_at_once(h
     assert answered == [True, False]
 
 
+def test_request_level_batching_answers_a_batch_at_its_end_and_then_begins_the_next() -> None:
+    house = House(EngineLimits(continuous=False))
+    answered: list[bool] = []
+    late: list[Future[SentenceResult]] = []
+    house.at_step[2] = lambda: late.extend(house.engine.submit([sentence(9, steps=1)]))
+    house.at_step[3] = lambda: answered.extend(future.done() for future in futures)
+    house.at_step[4] = lambda: answered.extend(future.done() for future in futures)
+    futures = house.engine.submit([sentence(7, steps=1), sentence(8, steps=3)])
+    house.engine.start()
+    wait(futures, timeout=30)
+    assert late[0].result(timeout=30).hypotheses
+    assert house.steps == [[(7,), (8,)]] * 3 + [[(9,)]]
+    assert answered == [False, False, True, True]
+    assert [len(future.result().hypotheses[0].tokens) for future in futures] == [1, 3]
+    house.engine.close()
+
+
+def test_a_request_level_batch_ends_once_those_it_waits_for_are_cancelled() -> None:
+    house = House(EngineLimits(continuous=False))
+    futures: list[Future[SentenceResult]] = []
+    house.at_step[2] = lambda: futures[1].cancel()
+    futures += house.engine.submit([sentence(7, steps=1), sentence(8, steps=9)])
+    house.engine.start()
+    wait(futures, timeout=30)
+    assert len(house.steps) == 3
+    assert len(futures[0].result().hypotheses[0].tokens) == 1
+    house.engine.close()
+    assert house.recorder.outcomes == {Outcome.FINISHED: 1, Outcome.CANCELLED: 1}
+
+
+def test_both_ways_of_batching_give_the_same_answers() -> None:
+    wanted = [sentence(i, steps=1 + i % 5, beam_size=1 + i % 3) for i in range(40)]
+    answers = []
+    for continuous in (True, False):
+        house = House(EngineLimits(max_rows=16, continuous=continuous), random_model(VOCABULARY))
+        best = [future.result().hypotheses[0] for future in house.run(*wanted)]
+        answers.append([(hypothesis.tokens, hypothesis.score) for hypothesis in best])
+        house.engine.close()
+    assert answers[0] == answers[1]
+
+
 def test_a_newcomer_joins_the_running_batch_at_the_next_step(house: House) -> None:
     late: list[Future[SentenceResult]] = []
     house.at_step[2] = lambda: late.extend(house.engine.submit([sentence(9, steps=2)]))

@@ -132,10 +132,10 @@ class Beams:
             wants_attention=self._wants_attention,
         )
 
-    def advance(self, output: StepOutput) -> list[tuple[int, tuple[Hypothesis, ...]]]:
-        """Takes a step's output in. Returns the sentences that are done: place and hypotheses, best first.
+    def advance(self, output: StepOutput) -> list[int]:
+        """Takes a step's output in. Returns the places of the sentences that are done.
 
-        They keep their places until the next regrouping.
+        They keep their places until the next regrouping, and may be named again by the steps until then.
         """
         new = advance(output.top_score_SC, output.top_index_SC, vocabulary=self._vocabulary, eos=self._eos)
         for s in self._forced():
@@ -153,7 +153,25 @@ class Beams:
         done = self._record_endings(new, output.top_score_SC) if new.ended_SK.any() else set()
         if self._ages.now >= self._first_leaves_at:
             done.update(np.flatnonzero(self._leave_at_S <= self._ages.now).tolist())
-        return [(s, self._hypotheses(s)) for s in sorted(done)]
+        return sorted(done)
+
+    def hypotheses(self, place: int) -> tuple[Hypothesis, ...]:
+        """The hypotheses of the sentence at this place, best first, if it ended with the last step."""
+        options, age = self._sentences[place].options, self.age(place)
+        live = [
+            Ending(
+                log_probability=float(score),
+                num_tokens=age,
+                row=row,
+                finish_reason=FinishReason.LENGTH,
+            )
+            for row, score in enumerate(self._score_SK[place])
+            if score > -np.inf
+        ]
+        endings = [*self._endings[place], *live[: self._beam_size - len(self._endings[place])]]
+        best = rank(endings, length_penalty=options.length_penalty, num_hypotheses=options.num_hypotheses)
+        places = self._history.places(place, age)
+        return tuple(self._hypothesis(place, places, score, ending) for score, ending in best)
 
     def age(self, place: int) -> int:
         """Steps that the sentence at this place has gone through."""
@@ -178,23 +196,6 @@ class Beams:
                 )
                 self._endings[s].append(ending)
         return {s for s, endings in enumerate(self._endings) if len(endings) == self._beam_size}
-
-    def _hypotheses(self, s: int) -> tuple[Hypothesis, ...]:
-        options, age = self._sentences[s].options, self.age(s)
-        live = [
-            Ending(
-                log_probability=float(score),
-                num_tokens=age,
-                row=row,
-                finish_reason=FinishReason.LENGTH,
-            )
-            for row, score in enumerate(self._score_SK[s])
-            if score > -np.inf
-        ]
-        endings = [*self._endings[s], *live[: self._beam_size - len(self._endings[s])]]
-        best = rank(endings, length_penalty=options.length_penalty, num_hypotheses=options.num_hypotheses)
-        places = self._history.places(s, age)
-        return tuple(self._hypothesis(s, places, score, ending) for score, ending in best)
 
     def _hypothesis(self, s: int, places: list[int], score: float, ending: Ending) -> Hypothesis:
         stopped = ending.finish_reason is FinishReason.STOP

@@ -50,7 +50,7 @@ class Lane:
     """Waiting, joining and running sentences of one beam size."""
 
     def __init__(self, beam_size: int, *, continuous: bool = True) -> None:
-        """Unless `continuous`, a batch ends before the next begins."""
+        """Unless `continuous`, a batch ends as a whole before the next begins."""
         self.beam_size = beam_size
         self.waiting = Waiting()
         self._continuous = continuous
@@ -115,6 +115,16 @@ class Lane:
         if not self.num_running:
             self._places, self._source_positions = [], 0
         return removed
+
+    def leaving(self, finished: Set[Ticket]) -> list[Ticket]:
+        """Who of the finished leaves: all; in a lane that isn't continuous nobody before everybody.
+
+        That is request-level scheduling, a batch returns as one (Yu et al. 2022, "Orca", section 3).
+        """
+        running = self.running
+        if not self._continuous and not finished >= set(running):
+            return []
+        return [ticket for ticket in running if ticket in finished]
 
     def admit(self, room: Room, *, bulk_first: bool = False) -> list[Ticket]:
         """Lets waiting sentences in and returns them. `settle` must follow.

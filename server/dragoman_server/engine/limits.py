@@ -25,7 +25,7 @@ class EngineLimits:
     max_beam_size: int = 16
     """Widest beam accepted."""
     continuous: bool = True
-    """Whether sentences join a running batch; otherwise a batch ends before the next begins."""
+    """Whether sentences join and leave a running batch; otherwise it ends as a whole before another."""
 
     @property
     def max_bulk_rows(self) -> int:

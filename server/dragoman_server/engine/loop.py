@@ -23,7 +23,7 @@ from dragoman_server.engine.errors import (
 from dragoman_server.engine.lane import Lane, Regrouping
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
-from dragoman_server.engine.request import Sentence, SentenceResult
+from dragoman_server.engine.request import Hypothesis, Sentence, SentenceResult
 from dragoman_server.engine.scheduler import Scheduler
 from dragoman_server.engine.ticket import Ticket
 
@@ -39,6 +39,8 @@ class _Run:
             beam_size=beam_size, vocabulary=decoder.target_vocabulary, bos=decoder.bos, eos=decoder.eos
         )
         self.tickets: tuple[Ticket, ...] = ()
+        # What becomes of those who are finished and have yet to leave, and after how many steps.
+        self.finished: dict[Ticket, tuple[tuple[Hypothesis, ...], int]] = {}
         self.source_positions = 0
         self.padded_positions = 0
 
@@ -205,18 +207,21 @@ class Engine:
             padded_positions=run.padded_positions,
             seconds=now - started,
         )
-        ended = []
-        for place, hypotheses in run.beams.advance(output):
-            ticket = run.tickets[place]
-            ended.append(ticket)
+        for place in run.beams.advance(output):
+            if (ticket := run.tickets[place]) not in run.finished:
+                run.finished[ticket] = run.beams.hypotheses(place), run.beams.age(place)
+        with self._changed:
+            leaving = lane.leaving(run.finished.keys())
+        for ticket in leaving:
+            hypotheses, num_steps = run.finished.pop(ticket)
             if hypotheses:
                 with self._changed:
-                    self._scheduler.on_finish(ticket, run.beams.age(place))
+                    self._scheduler.on_finish(ticket, num_steps)
                 self._report(ticket.answer(hypotheses, now), Outcome.FINISHED)
             else:
                 numberless = DecoderError("no hypothesis of the sentence has a finite score")
                 self._fail(ticket, numberless, Outcome.FAILED)
-        self._remove(ended)
+        self._remove(leaving)
 
     def _encode(self, group: list[Ticket]) -> Any | None:
         """What the decoder makes of the group; None where it failed, and the group with it."""
