@@ -26,14 +26,14 @@ from benchmarks.progress import Progress
 from benchmarks.report import Report
 from benchmarks.serve.cores import Cores, pinned_to, share_out
 from benchmarks.serve.load import make_requests
-from benchmarks.serve.measurement import OFFLINE, Measurement
+from benchmarks.serve.measurement import CONTINUOUS, FILE, OFFLINE, Measurement
 from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.server_process import ServerError, running_server
 from benchmarks.serve.tables import aim_table, aims, bulk_table, capacity_table, latency_table
 from dragoman_bundle import BundleError, open_bundle
 from dragoman_server.engine import EngineError
 
-MODES = ("continuous", "request")
+MODES = (CONTINUOUS, "request")
 
 
 def _chosen_loads(context: click.Context, parameter: click.Parameter, value: str) -> list[float]:
@@ -152,7 +152,7 @@ def serve(
         )
     except (BundleError, EngineError) as error:
         raise click.ClickException(str(error)) from error
-    progress = Progress(repeats * (len(MODES) + 1 + len(MODES) * len(loads) + 2))
+    progress = Progress(repeats * (len(MODES) + 2 + len(MODES) * len(loads) + 2))
     if not cores.are_apart:
         progress.say(f"server and load share {len(cores.server)} cores: figures are worse than the server is")
     requests = make_requests(
@@ -182,13 +182,13 @@ def serve(
             capacity = measurement.capacity(
                 total=saturation_sentences, concurrency=concurrency, repeats=repeats
             )
-            rates = {load: load * capacity["continuous"].median for load in loads}
+            rates = {load: load * capacity[CONTINUOUS].median for load in loads}
             rows = measurement.latency(
                 rates, seconds=seconds, deadline_seconds=deadline_seconds, repeats=repeats
             )
             beside_bulk = measurement.beside_bulk(
-                "continuous",
-                bulk_load / 100 * capacity["continuous"].median,
+                CONTINUOUS,
+                bulk_load / 100 * capacity[CONTINUOUS].median,
                 streams=bulk_streams,
                 seconds=seconds,
                 deadline_seconds=deadline_seconds,
@@ -197,8 +197,9 @@ def serve(
     except ServerError as error:
         raise click.ClickException(str(error)) from error
     medians = {case: summary.median for case, summary in capacity.items()}
-    served_over_offline = ratio(capacity["continuous"].values, capacity[OFFLINE].values)
-    found = aims(capacity, rows, served_over_offline)
+    served_over_offline = ratio(capacity[CONTINUOUS].values, capacity[OFFLINE].values)
+    file_over_offline = ratio(capacity[FILE].values, capacity[OFFLINE].values)
+    found = aims(capacity, rows, served_over_offline, file_over_offline)
     Report(
         command=command_line("benchmarks.serve"),
         results={
@@ -216,6 +217,7 @@ def serve(
             "rows": rows,
             "beside_bulk": {"load": bulk_load / 100, "rows": beside_bulk},
             "served_over_offline": served_over_offline.median,
+            "file_over_offline": file_over_offline.median,
             "aims": found,
         },
         tables=[

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 import grpc
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 WARMING_SHARE = 0.1
 """Share of an open-loop run at its beginning that is not counted: the server starts it empty."""
+FILE_CALL_TEXTS = 100
+"""Sentences in each call of a file."""
 _LEAD_SECONDS = 0.05
 
 
@@ -86,6 +89,16 @@ def run_closed_loop(
     Raises grpc.aio.AioRpcError where a call fails.
     """
     return asyncio.run(_closed_loop(address, requests, total, concurrency))
+
+
+def run_file(address: str, requests: Sequence[pb.TranslateRequest], *, total: int) -> float:
+    """Sentences a second of a file of `total` lines, the corpus in turns, all of whose calls come at once.
+
+    Each call has FILE_CALL_TEXTS sentences. Raises grpc.aio.AioRpcError where a call fails.
+    """
+    lines = list(islice(cycle(requests), total))
+    calls = [_joined(lines[at : at + FILE_CALL_TEXTS]) for at in range(0, total, FILE_CALL_TEXTS)]
+    return total / asyncio.run(_file(address, calls))
 
 
 async def _open_loop(
@@ -163,3 +176,26 @@ async def _closed_loop(
             for _ in range(concurrency):
                 callers.create_task(caller(stub, numbers))
         return total / (time.perf_counter() - started)
+
+
+async def _file(address: str, calls: Sequence[pb.TranslateRequest]) -> float:
+    async with grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel:
+        stub: Stub = pb_grpc.TranslationServiceStub(channel)
+        await channel.channel_ready()
+        started = time.perf_counter()
+        async with asyncio.TaskGroup() as callers:
+            for call in calls:
+                callers.create_task(_call(stub, call))
+        return time.perf_counter() - started
+
+
+async def _call(stub: "Stub", request: pb.TranslateRequest) -> None:
+    await stub.Translate(request)
+
+
+def _joined(requests: Sequence[pb.TranslateRequest]) -> pb.TranslateRequest:
+    """One call of all of them."""
+    joined = pb.TranslateRequest()
+    joined.CopyFrom(requests[0])
+    joined.texts[:] = [text for request in requests for text in request.texts]
+    return joined

@@ -8,12 +8,15 @@ from benchmarks.corpus import Corpus
 from benchmarks.measuring import Summary, interleave, summarize
 from benchmarks.progress import Progress
 from benchmarks.serve.arrivals import Arrival, draw_arrivals
-from benchmarks.serve.load import Answered, run_closed_loop, run_open_loop
+from benchmarks.serve.load import Answered, run_closed_loop, run_file, run_open_loop
 from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.percentiles import percentile
 from benchmarks.serve.server_process import ServerProcess
 from dragoman.v1 import translation_pb2 as pb
 
+CONTINUOUS = "continuous"
+"""What the others are compared with."""
+FILE = "file"
 OFFLINE = "offline"
 PERCENTS = (50, 95, 99)
 
@@ -53,13 +56,15 @@ class Measurement:
         self._offline.sentences_per_second(self._corpus.sources, total)
 
     def capacity(self, *, total: int, concurrency: int, repeats: int) -> dict[str, Summary]:
-        """Sentences a second of each mode with always `concurrency` callers, and of the engine alone."""
+        """Sentences a second of each mode with `concurrency` callers, of a file, and of the engine alone."""
         cases = {
             mode: partial(
                 run_closed_loop, server.address, self._requests, total=total, concurrency=concurrency
             )
             for mode, server in self._servers.items()
         }
+        server = self._servers[CONTINUOUS]
+        cases[FILE] = partial(run_file, server.address, self._requests, total=total)
         cases[OFFLINE] = partial(self._offline.sentences_per_second, self._corpus.sources, total)
         runs = interleave(
             cases,

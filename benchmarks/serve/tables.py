@@ -6,6 +6,8 @@ from typing import Any
 from benchmarks.measuring import Summary, ratio
 from benchmarks.report import Column, Row, Table
 from benchmarks.serve.bulk import WINDOW
+from benchmarks.serve.load import FILE_CALL_TEXTS
+from benchmarks.serve.measurement import CONTINUOUS
 
 _AIMED_LOAD = 0.75
 
@@ -23,8 +25,9 @@ def capacity_table(capacity: Mapping[str, Summary], total: int) -> Table:
             Column(key="spread", header="spread", format=".0%"),
         ),
         rows=rows,
-        note="continuous and request: the server, over gRPC, one sentence a call. offline: the continuous "
-        "engine alone, with the same options, on the same cores, from text to text.",
+        note="continuous and request: the server, over gRPC, one sentence a call. file: the continuous one, "
+        f"all sentences at once in calls of {FILE_CALL_TEXTS}. offline: the continuous engine alone, all "
+        "sentences at once, with the same options, on the same cores, from text to text.",
     )
 
 
@@ -73,18 +76,24 @@ def bulk_table(rows: Sequence[Row], load: float, seconds: float) -> Table:
 
 
 def aims(
-    capacity: Mapping[str, Summary], rows: Sequence[Mapping[str, Any]], served_over_offline: Summary
+    capacity: Mapping[str, Summary],
+    rows: Sequence[Mapping[str, Any]],
+    served_over_offline: Summary,
+    file_over_offline: Summary,
 ) -> list[dict[str, object]]:
     """The aims for which there are figures."""
     found: list[dict[str, object]] = []
     p99 = {row["mode"]: row["p99_ms_repeats"] for row in rows if row["load"] == _AIMED_LOAD}
     if p99:
-        share = ratio(p99["continuous"], p99["request"])
+        share = ratio(p99[CONTINUOUS], p99["request"])
         found.append(_aim("p99 of continuous over request at 75%", share, "at most 0.5", share.median <= 0.5))
-    gain = ratio(capacity["continuous"].values, capacity["request"].values)
+    gain = ratio(capacity[CONTINUOUS].values, capacity["request"].values)
     found.append(_aim("capacity of continuous over request", gain, "at least 1.3", gain.median >= 1.3))
-    name = "served over offline throughput"
-    found.append(_aim(name, served_over_offline, "at least 0.85", served_over_offline.median >= 0.85))
+    for name, share in (
+        ("served over offline throughput, a sentence a call", served_over_offline),
+        (f"served over offline throughput, {FILE_CALL_TEXTS} sentences a call", file_over_offline),
+    ):
+        found.append(_aim(name, share, "at least 0.85", share.median >= 0.85))
     return found
 
 
