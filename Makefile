@@ -7,13 +7,15 @@ SERVER ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo server || echo s
 PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_server dragoman_training
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test proto format clean
+.PHONY: help demo install check test proto format clean
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: .venv/serving  ## Start a server with the shipped model and translate some German
 	$(BIN)/python clients/demo.py
+
+install: .venv/everything  ## Install what training, export and development need too
 
 check: .venv/everything  ## Lint, format, types, imports, and whether the stubs match proto/
 	$(BIN)/ruff check

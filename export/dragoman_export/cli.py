@@ -1,6 +1,6 @@
 """`dragoman export` and `dragoman record-quality`: wiring alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,7 +139,7 @@ def export(
             write = partial(
                 export_bundle,
                 members,
-                shortlist_corpus=_shortlist_corpus(members[0], recipe_folder, shortlist, console),
+                shortlist_corpus=_shortlist_corpus(members, recipe_folder, shortlist, console),
                 shortlist_options=ShortlistOptions(
                     max_targets=shortlist_targets,
                     min_probability=shortlist_probability,
@@ -172,15 +172,23 @@ def export(
 
 
 def _shortlist_corpus(
-    checkpoint: "Checkpoint", recipe_folder: Path, wanted: bool | None, console: "Console"
+    members: Sequence["Checkpoint"], recipe_folder: Path, wanted: bool | None, console: "Console"
 ) -> "Corpus | None":
     """What a shortlist is learnt from; None where none is wanted or possible, or the corpus is not there."""
     from dragoman_export.shortlist import ShortlistCorpusError, read_shortlist_corpus
 
-    if wanted is False or not checkpoint.recipe.data.has_source:
+    if wanted is False or not members[0].recipe.data.has_source:
+        return None
+    starts = [member.recipe.training.start_from for member in members]
+    if wanted is None and any(starts):
+        # Its words alone would be candidates, and what the model learnt before could not be said any more.
+        console.print(
+            f"no shortlist: the model was begun with {max(starts)}, whose corpus the recipe does not name; "
+            "--shortlist learns one from the recipe's own"
+        )
         return None
     try:
-        return read_shortlist_corpus(checkpoint, recipe_folder)
+        return read_shortlist_corpus(members[0], recipe_folder)
     except ShortlistCorpusError as error:
         if wanted:
             raise

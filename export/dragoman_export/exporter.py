@@ -123,7 +123,7 @@ def export_subject(
             tokenizers=write_tokenizers(folder, source, target),
             shortlist=shortlist,
         )
-        for file, recipe in zip(recipe_files(subject.recipes), subject.recipes, strict=False):
+        for file, recipe in zip(recipe_files(subject.recipes), subject.recipes, strict=True):
             (folder / file).write_text(recipe_toml(recipe), encoding="utf-8")
         (folder / CARD_FILE).write_text(write_card(manifest, subject, parities), encoding="utf-8")
         seal(folder, manifest)

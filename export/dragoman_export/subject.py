@@ -1,12 +1,13 @@
 """What is exported, wherever it is from: a model with its tokenizers, and what its bundle says of it."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.training_text import training_text
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.members import as_one
+from dragoman_training.members import as_one, decoding_of
 from dragoman_training.models import ModelConfig, Seq2Seq
 from dragoman_training.recipe import CardConfig, DecodingConfig, Recipe
 
@@ -41,7 +42,7 @@ class Subject:
 def subject_of(members: Sequence[Checkpoint]) -> Subject:
     """A checkpoint, or several as an ensemble, as what is exported. Raises ValueError for a language model.
 
-    An ensemble is decoded and described by the recipe of its first member.
+    An ensemble is decoded and described by the recipe of its first member, but owes what each of them owes.
     """
     first = members[0]
     for member in members:
@@ -58,8 +59,18 @@ def subject_of(members: Sequence[Checkpoint]) -> Subject:
         target_tokenizer=first.target_tokenizer,
         source_language=first.recipe.data.source_language,
         target_language=first.recipe.data.target_language,
-        decoding=first.recipe.decoding,
-        card=first.recipe.card,
+        decoding=decoding_of(members),
+        card=_card_of(members),
         training=training_text(members),
         recipes=tuple(member.recipe for member in members),
     )
+
+
+def _card_of(members: Sequence[Checkpoint]) -> CardConfig:
+    """The first one's, with everybody's data, licences and credits."""
+    cards = [member.recipe.card for member in members]
+    everybody = {
+        key: "; ".join(dict.fromkeys(told for card in cards if (told := getattr(card, key))))
+        for key in ("data", "licence", "credit")
+    }
+    return dataclasses.replace(cards[0], **everybody)

@@ -20,7 +20,8 @@ def training_text(members: Sequence[Checkpoint]) -> str:
         progress, name = member.progress, member.recipe.name
         run = f"runs/{name}" if len(members) == 1 else f"runs/{name}-{number}"
         minutes = f"{progress['seconds'] / 60:.0f} minutes"
-        start = PurePath(member.recipe.training.start_from).name
+        # Each run calls its best one the same: the run's folder tells them apart.
+        start = _tail(member.recipe.training.start_from, 2)
         begun = f", begun with the checkpoint {start}" if start else ""
         told.append(f"- {progress['step']:,} steps in {minutes}{begun}; `{file}` holds every setting.")
         options = _data_options(member.recipe.data)
@@ -44,10 +45,16 @@ def _data_options(data: DataConfig) -> list[str]:
     for field in dataclasses.fields(data):
         value = getattr(data, field.name)
         if isinstance(value, tuple) and value:
-            paths = [f"$DATA/{PurePath(path).name}" for path in value]
+            are_told_apart = len({_tail(path, 1) for path in value}) == len(value)
+            paths = [f"$DATA/{_tail(path, 1 if are_told_apart else 2)}" for path in value]
             told = paths[0] if len(paths) == 1 else "[" + ", ".join(f"'{path}'" for path in paths) + "]"
             options.append(f'--set "data.{field.name}={told}"')
     return options
+
+
+def _tail(path: str, num_parts: int) -> str:
+    """The last parts of a path, those that name nothing left out."""
+    return "/".join([part for part in PurePath(path).parts if part not in ("..", "/")][-num_parts:])
 
 
 def _lines(*parts: str) -> str:

@@ -391,3 +391,11 @@ def test_evaluation_of_files_of_unequal_length_names_both(run, server, tmp_path)
     result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, sources="a\nb\nc")
     assert result.exit_code == 1
     assert "has 3 lines and" in result.stderr
+
+
+def test_evaluation_does_not_begin_where_its_output_could_not_be_kept(run, server, tmp_path):
+    kept = tmp_path / "nowhere" / "kept"
+    result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, "--output", str(kept))
+    assert result.exit_code == 1
+    assert f"there is no folder {kept.parent}" in result.stderr
+    assert not server.servicer.requests

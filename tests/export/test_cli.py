@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 from dragoman_bundle import open_bundle
 from dragoman_export import exporter
 from dragoman_export.cli import export, record_quality
+from dragoman_training.checkpoint import Checkpoint, write_checkpoint
 
 RESULTS = {
     "system": "a bundle",
@@ -139,6 +141,24 @@ def test_without_the_corpus_there_is_no_shortlist_and_it_is_said(luong_file: Pat
     code, output = call(export, *arguments, "--force", "--recipe-folder", tmp_path, "--shortlist")
     assert code == 1
     assert "is not there" in output
+
+
+def test_a_model_begun_with_another_learns_no_shortlist_unless_asked_to(
+    luong: Checkpoint, recipe_folder: Path, tmp_path: Path
+) -> None:
+    begun = replace(luong.recipe, training=replace(luong.recipe.training, start_from="general.safetensors"))
+    path = tmp_path / "best.safetensors"
+    tensors = {f"model.{name}": value for name, value in luong.model.named_parameters()}
+    write_checkpoint(path, begun, (luong.source_tokenizer, luong.target_tokenizer), tensors, luong.progress)
+    out = tmp_path / "de-en" / "1"
+    options = ["--out", out, "--precisions", "fp32", "--recipe-folder", recipe_folder]
+    code, output = call(export, path, *options)
+    assert code == 0, output
+    assert "begun with general.safetensors, whose corpus the recipe does not name" in " ".join(output.split())
+    assert open_bundle(out).shortlist is None
+    code, output = call(export, path, *options, "--force", "--shortlist")
+    assert code == 0, output
+    assert open_bundle(out).shortlist is not None
 
 
 def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from tests.export.toy_checkpoint import make_members
 
 from dragoman_bundle import Bundle, Tokenizer, open_bundle
 from dragoman_export.cli import export
+from dragoman_export.subject import subject_of
 from dragoman_export.training_text import training_text
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
 from dragoman_training.recipe_reader import load_recipe
@@ -73,8 +74,38 @@ def test_the_card_says_what_a_member_was_begun_with(members: list[Checkpoint]) -
     recipe = members[0].recipe
     begun = replace(recipe, training=replace(recipe.training, start_from="../../runs/x/best.safetensors"))
     text = training_text([replace(members[0], recipe=begun)])
-    assert "1,200 steps in 10 minutes, begun with the checkpoint best.safetensors" in text
-    assert '--set "training.start_from=$DATA/best.safetensors"' in text
+    assert "1,200 steps in 10 minutes, begun with the checkpoint x/best.safetensors" in text
+    assert '--set "training.start_from=$DATA/x/best.safetensors"' in text
+
+
+def test_files_of_one_name_are_told_apart_on_the_card(members: list[Checkpoint]) -> None:
+    recipe = members[0].recipe
+    files = {
+        f"train_{side}": ("../../all/train.txt", "../../ours/train.txt") for side in ("source", "target")
+    }
+    mixed = replace(recipe, data=replace(recipe.data, **files))
+    text = training_text([replace(members[0], recipe=mixed)])
+    assert "['$DATA/all/train.txt', '$DATA/ours/train.txt']" in text
+
+
+def test_no_length_is_beyond_what_a_member_is_trusted_with(members: list[Checkpoint]) -> None:
+    first, *others = members
+    recipe = others[0].recipe
+    lengths = {"max_source_tokens": 60, "max_output_tokens": 9, "length_penalty": 3.0}
+    short = replace(others[0], recipe=replace(recipe, decoding=replace(recipe.decoding, **lengths)))
+    expected = replace(first.recipe.decoding, max_source_tokens=60, max_output_tokens=9)
+    assert subject_of([first, short]).decoding == expected
+
+
+def test_what_every_member_owes_is_on_the_card(members: list[Checkpoint]) -> None:
+    licences = ["CC0", "CC BY 2.0", "CC0"]
+    owing = [
+        replace(member, recipe=replace(member.recipe, card=replace(member.recipe.card, licence=licence)))
+        for member, licence in zip(members, licences, strict=True)
+    ]
+    card = subject_of(owing).card
+    assert card.licence == "CC0; CC BY 2.0"
+    assert card.data == members[0].recipe.card.data
 
 
 def test_a_checkpoint_and_a_model_from_elsewhere_are_no_ensemble(files: list[Path], tmp_path: Path) -> None:

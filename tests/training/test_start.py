@@ -6,7 +6,7 @@ import pytest
 import torch
 from click.testing import CliRunner, Result
 
-from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.checkpoint import CheckpointError, load_checkpoint, write_checkpoint
 from dragoman_training.cli import train
 
 
@@ -61,7 +61,8 @@ def test_a_resumed_run_starts_from_where_it_was_begun(toy_checkpoint: Path, othe
     options = ["--resume", "--set", "training.start_from=elsewhere.safetensors"]
     result = CliRunner().invoke(train, [str(other_text), "--out", str(other_text.parent / "run"), *options])
     assert isinstance(result.exception, ValueError)
-    assert "training.start_from was" in str(result.exception)
+    assert f"training.start_from was '{toy_checkpoint}'" in str(result.exception)
+    assert "with the settings that it was begun with" in str(result.exception)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,22 @@ def test_another_model_or_vocabulary_is_refused(
     with pytest.raises(ValueError, match=message):
         raise result.exception
     assert not (other_text.parent / "run" / "last.safetensors").exists()
+
+
+def test_a_start_of_other_languages_is_refused(toy_checkpoint: Path, other_text: Path) -> None:
+    result = run(other_text, toy_checkpoint, "data.target_language=fr")
+    assert isinstance(result.exception, CheckpointError)
+    assert 'translates "de" to "en", the recipe "de" to "fr"' in str(result.exception)
+
+
+def test_a_start_that_does_not_fit_its_own_recipe_is_named(toy_checkpoint: Path, other_text: Path) -> None:
+    start = load_checkpoint(toy_checkpoint)
+    damaged = other_text.parent / "damaged.safetensors"
+    tokenizers = (start.source_tokenizer, start.target_tokenizer)
+    write_checkpoint(damaged, start.recipe, tokenizers, {}, start.progress)
+    result = run(other_text, damaged)
+    assert isinstance(result.exception, CheckpointError)
+    assert str(result.exception).startswith(f"{damaged}: the checkpoint does not fit its own recipe")
 
 
 def test_a_start_that_is_not_there_is_told(other_text: Path) -> None:

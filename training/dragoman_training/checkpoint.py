@@ -111,10 +111,13 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Recipe, dict[str, An
 def load_checkpoint(path: Path) -> Checkpoint:
     """Reads a checkpoint to translate with or to export. Raises CheckpointError or OSError."""
     tensors, recipe, progress = read_checkpoint(path)
-    source, target = stored_tokenizers(tensors)
-    model = build_model(recipe.model, vocabulary_shape(source, target))
     prefix = "average." if any(name.startswith("average.") for name in tensors) else "model."
-    load_parameters(model, tensors, prefix)
+    try:
+        source, target = stored_tokenizers(tensors)
+        model = build_model(recipe.model, vocabulary_shape(source, target))
+        load_parameters(model, tensors, prefix)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error
     return Checkpoint(
         recipe=recipe, model=model.eval(), source_tokenizer=source, target_tokenizer=target, progress=progress
     )

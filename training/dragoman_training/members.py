@@ -1,11 +1,13 @@
 """Checkpoints that decode together: one, or the members of an ensemble."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman_training.checkpoint import Checkpoint, CheckpointError, load_checkpoint, vocabulary_shape
 from dragoman_training.models import Seq2Seq
 from dragoman_training.models.ensemble import Ensemble
+from dragoman_training.recipe import DecodingConfig
 
 
 def load_members(paths: Sequence[Path]) -> list[Checkpoint]:
@@ -38,3 +40,13 @@ def as_one(members: Sequence[Checkpoint]) -> Seq2Seq:
         return first.model
     shape = vocabulary_shape(first.source_tokenizer, first.target_tokenizer)
     return Ensemble([each.model for each in members], shape).eval()
+
+
+def decoding_of(members: Sequence[Checkpoint]) -> DecodingConfig:
+    """How they decode together: as the first one says, within the lengths that all are trusted with."""
+    ways = [member.recipe.decoding for member in members]
+    return dataclasses.replace(
+        ways[0],
+        max_source_tokens=min(way.max_source_tokens for way in ways),
+        max_output_tokens=min(way.max_output_tokens for way in ways),
+    )

@@ -125,4 +125,7 @@ def check_resumable(saved: Recipe, recipe: Recipe) -> None:
     ):
         before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
         if before != after:
-            raise ValueError(f"{key} was {before} and can't become {after} in a run that is resumed")
+            raise ValueError(
+                f"{key} was {before!r} and can't become {after!r} in a run that is resumed; resume with the "
+                "settings that it was begun with, or train anew with --out"
+            )

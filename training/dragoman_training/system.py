@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dragoman_training.device import choose_device
-from dragoman_training.members import as_one, load_members
+from dragoman_training.members import as_one, decoding_of, load_members
 from dragoman_training.translator import Translator
 
 
@@ -59,7 +59,7 @@ def open_checkpoint_system(
     if shortlist is not None:
         raise ValueError("a checkpoint has no shortlist; an exported bundle may")
     chosen = choose_device(device)
-    decoding = dataclasses.replace(first.recipe.decoding, beam_size=beam_size)
+    decoding = dataclasses.replace(decoding_of(members), beam_size=beam_size)
     if length_penalty is not None:
         decoding = dataclasses.replace(decoding, length_penalty=length_penalty)
     translator = Translator(

@@ -140,6 +140,8 @@ def evaluate(
         )
     if not sources:
         raise click.ClickException(f"{source} is empty")
+    if output is not None and not output.absolute().parent.is_dir():
+        raise click.ClickException(f"--output: there is no folder {output.parent}")
     with _opener(kind)(
         *locations,
         source_language=source_language,
