@@ -14,7 +14,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.channel import CHANNEL_OPTIONS, check_address
+from dragoman.channel import CHANNEL_OPTIONS, read_address
 from dragoman.deadline import Deadline
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -42,15 +42,16 @@ class AsyncClient:
         timeout_seconds: float | None = 600.0,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
-        """Takes the server's HOST:PORT; connects at the first call, in the loop that makes it.
+        """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS.
+
+        Connects at the first call, in the loop that makes it.
 
         `timeout_seconds` holds for each call but a stream, where the call sets none of its own; None is no
         limit.
-        `credentials` turn on TLS.
+        `credentials` turn on TLS too, with roots of their own.
         """
-        self._address = check_address(address)
+        self._address, self._credentials = read_address(address, credentials)
         self._timeout_seconds = timeout_seconds
-        self._credentials = credentials
 
     @cached_property
     def _channel(self) -> grpc.aio.Channel:

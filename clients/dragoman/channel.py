@@ -2,6 +2,8 @@
 
 import json
 
+import grpc
+
 from dragoman.errors import InvalidRequestError
 
 SERVICE_CONFIG = {
@@ -46,8 +48,21 @@ CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
 )
 
 
-def check_address(address: str) -> str:
-    """The address. Raises InvalidRequestError for a URL, which gRPC would take for a host's name."""
+TLS_SCHEME = "grpcs://"
+"""Before an address that is reached over TLS, with the roots that gRPC trusts by default."""
+
+
+def read_address(
+    address: str, credentials: grpc.ChannelCredentials | None
+) -> tuple[str, grpc.ChannelCredentials | None]:
+    """HOST:PORT, and what to call it with: None is without TLS.
+
+    Raises InvalidRequestError for a web address, which gRPC would take for a host's name.
+    """
+    if address.startswith(TLS_SCHEME):
+        return address.removeprefix(TLS_SCHEME).rstrip("/"), credentials or grpc.ssl_channel_credentials()
     if address.startswith(("http://", "https://")):
-        raise InvalidRequestError(f"{address!r} is a URL; write HOST:PORT, such as localhost:50051")
-    return address
+        raise InvalidRequestError(
+            f"{address!r} is a URL; write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
+        )
+    return address, credentials

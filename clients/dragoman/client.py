@@ -9,7 +9,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.channel import CHANNEL_OPTIONS, check_address
+from dragoman.channel import CHANNEL_OPTIONS, read_address
 from dragoman.deadline import Deadline
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -38,17 +38,18 @@ class Client:
         timeout_seconds: float | None = 600.0,
         credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
-        """Takes the server's HOST:PORT; connects at the first call, not here.
+        """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS; connects at the first call, not here.
 
         `timeout_seconds` holds for each call but a stream, where the call sets none of its own; None is no
         limit.
-        `credentials` turn on TLS.
+        `credentials` turn on TLS too, with roots of their own.
         """
         self._timeout_seconds = timeout_seconds
+        address, credentials = read_address(address, credentials)
         if credentials is None:
-            self._channel = grpc.insecure_channel(check_address(address), options=CHANNEL_OPTIONS)
+            self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
         else:
-            self._channel = grpc.secure_channel(check_address(address), credentials, options=CHANNEL_OPTIONS)
+            self._channel = grpc.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
         self._stub = pb_grpc.TranslationServiceStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 

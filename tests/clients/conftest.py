@@ -175,7 +175,8 @@ class ScriptedServer:
     status = staticmethod(status)
     bad_request = staticmethod(bad_request)
 
-    def __init__(self) -> None:
+    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
+        self._credentials = credentials
         self.servicer = ScriptedServicer()
         self.health = health.HealthServicer()
         self.health.set("", health_pb2.HealthCheckResponse.SERVING)
@@ -189,7 +190,10 @@ class ScriptedServer:
         self._server = grpc.server(self._pool, options=[("grpc.so_reuseport", 0)])
         pb_grpc.add_TranslationServiceServicer_to_server(self.servicer, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
-        assert self._server.add_insecure_port(self.address)
+        if self._credentials is None:
+            assert self._server.add_insecure_port(self.address)
+        else:
+            assert self._server.add_secure_port(self.address, self._credentials)
         self._server.start()
 
     def stop(self) -> None:

@@ -17,7 +17,7 @@ server_option = click.option(
     envvar="DRAGOMAN_SERVER",
     show_default=True,
     show_envvar=True,
-    help="Where the server listens.",
+    help="Where the server listens; grpcs://HOST:PORT over TLS.",
 )
 
 

@@ -1,0 +1,79 @@
+"""A server that is reached over TLS, as behind a proxy: by its address alone, or with other roots."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+import trustme
+from tests.clients.conftest import ScriptedServer
+
+import dragoman
+from dragoman import AsyncClient, Client
+
+DE_EN = {"source": "de", "target": "en"}
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def server(authority: trustme.CA) -> Iterator[ScriptedServer]:
+    own = authority.issue_cert("127.0.0.1")
+    pair = (own.private_key_pem.bytes(), own.cert_chain_pems[0].bytes())
+    scripted = ScriptedServer(grpc.ssl_server_credentials([pair]))
+    yield scripted
+    scripted.stop()
+
+
+@pytest.fixture
+def roots(authority: trustme.CA) -> grpc.ChannelCredentials:
+    return grpc.ssl_channel_credentials(authority.cert_pem.bytes())
+
+
+@pytest.mark.parametrize("scheme", ["", "grpcs://"])
+def test_a_client_trusts_the_roots_it_is_given(
+    server: ScriptedServer, roots: grpc.ChannelCredentials, scheme: str
+) -> None:
+    with Client(scheme + server.address, credentials=roots) as client:
+        assert client.translate(["ja"], **DE_EN)[0].text == "JA"
+
+
+async def test_so_does_the_async_client_in_calls_and_streams(
+    server: ScriptedServer, roots: grpc.ChannelCredentials
+) -> None:
+    async with AsyncClient(f"grpcs://{server.address}", credentials=roots) as client:
+        assert (await client.translate(["ja"], **DE_EN))[0].text == "JA"
+        streamed = [result async for result in client.translate_stream([(1, "nein")], **DE_EN)]
+        assert streamed[0].translation.text == "NEIN"
+
+
+def test_a_server_that_nobody_vouches_for_is_not_called(server: ScriptedServer) -> None:
+    stranger = grpc.ssl_channel_credentials(trustme.CA().cert_pem.bytes())
+    with (
+        Client(server.address, credentials=stranger, timeout_seconds=5) as client,
+        pytest.raises(dragoman.UnavailableError),
+    ):
+        client.translate(["ja"], **DE_EN)
+
+
+def test_the_command_line_reaches_it_by_its_address(
+    server: ScriptedServer, authority: trustme.CA, tmp_path: Path
+) -> None:
+    trusted = tmp_path / "roots.pem"
+    authority.cert_pem.write_to_path(str(trusted))
+    result = subprocess.run(
+        [sys.executable, "-m", "dragoman", "models", "--server", f"grpcs://{server.address}", "--json"],
+        env={**os.environ, "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(trusted)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert '"de-en"' in result.stdout
