@@ -266,7 +266,7 @@ def test_there_must_be_something_to_resume(toy_folder: Path, tmp_path: Path) -> 
         ("model.decoder_units=8", "model was"),
         ("training.accumulate_batches=2", "training.accumulate_batches was 1 and can't become 2"),
         ("subword_sampling.source=true", "subword_sampling was"),
-        ("training.optimizer=adamw", "training.optimizer was adam and can't become adamw"),
+        ("training.optimizer=adamw", "training.optimizer was 'adam' and can't become 'adamw'"),
         ("vocabulary.size=90", "vocabulary was"),
         ("training.batch_tokens=100", "training.batch_tokens was 300 and can't become 100"),
         ("training.seed=9", "training.seed was 1 and can't become 9"),
