@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 from rich.console import Console
@@ -114,7 +115,7 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
 
 
 def _input_lines() -> Iterator[tuple[tuple[int, str], str]]:
-    for number, line in enumerate(sys.stdin.buffer, start=1):
+    for number, line in enumerate(_standard_input(), start=1):
         text = line.decode(errors="replace").rstrip("\r\n")
         yield (number, text), text
 
@@ -176,3 +177,14 @@ class _Printer:
                     ascii_only=console.options.ascii_only,
                 )
                 console.print(Padding(picture, (0, 0, 1, _INDENT), expand=False))
+
+
+def _standard_input() -> BinaryIO:
+    """What stands behind `sys.stdin`, through a buffer of its own where it is a file.
+
+    A thread may still wait in a read when Ctrl-C ends the process: Python aborts if it holds Python's buffer.
+    """
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except OSError:
+        return sys.stdin.buffer
