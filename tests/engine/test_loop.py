@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future, wait
 
 import pytest
-from tests.engine.table_decoder import EOS, FloatArray, TableBatch, TableDecoder, Tokens, random_model
+from tests.engine.house import VOCABULARY, House, endless, sentence
+from tests.engine.table_decoder import FloatArray, TableBatch, Tokens, random_model
 
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
@@ -17,91 +17,8 @@ from dragoman_server.engine.errors import (
     SentenceError,
 )
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Outcome, SilentObserver
-from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
-
-VOCABULARY = 6
-
-
-def sentence(
-    *source: int,
-    steps: int = 4,
-    beam_size: int = 1,
-    deadline: float | None = None,
-    target_prefix: Tokens = (),
-    priority: Priority = Priority.INTERACTIVE,
-) -> Sentence:
-    options = SearchOptions(
-        beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=steps
-    )
-    return Sentence(
-        source=source, options=options, deadline=deadline, target_prefix=target_prefix, priority=priority
-    )
-
-
-def endless(source: Tokens, prefix: Tokens) -> FloatArray:
-    """Never ends by itself, so that a sentence takes exactly `max_output_tokens` steps."""
-    scores = random_model(VOCABULARY)(source, prefix)
-    scores[EOS] = -1e30
-    return scores
-
-
-class Recorder(SilentObserver):
-    """Keeps what the engine tells."""
-
-    def __init__(self) -> None:
-        self.outcomes: Counter[Outcome] = Counter()
-        self.steps: list[tuple[int, int, int, int]] = []
-        self.encodes: list[tuple[int, int, int]] = []
-        self.queue: list[tuple[int, int]] = []
-
-    def on_queue(self, *, num_waiting: int, num_running: int) -> None:
-        self.queue.append((num_waiting, num_running))
-
-    def on_encode(
-        self, *, num_sentences: int, source_positions: int, padded_positions: int, seconds: float
-    ) -> None:
-        assert seconds >= 0
-        self.encodes.append((num_sentences, source_positions, padded_positions))
-
-    def on_step(
-        self,
-        *,
-        num_sentences: int,
-        num_rows: int,
-        source_positions: int,
-        padded_positions: int,
-        seconds: float,
-    ) -> None:
-        assert seconds >= 0
-        self.steps.append((num_sentences, num_rows, source_positions, padded_positions))
-
-    def on_finish(self, outcome: Outcome) -> None:
-        self.outcomes[outcome] += 1
-
-
-class House:
-    """An engine over a table decoder; `at_step` says what to do before the n-th step, counted from 1."""
-
-    def __init__(self, limits: EngineLimits | None = None, model: object = endless) -> None:
-        self.steps: list[list[Tokens]] = []
-        self.at_step: dict[int, object] = {}
-        self.decoder = TableDecoder(model, VOCABULARY, self._observe)  # type: ignore[arg-type]
-        self.recorder = Recorder()
-        self.engine = Engine(self.decoder, limits=limits or EngineLimits(), observer=self.recorder)
-
-    def _observe(self, sources: list[Tokens]) -> None:
-        self.steps.append(list(sources))
-        if action := self.at_step.get(len(self.steps)):
-            action()  # type: ignore[operator]
-
-    def run(self, *sentences: Sentence) -> list[Future[SentenceResult]]:
-        """Submits, starts and waits until everything ended."""
-        futures = self.engine.submit(sentences)
-        self.engine.start()
-        wait(futures, timeout=30)
-        return futures
+from dragoman_server.engine.observer import Outcome
+from dragoman_server.engine.request import Sentence, SentenceResult
 
 
 @pytest.fixture

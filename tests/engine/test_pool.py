@@ -6,8 +6,8 @@ from concurrent.futures import Future, wait
 from dataclasses import replace
 
 import pytest
+from tests.engine.house import VOCABULARY, Recorder, endless, sentence
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
-from tests.engine.test_loop import VOCABULARY, Recorder, endless, sentence
 from tests.engine.test_onnx_decoder import random_sentences
 
 from dragoman_bundle.bundle import Bundle
