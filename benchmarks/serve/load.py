@@ -84,7 +84,7 @@ def run_open_loop(
 def run_closed_loop(
     address: str, requests: Sequence[pb.TranslateRequest], *, total: int, concurrency: int
 ) -> float:
-    """Sentences a second of so many callers at a time, who take turns with the corpus until `total` are sent.
+    """Calls a second of so many callers at a time, who take turns with the requests until `total` are sent.
 
     Raises grpc.aio.AioRpcError where a call fails.
     """
@@ -98,7 +98,8 @@ def run_file(address: str, requests: Sequence[pb.TranslateRequest], *, total: in
     """
     lines = list(islice(cycle(requests), total))
     calls = [_joined(lines[at : at + FILE_CALL_TEXTS]) for at in range(0, total, FILE_CALL_TEXTS)]
-    return total / asyncio.run(_file(address, calls))
+    per_call = total / len(calls)
+    return per_call * run_closed_loop(address, calls, total=len(calls), concurrency=len(calls))
 
 
 async def _open_loop(
@@ -176,21 +177,6 @@ async def _closed_loop(
             for _ in range(concurrency):
                 callers.create_task(caller(stub, numbers))
         return total / (time.perf_counter() - started)
-
-
-async def _file(address: str, calls: Sequence[pb.TranslateRequest]) -> float:
-    async with grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel:
-        stub: Stub = pb_grpc.TranslationServiceStub(channel)
-        await channel.channel_ready()
-        started = time.perf_counter()
-        async with asyncio.TaskGroup() as callers:
-            for call in calls:
-                callers.create_task(_call(stub, call))
-        return time.perf_counter() - started
-
-
-async def _call(stub: "Stub", request: pb.TranslateRequest) -> None:
-    await stub.Translate(request)
 
 
 def _joined(requests: Sequence[pb.TranslateRequest]) -> pb.TranslateRequest:
