@@ -121,6 +121,8 @@ class Lane:
 
         That is request-level scheduling, a batch returns as one (Yu et al. 2022, "Orca", section 3).
         """
+        if not finished:
+            return []
         running = self.running
         if not self._continuous and not finished >= set(running):
             return []
