@@ -179,11 +179,11 @@ def _shortlist_corpus(
 
     if wanted is False or not members[0].recipe.data.has_source:
         return None
-    starts = [member.recipe.training.start_from for member in members]
-    if wanted is None and any(starts):
+    starts = [start for member in members if (start := member.recipe.training.start_from)]
+    if wanted is None and starts:
         # Its words alone would be candidates, and what the model learnt before could not be said any more.
         console.print(
-            f"no shortlist: the model was begun with {max(starts)}, whose corpus the recipe does not name; "
+            f"no shortlist: the model was begun with {starts[0]}, whose corpus the recipe does not name; "
             "--shortlist learns one from the recipe's own"
         )
         return None

@@ -22,12 +22,9 @@ def load_members(paths: Sequence[Path]) -> list[Checkpoint]:
                 f"{path} has another vocabulary than {paths[0]}: members of an ensemble are trained on one "
                 "corpus, with one [vocabulary] in their recipes"
             )
-        pairs = [
-            (each.recipe.data.source_language, each.recipe.data.target_language) for each in (other, first)
-        ]
-        if pairs[0] != pairs[1]:
-            told = [f'"{source}" to "{target}"' for source, target in pairs]
-            raise CheckpointError(f"{path} translates {told[0]}, and {paths[0]} {told[1]}")
+        theirs, ours = other.recipe.data.direction, first.recipe.data.direction
+        if theirs != ours:
+            raise CheckpointError(f"{path} translates {theirs}, and {paths[0]} {ours}")
     if others and not first.recipe.data.has_source:
         raise CheckpointError(f"{paths[0]} is a language model, and no ensembles are made of these")
     return members

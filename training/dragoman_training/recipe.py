@@ -77,6 +77,11 @@ class DataConfig:
         """Whether there are pairs to translate, rather than a language model's text."""
         return bool(self.source_language)
 
+    @property
+    def direction(self) -> str:
+        """What is translated to what, for people to read."""
+        return f'"{self.source_language}" to "{self.target_language}"'
+
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyConfig:

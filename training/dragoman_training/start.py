@@ -17,16 +17,15 @@ def load_start(recipe: Recipe, folder: Path) -> Checkpoint | None:
         return None
     path = folder / recipe.training.start_from
     start = load_checkpoint(path)
-    pairs = [(each.data.source_language, each.data.target_language) for each in (start.recipe, recipe)]
-    if pairs[0] != pairs[1]:
-        told = [f'"{source}" to "{target}"' for source, target in pairs]
-        raise CheckpointError(f"training.start_from: {path} translates {told[0]}, the recipe {told[1]}")
+    theirs, ours = start.recipe.data.direction, recipe.data.direction
+    if theirs != ours:
+        raise CheckpointError(f"training.start_from: {path} translates {theirs}, the recipe {ours}")
     for table in ("model", "vocabulary"):
-        theirs, ours = (dataclasses.asdict(getattr(each, table)) for each in (start.recipe, recipe))
-        for key in (*theirs, *ours):
-            if theirs.get(key) != ours.get(key) and key != "dropout":
+        begun, wanted = (dataclasses.asdict(getattr(each, table)) for each in (start.recipe, recipe))
+        for key in (*begun, *wanted):
+            if begun.get(key) != wanted.get(key) and key != "dropout":
                 raise CheckpointError(
-                    f"training.start_from: {path} has {table}.{key} {theirs.get(key)!r}, the recipe "
-                    f"{ours.get(key)!r}; take its [model] and [vocabulary], where only dropout may differ"
+                    f"training.start_from: {path} has {table}.{key} {begun.get(key)!r}, the recipe "
+                    f"{wanted.get(key)!r}; take its [model] and [vocabulary], where only dropout may differ"
                 )
     return start

@@ -53,7 +53,7 @@ def open_checkpoint_system(
         )
     for wanted, there in ((source_language, data.source_language), (target_language, data.target_language)):
         if wanted not in (None, there):
-            raise ValueError(f'{location} translates "{data.source_language}" to "{data.target_language}"')
+            raise ValueError(f"{location} translates {data.direction}")
     if precision not in ("auto", "fp32"):
         raise ValueError(f"a checkpoint is evaluated in fp32; {precision} needs an exported bundle")
     if shortlist is not None:

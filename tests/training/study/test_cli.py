@@ -158,7 +158,7 @@ def test_models_of_different_languages_are_not_compared(
     )
     result = run(toy_folder, tmp_path / "page.md", toy_checkpoint, other)
     assert isinstance(result.exception, ValueError)
-    assert "translates de to en, but" in str(result.exception)
+    assert 'translates "de" to "en", but' in str(result.exception)
 
 
 @pytest.mark.parametrize(

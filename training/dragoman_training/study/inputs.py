@@ -11,7 +11,7 @@ from dragoman_training.study.examination import StudySet
 def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:
     """Labels and files. Raises ValueError where two models have one label, or a file is not there."""
     labelled: dict[str, Path] = {}
-    languages: dict[tuple[str, str], Path] = {}
+    directions: dict[str, Path] = {}
     for given in checkpoints:
         label, equals, name = given.partition("=")
         path = Path(name) if equals and not Path(given).exists() else Path(given)
@@ -25,12 +25,11 @@ def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:
                 f'two models are called "{label}", {labelled[label]} and {path}: give LABEL={path}'
             )
         labelled[label] = path
-        languages[recipe.data.source_language, recipe.data.target_language] = path
-    if len(languages) > 1:
-        (first, one), (second, other), *_ = languages.items()
+        directions[recipe.data.direction] = path
+    if len(directions) > 1:
+        (first, one), (second, other), *_ = directions.items()
         raise ValueError(
-            f"{one} translates {first[0]} to {first[1]}, but {other} {second[0]} to {second[1]}: "
-            "a study is of one pair of languages"
+            f"{one} translates {first}, but {other} {second}: a study is of one pair of languages"
         )
     return labelled
 

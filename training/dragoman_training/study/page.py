@@ -62,10 +62,9 @@ def _head(command: str, findings: Sequence[Findings], test_set: StudySet, beam_s
             ]
         )
     setting = (
-        f'{len(test_set.sources):,} sentences, "{data.source_language}" to "{data.target_language}", '
-        f"translated by each model in PyTorch with beam {beam_size}. BLEU is sacreBLEU's, "
-        f"{code(findings[0].cased.signature)}; behind ± is half of its 95% interval, by bootstrap over the "
-        "sentences."
+        f"{len(test_set.sources):,} sentences, {data.direction}, translated by each model in PyTorch with "
+        f"beam {beam_size}. BLEU is sacreBLEU's, {code(findings[0].cased.signature)}; behind ± is half of "
+        "its 95% interval, by bootstrap over the sentences."
     )
     return "\n\n".join(
         [
