@@ -1,14 +1,19 @@
 """`python -m dragoman_server.healthcheck`: exit code 0 where the server takes calls, 1 where not.
 
-For containers and their like, whose health check is a command. Asks grpc.health.v1, as any other client.
+For containers and their like, whose health check is a command. Asks grpc.health.v1, as any other client, and
+prints where the graphs of each model run: the container's own record of its readiness says so too.
 """
 
 import os
+import time
+from contextlib import suppress
 
 import click
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1 import translation_pb2_grpc as pb_grpc
 from dragoman_server.config import ServerConfig
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -33,15 +38,24 @@ def _default_server() -> str:
 @click.option("--service", default="", help='Which service; "" is the server as a whole.')
 @click.option("--timeout", default=3.0, help="Seconds to wait.")
 def healthcheck(server: str, service: str, timeout: float) -> None:
-    """Ask a server whether it is healthy."""
+    """Ask a server whether it is healthy, and which provider its graphs run on."""
+    deadline = time.monotonic() + timeout
     with grpc.insecure_channel(server) as channel:
         try:
             request = health_pb2.HealthCheckRequest(service=service)
             status = health_pb2_grpc.HealthStub(channel).Check(request, timeout=timeout).status
         except grpc.RpcError as error:
             raise click.ClickException(f"{server} does not answer: {error.code().name}") from error
-    if status != _SERVING:
-        raise click.ClickException(f"{server} is {health_pb2.HealthCheckResponse.ServingStatus.Name(status)}")
+        if status != _SERVING:
+            name = health_pb2.HealthCheckResponse.ServingStatus.Name(status)
+            raise click.ClickException(f"{server} is {name}")
+        # A server that is too busy to tell is still healthy.
+        with suppress(grpc.RpcError):
+            stub = pb_grpc.TranslationServiceStub(channel)
+            listed = stub.ListModels(pb.ListModelsRequest(), timeout=max(0.0, deadline - time.monotonic()))
+            for model in listed.models:
+                graphs = ", ".join(f"{graph} on {where}" for graph, where in sorted(model.providers.items()))
+                click.echo(f"{model.name}/{model.version}, {model.precision}: {graphs}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.conftest import RunningServer, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
@@ -21,8 +22,9 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_bundle import Bundle
-from dragoman_server.config import EngineConfig, ServerConfig
+from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.healthcheck import healthcheck
 from dragoman_server.loader import ModelLoader
 from dragoman_server.repository import Model
 from dragoman_server.server import PortError, Server
@@ -393,7 +395,11 @@ def test_the_health_check_command_asks_a_server(
     server = start_process("--models", str(models), "--port", "0")
     port = server.wait_for("ready")["port"]
     command = [sys.executable, "-m", "dragoman_server.healthcheck", "--server", f"localhost:{port}"]
-    assert subprocess.run(command, timeout=60).returncode == 0
+    healthy = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, text=True)
+    assert healthy.returncode == 0
+    assert healthy.stdout.startswith("de-en/1, ")
+    for graph in ("encoder", "decoder_step"):
+        assert f"{graph} on CPUExecutionProvider" in healthy.stdout
     environment = os.environ | {"DRAGOMAN_SERVE_PORT": str(port)}
     assert subprocess.run(command[:3], env=environment, timeout=60).returncode == 0
     for host, code in (("127.0.0.1", 0), ("0.0.0.0", 0), ("::", 0), ("127.0.0.2", 1)):
@@ -409,6 +415,21 @@ def test_the_health_check_command_asks_a_server(
     server.process.terminate()
     assert server.end()[0] == 0
     assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=60).returncode == 1
+
+
+async def test_the_health_check_command_takes_a_server_that_is_full_for_healthy(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    running = await start_server(models=slow_models, limits=RequestLimits(max_calls=1))
+    request = pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN)
+    at_work = asyncio.ensure_future(running.stub.Translate(request))
+    while running.metric("dragoman_running_sentences") == 0:
+        await asyncio.sleep(0.01)
+    arguments = ["--server", f"localhost:{running.server.port}"]
+    asked = await asyncio.to_thread(CliRunner().invoke, healthcheck, arguments)
+    assert not at_work.done()
+    assert (asked.exit_code, asked.output) == (0, "")
+    assert len((await at_work).translations) == 40
 
 
 @pytest.mark.parametrize(("host", "is_told"), [("127.0.0.1", False), ("0.0.0.0", True)])
