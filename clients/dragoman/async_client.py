@@ -14,12 +14,13 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.channel import CHANNEL_OPTIONS, read_address
-from dragoman.deadline import Deadline
+from dragoman.channel import channel_options, read_address
+from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
 from dragoman.model import Model
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
+from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
@@ -51,20 +52,22 @@ class AsyncClient:
         `credentials` turn on TLS too, with roots of their own.
         """
         self._address, self._credentials = read_address(address, credentials)
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds = within_clock(timeout_seconds)
 
     @cached_property
     def _channel(self) -> grpc.aio.Channel:
         # Not before the first call: a channel belongs to the loop that runs when it is made.
         if self._credentials is None:
-            return grpc.aio.insecure_channel(self._address, options=CHANNEL_OPTIONS)
-        return grpc.aio.secure_channel(self._address, self._credentials, options=CHANNEL_OPTIONS)
+            return grpc.aio.insecure_channel(self._address, options=channel_options(self._address))
+        return grpc.aio.secure_channel(
+            self._address, self._credentials, options=channel_options(self._address)
+        )
 
     @cached_property
     def _stream_channel(self) -> grpc.Channel:
         if self._credentials is None:
-            return grpc.insecure_channel(self._address, options=CHANNEL_OPTIONS)
-        return grpc.secure_channel(self._address, self._credentials, options=CHANNEL_OPTIONS)
+            return grpc.insecure_channel(self._address, options=channel_options(self._address))
+        return grpc.secure_channel(self._address, self._credentials, options=channel_options(self._address))
 
     @property
     def _stub(self) -> "pb_grpc.TranslationServiceAsyncStub":
@@ -123,7 +126,7 @@ class AsyncClient:
             priority=priority,
             alignments=alignments,
         )
-        requests = messages.translate_requests(messages.check_texts(texts), settings)
+        requests = messages.translate_requests(check_texts(texts), settings)
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         calls: deque[_TranslateCall] = deque()
         translations: list[Translation] = []
@@ -204,7 +207,7 @@ class AsyncClient:
         loop = asyncio.get_running_loop()
         arrived: asyncio.Queue[pb.TranslateStreamResponse | grpc.RpcError | None] = asyncio.Queue()
         call = pb_grpc.TranslationServiceStub(self._stream_channel).TranslateStream(
-            feed, timeout=timeout_seconds
+            feed, timeout=within_clock(timeout_seconds)
         )
 
         def read() -> None:

@@ -1,6 +1,7 @@
 """How both clients connect: retries, keepalive and message sizes, as gRPC channel arguments."""
 
 import json
+import re
 
 import grpc
 
@@ -46,6 +47,14 @@ CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 5_000),
 )
+
+
+_LOOPBACK = re.compile(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)")
+
+
+def channel_options(address: str) -> tuple[tuple[str, str | int], ...]:
+    """How to connect to HOST:PORT; to this machine itself never through a proxy that `http_proxy` names."""
+    return (*CHANNEL_OPTIONS, ("grpc.enable_http_proxy", 0)) if _LOOPBACK.match(address) else CHANNEL_OPTIONS
 
 
 TLS_SCHEME = "grpcs://"

@@ -9,12 +9,13 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.channel import CHANNEL_OPTIONS, read_address
-from dragoman.deadline import Deadline
+from dragoman.channel import channel_options, read_address
+from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
 from dragoman.model import Model
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
+from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
@@ -44,12 +45,12 @@ class Client:
         limit.
         `credentials` turn on TLS too, with roots of their own.
         """
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds = within_clock(timeout_seconds)
         address, credentials = read_address(address, credentials)
         if credentials is None:
-            self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+            self._channel = grpc.insecure_channel(address, options=channel_options(address))
         else:
-            self._channel = grpc.secure_channel(address, credentials, options=CHANNEL_OPTIONS)
+            self._channel = grpc.secure_channel(address, credentials, options=channel_options(address))
         self._stub = pb_grpc.TranslationServiceStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 
@@ -103,7 +104,7 @@ class Client:
             priority=priority,
             alignments=alignments,
         )
-        requests = messages.translate_requests(messages.check_texts(texts), settings)
+        requests = messages.translate_requests(check_texts(texts), settings)
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         calls: deque[_TranslateCall] = deque()
         translations: list[Translation] = []
@@ -177,7 +178,7 @@ class Client:
     def _stream(
         self, feed: Feed[Key], ledger: Ledger[Key], timeout_seconds: float | None
     ) -> Generator[StreamResult[Key], None, None]:
-        call = self._stub.TranslateStream(feed, timeout=timeout_seconds)
+        call = self._stub.TranslateStream(feed, timeout=within_clock(timeout_seconds))
         try:
             for response in call:
                 for result in ledger.receive(response):

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Generic
 
+from dragoman.errors import InvalidRequestError
 from dragoman.ledger import Ledger
 from dragoman.translation import Key
 from dragoman.v1 import translation_pb2 as pb
@@ -23,6 +24,9 @@ class Feed(Iterator[pb.TranslateStreamRequest], Generic[Key]):
         *,
         window: int,
     ) -> None:
+        """Raises InvalidRequestError for a window that holds no text."""
+        if window < 1:
+            raise InvalidRequestError(f"window is {window}; it must be at least 1")
         self._config: pb.TranslateStreamRequest | None = config
         self._texts = iter(texts)
         self._ledger = ledger

@@ -3,6 +3,7 @@
 from typing import Generic
 
 from dragoman import errors, messages
+from dragoman.texts import check_stream_text
 from dragoman.translation import Key, StreamResult
 from dragoman.v1 import translation_pb2 as pb
 
@@ -16,24 +17,32 @@ class Ledger(Generic[Key]):
         self._sent = 0
         self._next = 0
         self._open: dict[str, Key] = {}
+        self._refused: dict[str, errors.InvalidRequestError] = {}
         self._ended = False
         self._error: Exception | None = None
         self._held: dict[int, StreamResult[Key]] = {}
 
     def send(self, id_: Key, text: str) -> pb.TranslateStreamRequest:
-        """Enters a text and returns its message. Raises what `messages.check_text` raises."""
-        message = messages.stream_item(
-            str(self._sent), messages.check_text(text, f"text {self._sent} of the stream")
-        )
-        self._open[message.item.id] = id_
+        """Enters a text and returns its message. Raises TypeError for what is no string.
+
+        A text that can't travel leaves an empty one in its place, and its result is the error.
+        """
+        number = str(self._sent)
+        try:
+            text = check_stream_text(text, f"text {number} of the stream")
+        except errors.InvalidRequestError as error:
+            self._refused[number], text = error, ""
+        self._open[number] = id_
         self._sent += 1
-        return message
+        return messages.stream_item(number, text)
 
     def receive(self, message: pb.TranslateStreamResponse) -> list[StreamResult[Key]]:
         """Strikes out an answered text and returns the results that may go to the caller now."""
         if message.id not in self._open:
             raise errors.ServerError(f"the server answered a text that was not asked: id {message.id!r}")
-        result = _result(self._open.pop(message.id), message)
+        id_ = self._open.pop(message.id)
+        refused = self._refused.pop(message.id, None)
+        result = StreamResult(id=id_, translation=None, error=refused) if refused else _result(id_, message)
         if not self._in_order:
             return [result]
         self._held[int(message.id)] = result

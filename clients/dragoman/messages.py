@@ -1,10 +1,9 @@
 """Between the client's plain values and the messages of the wire contract, for both clients alike."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from google.protobuf.duration_pb2 import Duration
 
-from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.model import DecodingDefaults, Model, ModelReference, Quality
 from dragoman.settings import Settings
 from dragoman.translation import Alignment, FinishReason, Hypothesis, Timings, Translation
@@ -29,29 +28,6 @@ _FINISH_REASONS = {
     pb.FINISH_REASON_STOP: FinishReason.STOP,
     pb.FINISH_REASON_LENGTH: FinishReason.LENGTH,
 }
-
-
-def check_text(text: object, field: str) -> str:
-    """The text, if it can travel.
-
-    Raises TypeError for what is no string, InvalidRequestError for one with a lone surrogate.
-    """
-    if not isinstance(text, str):
-        raise TypeError(f"{field} is {type(text).__name__}, not str")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        description = f"has a lone surrogate at code point {error.start}, which UTF-8 cannot carry"
-        violation = FieldViolation(field=field, description=description)
-        raise InvalidRequestError(f"{field} {description}", violations=(violation,)) from None
-    return text
-
-
-def check_texts(texts: Iterable[str]) -> list[str]:
-    """The texts as a list, each checked. Raises TypeError for one string in place of many."""
-    if isinstance(texts, str | bytes):
-        raise TypeError(f"texts must be a list of strings, not one string: write [{texts[:20]!r}]")
-    return [check_text(text, f"texts[{position}]") for position, text in enumerate(texts)]
 
 
 def translate_requests(texts: list[str], settings: Settings) -> Iterator[pb.TranslateRequest]:

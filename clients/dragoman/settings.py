@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.texts import check_text
 
 LengthPolicy = Literal["split", "reject", "truncate"]
 Segmentation = Literal["sentence", "line"]
@@ -41,6 +42,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Raises InvalidRequestError for what the wire cannot carry; the server judges the rest."""
+        for name in ("source", "target", "model", "target_prefix"):
+            value = getattr(self, name)
+            if value is not None:
+                check_text(value, name)
         for name in ("beam_size", "num_hypotheses", "max_output_tokens"):
             value = getattr(self, name)
             if value is not None and not 1 <= value < 2**32:

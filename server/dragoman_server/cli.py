@@ -78,7 +78,7 @@ _POSITIVE = click.IntRange(min=1)
 )
 @click.option(
     "--max-message-bytes",
-    type=_POSITIVE,
+    type=click.IntRange(min=1, max=2**31 - 1),
     default=RequestLimits.max_message_bytes,
     help="Most bytes of one gRPC message received.",
 )

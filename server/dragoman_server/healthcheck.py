@@ -21,8 +21,8 @@ _SERVING = health_pb2.HealthCheckResponse.SERVING
 
 def _default_server() -> str:
     """Where `dragoman serve`, told by the same environment, listens."""
-    host = os.environ.get("DRAGOMAN_SERVE_HOST", ServerConfig.host)
-    port = os.environ.get("DRAGOMAN_SERVE_PORT", ServerConfig.port)
+    host = os.environ.get("DRAGOMAN_SERVE_HOST") or ServerConfig.host
+    port = os.environ.get("DRAGOMAN_SERVE_PORT") or ServerConfig.port
     if host in ("0.0.0.0", "::"):
         host = "localhost"
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -40,7 +40,8 @@ def _default_server() -> str:
 def healthcheck(server: str, service: str, timeout: float) -> None:
     """Ask a server whether it is healthy, and which provider its graphs run on."""
     deadline = time.monotonic() + timeout
-    with grpc.insecure_channel(server) as channel:
+    # Directly: a proxy that `http_proxy` names knows nothing of the host that this runs on.
+    with grpc.insecure_channel(server, options=[("grpc.enable_http_proxy", 0)]) as channel:
         try:
             request = health_pb2.HealthCheckRequest(service=service)
             status = health_pb2_grpc.HealthStub(channel).Check(request, timeout=timeout).status

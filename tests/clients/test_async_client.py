@@ -7,6 +7,7 @@ import pytest
 
 import dragoman
 from dragoman import AsyncClient, messages
+from dragoman.texts import MAX_STREAM_TEXT_BYTES
 
 DE_EN = {"source": "de", "target": "en"}
 
@@ -144,11 +145,34 @@ async def test_what_reading_the_texts_raises_comes_after_the_results_before_it(c
         await anext(stream)
 
 
-async def test_text_that_cannot_travel_ends_its_stream(client):
-    stream = client.translate_stream([(0, "ja"), (1, "\ud800")], **DE_EN)
+async def test_text_that_cannot_travel_fails_alone(client):
+    texts = ["ja", "\ud800", "a" * (MAX_STREAM_TEXT_BYTES + 1), "nein"]
+    stream = client.translate_stream(enumerate(texts), **DE_EN, in_order=True)
+    first, surrogate, long, last = [result async for result in stream]
+    assert (first.translation.text, last.translation.text) == ("JA", "NEIN")
+    assert isinstance(surrogate.error, dragoman.InvalidRequestError)
+    assert "text 1 of the stream has a lone surrogate" in str(surrogate.error)
+    assert f"text 2 of the stream has {MAX_STREAM_TEXT_BYTES + 1} bytes; at most" in str(long.error)
+
+
+async def test_what_is_no_text_ends_its_stream(client):
+    stream = client.translate_stream([(0, "ja"), (1, None)], **DE_EN)
     assert (await anext(stream)).id == 0
-    with pytest.raises(dragoman.InvalidRequestError, match="lone surrogate"):
+    with pytest.raises(TypeError, match="text 1 of the stream"):
         await anext(stream)
+
+
+@pytest.mark.parametrize("window", [0, -1])
+async def test_window_that_holds_no_text_is_refused(client, window):
+    with pytest.raises(dragoman.InvalidRequestError, match="window"):
+        _ = [result async for result in client.translate_stream([(0, "ja")], **DE_EN, window=window)]
+
+
+async def test_a_timeout_without_end_is_none(client):
+    stream = client.translate_stream([(0, "ja")], **DE_EN, timeout_seconds=float("inf"))
+    assert [result.translation.text async for result in stream] == ["JA"]
+    (translation,) = await client.translate(["ja"], **DE_EN, timeout_seconds=float("inf"))
+    assert translation.text == "JA"
 
 
 async def test_stream_that_breaks_is_unavailable(client, server):

@@ -132,6 +132,18 @@ def test_ctrl_c_ends_quietly(server):
     assert (process.returncode, told) == (130, b"Interrupted.\n")
 
 
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 2), (">&-", 0), ("2>&-", 0)])
+def test_closed_standard_streams_are_no_crash(server, closed, code):
+    text = "" if closed == "<&-" else "ja"
+    command = (
+        f"{sys.executable} -m dragoman translate --server {server.address} --from de --to en {text} {closed}"
+    )
+    process = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert process.returncode == code
+    assert "A bug" not in process.stderr
+    assert closed != "<&-" or "standard input is closed" in process.stderr
+
+
 def test_closed_pipe_ends_quietly(server):
     command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -309,6 +309,34 @@ def test_bad_text_of_a_stream_harms_no_other(client, server):
     assert isinstance(results[1].error, dragoman.InvalidRequestError)
 
 
+def test_text_that_cannot_travel_fails_alone_in_a_stream(client):
+    results = list(client.translate_stream(enumerate(["ja", "a\ud800", "nein"]), **DE_EN, in_order=True))
+    assert [result.id for result in results] == [0, 1, 2]
+    assert [result.translation and result.translation.text for result in results] == ["JA", None, "NEIN"]
+    assert "code point 1" in str(results[1].error)
+
+
+def test_a_language_that_cannot_travel_is_named(client):
+    with pytest.raises(dragoman.InvalidRequestError, match="source has a lone surrogate"):
+        client.translate(["ja"], source="\udcff", target="en")
+
+
+def test_a_timeout_without_end_is_none(client):
+    (result,) = client.translate_stream([(0, "ja")], **DE_EN, timeout_seconds=1e300)
+    assert result.translation.text == "JA"
+    (translation,) = client.translate(["ja"], **DE_EN, timeout_seconds=float("inf"))
+    assert translation.text == "JA"
+
+
+def test_loopback_is_reached_past_a_proxy(server, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    for name in ("no_proxy", "no_grpc_proxy", "grpc_proxy", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with dragoman.Client(server.address, timeout_seconds=20) as client:
+        (translation,) = client.translate(["ja"], **DE_EN)
+    assert translation.text == "JA"
+
+
 def test_stream_reads_no_further_ahead_than_its_window(client):
     read = []
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 from google.protobuf import duration_pb2
-from google.rpc import error_details_pb2
+from google.rpc import code_pb2, error_details_pb2, status_pb2
 
 from dragoman import Client, Settings, UnavailableError
 from dragoman.jobs import FileJob, JobError
 from dragoman.jobs import journal as journal_module
-from dragoman.jobs.lines import MAX_LINE_BYTES
+from dragoman.texts import MAX_STREAM_TEXT_BYTES
 
 DE_EN = Settings(source="de", target="en")
 
@@ -120,7 +120,9 @@ def test_json_lines_come_back_with_a_translation(client, tmp_path):
         "[1]\n"
         '{"text": "\\ud800"}\n'
         '{"text": "!NOT_FOUND x"}\n'
-        '{"text": "a", "other": "\\udc80"}\n'.encode()
+        '{"text": "a", "other": "\\udc80"}\n'
+        '{"n": 1e400, "text":"a" , "m": 0.12345678901234567890123 } \n'
+        '{"text": "a", "translation": "?"}\n'.encode()
     )
     summary = run(client, source, output)
     lines = output.read_bytes().splitlines()
@@ -133,6 +135,8 @@ def test_json_lines_come_back_with_a_translation(client, tmp_path):
     assert json.loads(lines[5])["translation"] is None
     assert json.loads(lines[6]) == {"text": "!NOT_FOUND x", "translation": None}
     assert json.loads(lines[7]) == {"text": "a", "other": "\udc80", "translation": "A"}
+    assert lines[8] == b'{"n": 1e400, "text":"a" , "m": 0.12345678901234567890123, "translation": "A"}'
+    assert lines[9] == b'{"text": "a", "translation": "A"}'
     errors = [json.loads(line) for line in summary.errors.read_text().splitlines()]
     assert [error["line"] for error in errors] == [3, 4, 5, 6, 7]
     assert [error["status"] for error in errors] == ["INVALID_ARGUMENT"] * 4 + ["NOT_FOUND"]
@@ -192,11 +196,45 @@ def test_overwriting_drops_the_errors_of_the_run_before(client, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("source", "output"), [("a.txt", "a.txt"), ("a.jsonl", "a.txt"), ("a", "b.jsonl.gz")]
+    ("source", "output"),
+    [
+        *(("a.txt", "a.txt"), ("a.jsonl", "a.txt"), ("a", "b.jsonl.gz")),
+        *((f"a.txt{suffix}", "a.txt") for suffix in (".partial", ".compressed", ".progress.json")),
+        *(("a.jsonl.errors.jsonl", "a.jsonl"), ("./b/../a.txt.partial", "a.txt")),
+    ],
 )
 def test_files_that_cannot_be_meant_are_refused(tmp_path, source, output):
+    (tmp_path / "b").mkdir()
     with pytest.raises(JobError):
         FileJob(tmp_path / source, tmp_path / output, DE_EN)
+
+
+def test_a_pipe_is_refused_before_anything_is_read_from_it(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(JobError, match="no plain file"):
+        FileJob(pipe, tmp_path / "out", DE_EN)
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"job": {}', '{"job": {}, "checkpoint": {"miles": 3}}'])
+def test_damaged_progress_is_told(client, tmp_path, content):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n")
+    (tmp_path / "out.progress.json").write_text(content)
+    with pytest.raises(JobError, match=r"out\.progress\.json is damaged.*--restart"):
+        run(client, source, output)
+    run(client, source, output, restart=True)
+    assert output.read_text() == "A\n"
+
+
+def test_a_stream_that_the_server_cancels_is_tried_again(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\nb\n")
+    server.servicer.failures.append(status_pb2.Status(code=code_pb2.CANCELLED))
+    listener = Listener()
+    run(client, source, output, listener=listener)
+    assert output.read_text() == "A\nB\n"
+    assert len(listener.waits) == 1
 
 
 def test_server_that_goes_away_is_waited_for(client, server, tmp_path):
@@ -272,14 +310,14 @@ def test_silence_before_a_failure_costs_no_patience(client, server, tmp_path):
 
 def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
-    longest = "a" * MAX_LINE_BYTES
+    longest = "a" * MAX_STREAM_TEXT_BYTES
     source.write_text(f"eins\n{longest}\n{longest}a\nzwei\n")
     summary = run(client, source, output)
     assert output.read_text() == f"EINS\n{longest.upper()}\n\nZWEI\n"
     assert (summary.lines, summary.failed) == (4, 1)
     record = json.loads(summary.errors.read_text())
     assert (record["line"], record["status"]) == (3, "INVALID_ARGUMENT")
-    assert f"at most {MAX_LINE_BYTES}" in record["message"]
+    assert f"at most {MAX_STREAM_TEXT_BYTES}" in record["message"]
     assert record["text"] == longest + "a"
 
 

@@ -83,7 +83,9 @@ def main(debug: bool) -> None:
     """
     # A terminal that cannot show a character gets its number, not an error.
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        # None where the shell closed it.
+        if stream is not None:
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _entry_point(name: str) -> EntryPoint | None:

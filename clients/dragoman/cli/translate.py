@@ -100,6 +100,8 @@ def translate(
 
 def _translate_lines(client: Client, settings: Settings, printer: "_Printer") -> bool:
     """Translates standard input as it comes. Returns whether every line has a translation."""
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed: give texts as arguments, or lines to read")
     if sys.stdin.isatty():
         click.echo("Type a text a line; Ctrl-D ends.", err=True)
     complete = True

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Protocol
 
 from dragoman.client import Client
-from dragoman.errors import DragomanError, OverloadedError, UnavailableError
+from dragoman.errors import CallCancelledError, DragomanError, OverloadedError, UnavailableError
 from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import format_of
 from dragoman.jobs.journal import Checkpoint, Journal, fingerprint
 from dragoman.jobs.lines import Line, read_lines
-from dragoman.jobs.output import Output, sibling
+from dragoman.jobs.output import SUFFIXES, Output, sibling
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
 
@@ -78,8 +78,15 @@ class FileJob:
         `checkpoint_seconds` is done twice.
         Raises JobError where both files cannot be meant.
         """
+        if source.exists() and not source.is_file():
+            raise JobError(
+                f"{source} is no plain file, and a job reads its input more than once; save it as one, or "
+                "give it to `dragoman translate` on standard input"
+            )
         if source.resolve() == output.resolve():
             raise JobError(f"{output} is the input itself")
+        if source.resolve() in [sibling(output, suffix).resolve() for suffix in SUFFIXES]:
+            raise JobError(f"{source} is what the job keeps beside {output}; name one of them otherwise")
         if type(format_of(source)) is not type(format_of(output)):
             raise JobError(f"{source} and {output} differ in format: `.jsonl` is JSON lines, all else text")
         self._source = source
@@ -179,7 +186,8 @@ class FileJob:
                         backlog.done(result.id)
                         yield result
                 return
-            except (UnavailableError, OverloadedError) as error:
+            # Cancelled by the server: the job itself never cancels while it reads.
+            except (UnavailableError, OverloadedError, CallCancelledError) as error:
                 failed_at = time.monotonic()
                 away_since = failed_at if away_since is None else away_since
                 if failed_at - away_since >= self._patience_seconds:

@@ -56,6 +56,10 @@ class JsonLines:
             document = _parse(content)
         except LineError:
             document = {}
+        if document and "translation" not in document:
+            # The caller's own bytes: numbers and escapes come back as they were written.
+            added = json.dumps({"translation": translation}, ensure_ascii=False).removeprefix("{").encode()
+            return content.rstrip().removesuffix(b"}").rstrip() + b", " + added
         line = json.dumps(document | {"translation": translation}, ensure_ascii=False)
         # The only characters that UTF-8 cannot carry are lone surrogates, which become JSON's own \udXXX.
         return line.encode(errors="backslashreplace")

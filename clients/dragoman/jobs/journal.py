@@ -36,18 +36,24 @@ class Journal:
         self._job = dict(job)
 
     def load(self) -> Checkpoint | None:
-        """The last checkpoint, None where the job has not begun. Raises JobError for that of another job."""
+        """The last checkpoint, None where the job has not begun.
+
+        Raises JobError for that of another job, and for a file that is none.
+        """
         try:
             entry = json.loads(self._path.read_bytes())
+            changed = [key for key in self._job if entry["job"].get(key) != self._job[key]]
+            checkpoint = Checkpoint(**entry["checkpoint"])
         except FileNotFoundError:
             return None
-        changed = [key for key in self._job if entry["job"].get(key) != self._job[key]]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise JobError(f"{self._path} is damaged; begin anew with --restart") from None
         if changed:
             raise JobError(
                 f"{self._path} belongs to a job with another {' and '.join(changed)}; "
                 "call it as before to go on, or with --restart to begin anew"
             )
-        return Checkpoint(**entry["checkpoint"])
+        return checkpoint
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Replaces the last checkpoint. What it speaks of must be safe on disk already."""

@@ -10,10 +10,6 @@ from pathlib import Path
 from dragoman.jobs.errors import JobError, LineError
 from dragoman.jobs.format import Format
 
-MAX_LINE_BYTES = (4 << 20) - 1024
-"""Most bytes of a line's text: a longer one, in a message, is over the 4 MiB that gRPC servers take by
-default, which would end the stream of all lines."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
@@ -58,10 +54,6 @@ def read_lines(path: Path, format_: Format) -> Iterator[Line]:
 
 def _text(content: bytes, format_: Format) -> tuple[str, str | None]:
     try:
-        text = format_.read(content)
-        size = len(text.encode())
-        if size > MAX_LINE_BYTES:
-            raise LineError(f"the text has {size} bytes; at most {MAX_LINE_BYTES} can travel in one message")
-        return text, None
+        return format_.read(content), None
     except LineError as error:
         return "", str(error)

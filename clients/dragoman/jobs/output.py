@@ -11,6 +11,12 @@ from typing import Self
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.journal import Checkpoint, sync_folder
 
+SUFFIXES = (
+    *(".partial", ".compressed", ".progress.json", ".progress.json.new"),
+    *(".errors.jsonl", ".errors.jsonl.partial"),
+)
+"""What the names of all files end in that a job has beside its output."""
+
 
 def sibling(output: Path, suffix: str) -> Path:
     """The path beside the output that has its name and a suffix."""

@@ -1,0 +1,45 @@
+"""What is checked of a text before it travels."""
+
+from collections.abc import Iterable
+
+from dragoman.errors import FieldViolation, InvalidRequestError
+
+MAX_STREAM_TEXT_BYTES = (4 << 20) - 1024
+"""Most bytes of a text of a stream: a longer one, in a message, is over the 4 MiB that gRPC servers take by
+default, which would end the stream for all."""
+
+
+def check_text(text: object, field: str) -> str:
+    """The text, if it can travel.
+
+    Raises TypeError for what is no string, InvalidRequestError for one with a lone surrogate.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{field} is {type(text).__name__}, not str")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        description = f"has a lone surrogate at code point {error.start}, which UTF-8 cannot carry"
+        violation = FieldViolation(field=field, description=description)
+        raise InvalidRequestError(f"{field} {description}", violations=(violation,)) from None
+    return text
+
+
+def check_stream_text(text: object, field: str) -> str:
+    """The text, if it can travel in a stream.
+
+    Raises TypeError for what is no string, InvalidRequestError for one with a lone surrogate or too long.
+    """
+    checked = check_text(text, field)
+    if (size := len(checked.encode())) > MAX_STREAM_TEXT_BYTES:
+        description = f"has {size} bytes; at most {MAX_STREAM_TEXT_BYTES} can travel in one message"
+        violation = FieldViolation(field=field, description=description)
+        raise InvalidRequestError(f"{field} {description}", violations=(violation,))
+    return checked
+
+
+def check_texts(texts: Iterable[str]) -> list[str]:
+    """The texts as a list, each checked. Raises TypeError for one string in place of many."""
+    if isinstance(texts, str | bytes):
+        raise TypeError(f"texts must be a list of strings, not one string: write [{texts[:20]!r}]")
+    return [check_text(text, f"texts[{position}]") for position, text in enumerate(texts)]
