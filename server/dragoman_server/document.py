@@ -9,11 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dragoman_bundle import Bundle
+from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_server import engine
 from dragoman_server.alignment import Alignment, align
 from dragoman_server.engine import FinishReason, Priority, SearchOptions, Sentence, SentenceResult
 from dragoman_server.length import LengthPolicy, Unit, fit
-from dragoman_server.segmentation import Segmentation, filler_for, join, segment
+from dragoman_server.segmentation import Segmentation, Span, filler_for, join, segment
+
+_CHARACTERS_A_TOKEN = 8
+"""More than the tokens of most texts have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,10 +130,20 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
 def complete(document: Document, results: Sequence[SentenceResult], bundle: Bundle) -> TranslatedText:
     """Joins the results of a document's sentences, in their order, with the caller's own white space."""
     num_hypotheses = max((len(result.hypotheses) for result in results), default=0)
+    is_aligned = any(sentence.return_attention for sentence in document.sentences)
+    source_spans = [
+        _source_spans(document.text[slice(*unit.span)], unit.ids, bundle.source_tokenizer)
+        if is_aligned
+        else []
+        for unit in document.units
+    ]
     hypotheses = tuple(
         # A sentence with fewer hypotheses gives its last.
         _join_hypotheses(
-            document, [result.hypotheses[min(rank, len(result.hypotheses) - 1)] for result in results], bundle
+            document,
+            [result.hypotheses[min(rank, len(result.hypotheses) - 1)] for result in results],
+            source_spans,
+            bundle,
         )
         for rank in range(num_hypotheses)
     )
@@ -167,8 +181,25 @@ def _search_options(
     )
 
 
+def _source_spans(text: str, ids: Sequence[int], tokenizer: Tokenizer) -> Sequence[Span]:
+    """Where in its text each token of a unit stands; a unit that was truncated has fewer than its text.
+
+    Reads no more of the text than it takes to find the same tokens again.
+    """
+    length = _CHARACTERS_A_TOKEN * (len(ids) + 1)
+    while length < len(text):
+        beginning = tokenizer.encode(text[:length])
+        if len(beginning.ids) > len(ids) and tuple(beginning.ids[: len(ids)]) == tuple(ids):
+            return beginning.spans[: len(ids)]
+        length *= 2
+    return tokenizer.encode(text).spans[: len(ids)]
+
+
 def _join_hypotheses(
-    document: Document, found: Sequence[engine.Hypothesis], bundle: Bundle
+    document: Document,
+    found: Sequence[engine.Hypothesis],
+    source_spans: Sequence[Sequence[Span]],
+    bundle: Bundle,
 ) -> TranslatedHypothesis:
     remaining = iter(found)
     of_unit = [next(remaining) if unit.ids else None for unit in document.units]
@@ -182,14 +213,14 @@ def _join_hypotheses(
         filler=filler_for(bundle.manifest.target_language),
     )
     alignments: list[Alignment] = []
-    for unit, hypothesis, piece, offset in zip(document.units, of_unit, pieces, offsets, strict=True):
+    for unit, hypothesis, spans, piece, offset in zip(
+        document.units, of_unit, source_spans, pieces, offsets, strict=True
+    ):
         if hypothesis is None or hypothesis.attention is None:
             continue
-        source_text = document.text[slice(*unit.span)]
         links = align(
-            source_text=source_text,
-            # A truncated unit has fewer tokens than its text.
-            source_spans=bundle.source_tokenizer.encode(source_text).spans[: len(unit.ids)],
+            source_text=document.text[slice(*unit.span)],
+            source_spans=spans,
             target_text=piece.text,
             target_spans=piece.spans,
             attention_UT=hypothesis.attention,

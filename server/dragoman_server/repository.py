@@ -3,6 +3,7 @@
 Owns the folder models/NAME/VERSION and the order of versions. Must not know requests or gRPC.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -99,7 +100,7 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model]) -> Repository
         raise RepositoryError(f"the models folder {folder} does not exist")
     models: list[Model] = []
     refused: dict[str, Exception] = {}
-    for path in sorted(folder.glob("[!.]*/[!.]*/")):
+    for path in _bundle_folders(folder, refused):
         key = f"{path.parent.name}/{path.name}"
         try:
             models.append(load(_open(path, key)))
@@ -116,6 +117,31 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model]) -> Repository
             else f"the models folder {folder} holds no bundle; export one to {folder}/NAME/VERSION"
         )
     return Repository(models, refused)
+
+
+def _bundle_folders(folder: Path, refused: dict[str, Exception]) -> list[Path]:
+    """Every NAME/VERSION, in order; a NAME that can't be read is refused.
+
+    Raises RepositoryError for a models folder that can't be read.
+    """
+    try:
+        named = _folders(folder)
+    except OSError as error:
+        raise RepositoryError(f"the models folder {folder} can't be read: {error.strerror}") from error
+    found: list[Path] = []
+    for path in named:
+        try:
+            found += _folders(path)
+        except OSError as error:
+            refused[path.name] = BundleError(f"{path} can't be read: {error.strerror}")
+    return found
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Raises OSError where it can't be read."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()]
+    return [folder / name for name in sorted(names)]
 
 
 def _open(path: Path, key: str) -> Bundle:

@@ -23,6 +23,17 @@ _TITLES = {
     "de": ("Fa.", "Frl."),
     "fr": ("M.", "MM.", "Mme.", "Mlle.", "Me.", "Mgr."),
 }
+# Or a number that is an ordinal: "im 19. Jahrhundert", "der 2. Weltkrieg". A word before it tells.
+_ORDINALS = {
+    "de": re.compile(
+        r"\b(?:(?:am|ab|bis|im|ins|beim|seit|und|oder|vom|zum|zur|vor)"
+        r"|(?:d|jed|dies|jen|welch)(?:er|ie|as|em|en|es|e)"
+        r"|(?:ein|kein|mein|dein|sein|ihr|unser|euer|eur)(?:e|em|en|er|es)?)\s+\d{1,3}\.$",
+        re.IGNORECASE,
+    ),
+}
+# The library takes time as the square of a line's length, and lets nobody else run Python meanwhile.
+_WINDOW = 4_000
 _ZERO_WIDTH_JOINER = "\u200d"
 _SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 # Languages that write no space between sentences.
@@ -89,18 +100,39 @@ def filler_for(language: str) -> str:
 
 def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:
     primary_language = language.lower().partition("-")[0]
-    titles = _TITLES.get(primary_language, ())
+    titles, ordinal = _TITLES.get(primary_language, ()), _ORDINALS.get(primary_language)
     # One space for every white space character: the library panics on "A.\u00a0" and the like.
     flat = _SPACE.sub(" ", text[line[0] : line[1]])
     start = end = line[0]
-    for sentence in sentencex.segment(primary_language, flat):
+    for sentence in _in_windows(primary_language, flat):
         end += len(sentence)
         words = sentence.split()
-        if not (words and words[-1] in titles):
+        goes_on = words and (words[-1] in titles or (ordinal and ordinal.search(sentence.rstrip())))
+        if not goes_on:
             yield start, end
             start = end
     if start < end:
         yield start, end
+
+
+def _in_windows(language: str, flat: str) -> Iterator[str]:
+    """The sentences of a line, found a window at a time; one may be longer than a window."""
+    start, beginning = 0, ""
+    while len(flat) - start > _WINDOW:
+        found = sentencex.segment(language, flat[start : start + _WINDOW])
+        if len(found) > 1:
+            # Where the last one ends, what follows tells.
+            yield beginning + found[0]
+            yield from found[1:-1]
+            start, beginning = start + _WINDOW - len(found[-1]), ""
+        else:
+            end = flat.rfind(" ", start + 1, start + _WINDOW) + 1 or start + _WINDOW
+            start, beginning = end, beginning + flat[start:end]
+    for sentence in sentencex.segment(language, flat[start:]):
+        yield beginning + sentence
+        beginning = ""
+    if beginning:
+        yield beginning
 
 
 def _trim(text: str, span: Span) -> Span | None:

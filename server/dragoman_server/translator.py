@@ -5,6 +5,7 @@ Owns the way from texts to futures and back, and that cancelled work leaves the 
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -59,9 +60,13 @@ async def translate(
     """
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
     on_loop = _is_small(request)
-    documents = await _run(on_loop, lambda: _prepare(request, deadline))
+    is_given_up = threading.Event()
+    try:
+        documents = await _run(on_loop, lambda: _prepare(request, deadline, is_given_up))
+    except asyncio.CancelledError:
+        is_given_up.set()
+        raise
     sentences = [sentence for document in documents for sentence in document.sentences]
-    _check_number(request, len(sentences))
     ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
     futures = await _submit_in_turn(on_loop, request.model, sentences, ended, turn)
     try:
@@ -87,14 +92,23 @@ async def _run(on_loop: bool, work: Callable[[], T]) -> T:
     return work() if on_loop else await asyncio.to_thread(work)
 
 
-def _prepare(request: TranslationRequest, deadline: float | None) -> list[Document]:
-    documents = []
+def _prepare(
+    request: TranslationRequest, deadline: float | None, is_given_up: threading.Event
+) -> list[Document]:
+    """Raises InvalidRequestError, for too many sentences as soon as they are. Stops where it is given up."""
+    documents: list[Document] = []
     violations = []
+    num_sentences = 0
     for field, text in zip(request.text_fields, request.texts, strict=True):
+        if is_given_up.is_set():
+            break
         try:
             documents.append(prepare(text, request.model.bundle, request.options, deadline))
         except UnitTooLongError as error:
             violations.append(Violation(field=field, description=str(error)))
+            continue
+        num_sentences += len(documents[-1].sentences)
+        _check_number(request, num_sentences)
     if violations:
         raise InvalidRequestError(violations)
     return documents
@@ -103,7 +117,9 @@ def _prepare(request: TranslationRequest, deadline: float | None) -> list[Docume
 def _check_number(request: TranslationRequest, num_sentences: int) -> None:
     limit = request.model.max_sentences
     if num_sentences > limit:
-        description = f"{num_sentences} sentences in all, and the queue takes {limit}; send fewer at a time"
+        description = (
+            f"has at least {num_sentences} sentences, and the queue takes {limit}; send fewer at a time"
+        )
         field = request.text_fields[0] if len(request.texts) == 1 else "texts"
         raise InvalidRequestError([Violation(field=field, description=description)])
 

@@ -1,5 +1,8 @@
 """Which bundles are served, and which model answers to what."""
 
+import errno
+import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -120,6 +123,26 @@ def test_what_is_hidden_or_no_folder_is_no_bundle(tmp_path: Path) -> None:
     repository = load(tmp_path)
     assert [model.key for model in repository.models] == ["de-en/1"]
     assert not repository.refused
+
+
+def test_a_folder_that_can_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("de-en/1", "fr-en/1"):
+        write(tmp_path, key)
+    # Permissions don't stop root, as whom tests may run.
+    scan, locked = os.scandir, {tmp_path / "fr-en"}
+
+    def scan_unless_locked(path: Path) -> Iterator[os.DirEntry[str]]:
+        if path in locked:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scan_unless_locked)
+    repository = load(tmp_path)
+    assert [model.key for model in repository.models] == ["de-en/1"]
+    assert "fr-en can't be read: Permission denied" in str(repository.refused["fr-en"])
+    locked.add(tmp_path)
+    with pytest.raises(RepositoryError, match=r"models folder .* can't be read: Permission denied"):
+        load(tmp_path)
 
 
 def test_a_precision_that_no_bundle_has_is_told(tmp_path: Path) -> None:

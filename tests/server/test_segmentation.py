@@ -1,6 +1,7 @@
 """Units of a text, and the white space around them."""
 
 import pytest
+import sentencex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,9 @@ def test_halves_are_the_whole_but_for_white_space(text: str) -> None:
     [
         ("de", "Dr. Müller kam um 3 p.m. an. Er ging.", ["Dr. Müller kam um 3 p.m. an.", "Er ging."]),
         ("de", "Das ist z. B. gut. Am 3. Oktober kam er.", ["Das ist z. B. gut.", "Am 3. Oktober kam er."]),
+        ("de", "Das war im 19. Jahrhundert. Gut.", ["Das war im 19. Jahrhundert.", "Gut."]),
+        ("de", "Der 2. Weltkrieg und sein 13. Geburtstag.", ["Der 2. Weltkrieg und sein 13. Geburtstag."]),
+        ("de", "Er kam um 5. Dann ging er.", ["Er kam um 5.", "Dann ging er."]),
         ("de", "Die Fa. Meier zahlt. Gut.", ["Die Fa. Meier zahlt.", "Gut."]),
         ("en", "Mr. Smith saw the U.S. Senate. It met.", ["Mr. Smith saw the U.S. Senate.", "It met."]),
         ("en", "It costs 3.50 dollars... Really?! Yes.", ["It costs 3.50 dollars...", "Really?!", "Yes."]),
@@ -66,6 +70,28 @@ def test_halves_are_the_whole_but_for_white_space(text: str) -> None:
 )
 def test_sentences_end_where_the_language_ends_them(language: str, text: str, expected: list[str]) -> None:
     assert units(text, language) == expected
+
+
+@pytest.mark.parametrize("piece", ["Gut so. ", "«", "Er sagte: „Ja ", "Ach! ", "Dr. A. "])
+def test_a_long_line_is_never_handed_over_whole(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    handed: list[int] = []
+    library = sentencex.segment
+
+    def find(language: str, text: str) -> list[str]:
+        handed.append(len(text))
+        return library(language, text)
+
+    monkeypatch.setattr(sentencex, "segment", find)
+    text = piece * 3_000
+    assert "".join("".join(unit.split()) for unit in units(text)) == "".join(text.split())
+    # The library's time grows as the square of this.
+    assert max(handed) <= 4_000
+    assert len(handed) < len(text) / 1_000
+
+
+def test_sentences_of_a_long_line_are_those_of_a_short_one() -> None:
+    sentences = ["Gut so.", "Dr. Müller kommt am 3. Mai!"] * 1_000
+    assert units(" ".join(sentences)) == sentences
 
 
 def test_space_that_does_not_break_is_no_obstacle() -> None:

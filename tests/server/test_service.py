@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -18,6 +19,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_server import service, translator
 from dragoman_server.config import EngineConfig, RequestLimits
+from dragoman_server.document import Document
 from dragoman_server.engine import EnginePool, Sentence, SentenceResult
 
 GERMAN = {"source_language": "de", "target_language": "en"}
@@ -430,6 +432,53 @@ async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server
     running = await start_server(engine=EngineConfig(device="cpu", max_queue=5))
     request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 2, **GERMAN)
     assert await violated_fields(running, request) == ["texts"]
+
+
+async def test_no_more_is_read_of_what_is_refused(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = record_prepared(monkeypatch)
+    running = await start_server(engine=EngineConfig(device="cpu", max_queue=5))
+    request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 100, **GERMAN)
+    assert await violated_fields(running, request) == ["texts"]
+    assert len(prepared) == 2
+
+
+async def test_no_more_is_read_of_what_nobody_waits_for(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = record_prepared(monkeypatch, seconds=0.02)
+    running = await start_server()
+    request = pb.TranslateRequest(texts=["Eins."] * 1_000, **GERMAN)
+    error = await failure(running.stub.Translate(request, timeout=0.5))
+    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    await asyncio.sleep(0.5)
+    until_then = len(prepared)
+    await asyncio.sleep(0.5)
+    assert 0 < until_then == len(prepared) < 1_000
+
+
+def record_prepared(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> list[str]:
+    """The texts that are cut and tokenized from now on, each taking so long."""
+    prepared: list[str] = []
+    prepare = translator.prepare
+
+    def recorded(text: str, *arguments: object) -> Document:
+        prepared.append(text)
+        time.sleep(seconds)
+        return prepare(text, *arguments)
+
+    monkeypatch.setattr(translator, "prepare", recorded)
+    return prepared
+
+
+async def test_a_truncated_text_is_aligned_by_its_beginning(start_server: StartServer) -> None:
+    running = await start_server()
+    options = {"length_policy": pb.LENGTH_POLICY_TRUNCATE, "beam_size": 4, "num_hypotheses": 4}
+    (short,) = await translate(running, "wort " * 20, options=options, return_alignments=True)
+    (long,) = await translate(running, "wort " * 10_000, options=options, return_alignments=True)
+    assert [h.alignments for h in long.hypotheses] == [h.alignments for h in short.hypotheses]
+    assert len(long.hypotheses) == 4
 
 
 @pytest.fixture
