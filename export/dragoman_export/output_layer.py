@@ -10,6 +10,7 @@ import onnx_ir as ir
 from onnx_ir.tape import Tape
 
 from dragoman_export.initializers import constant_array
+from dragoman_export.int8.graph import PRODUCT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +19,10 @@ class OutputProduct:
 
     rows: ir.Value
     """[R, D]: the features, or their codes."""
+    step: ir.Value | None
+    """What all rows' codes count in; None where the product is of floats."""
     row_step: ir.Value | None
-    """[R, 1]: what the rows' codes count in; None where the product is of floats."""
+    """[R, 1]: a factor of each row's own beside that; None where there is none."""
     weight: ir.Value
     """[V, D] initializer: the tied embedding, an ensemble's side by side, or its codes."""
     weight_scale: ir.Value | None
@@ -36,24 +39,25 @@ class OutputProduct:
 
 def find_output_product(step: ir.Graph) -> OutputProduct:
     """Walks back from the only LogSoftmax: a sum with a bias, a product with the transposed embedding."""
-    product, bias = _apart(_logits(step))
+    logits, row_step = _logits(step), None
+    if logits.op_type == PRODUCT:
+        product, bias = logits, _there(logits.inputs[-1])
+    else:
+        product, bias = _apart(logits)
+    if product.op_type == "Mul":
+        row_step, product = _there(product.inputs[1]), _producer(product.inputs[0])
     if product.op_type == "MatMul":
         rows, transposed = product.inputs
-        return OutputProduct(
-            rows=_there(rows), row_step=None, weight=_original(transposed), weight_scale=None, bias=bias
-        )
-    assert product.op_type == "Mul"
-    counted, weight_scale = _apart(product)
-    assert counted.op_type == "Mul"
-    cast, row_step = _producer(counted.inputs[0]), counted.inputs[1]
-    assert cast.op_type == "Cast"
-    integer = _producer(cast.inputs[0])
-    assert integer.op_type == "MatMulInteger"
+        scale = shared = None
+    else:
+        assert product.op_type == PRODUCT
+        rows, transposed, shared, scale = product.inputs[:4]
     return OutputProduct(
-        rows=_there(integer.inputs[0]),
-        row_step=_there(row_step),
-        weight=_original(integer.inputs[1]),
-        weight_scale=weight_scale,
+        rows=_there(rows),
+        step=shared,
+        row_step=row_step,
+        weight=_original(transposed),
+        weight_scale=scale,
         bias=bias,
     )
 
@@ -81,12 +85,12 @@ def store_by_rows(step: ir.Graph) -> None:
 
 
 def _logits(step: ir.Graph) -> ir.Node:
-    """The sum that gives the logits."""
+    """The sum that gives the logits, or the int8 product that has a bias in it."""
     (softmax,) = (node for node in step if node.op_type == "LogSoftmax")
     total = _producer(softmax.inputs[0])
     if total.op_type == "Cast":
         total = _producer(total.inputs[0])
-    assert total.op_type == "Add"
+    assert total.op_type in ("Add", PRODUCT)
     return total
 
 

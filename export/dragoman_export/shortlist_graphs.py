@@ -16,7 +16,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnx_ir.tape import Tape
 
 from dragoman_export.initializers import constant_array
-from dragoman_export.int8.graph import ZERO_POINT
+from dragoman_export.int8.graph import KERNELS, PRODUCT, ZERO_POINT
 from dragoman_export.output_layer import OutputProduct, find_output_product
 from dragoman_export.trace import OPSET, Graphs
 
@@ -169,17 +169,18 @@ def _logits(
         return build.op("Reshape", [rows, shape])
 
     rows_SKD, weight_SDC = by_sentence(product.rows, width), memory["memory.output_weight"]
-    if product.row_step is None:
+    if product.weight_scale is None:
         logits_SKC = build.op("MatMul", [rows_SKD, weight_SDC])
         is_float16 = product.weight_type == ir.DataType.FLOAT16
         return build.op("Cast", [logits_SKC], {"to": ir.DataType.FLOAT}) if is_float16 else logits_SKC
     zero_point = build.constant("zero_point", np.uint8(ZERO_POINT))
-    sums_SKC = build.op("MatMulInteger", [rows_SKD, weight_SDC, zero_point])
-    sums_SKC = build.op("Cast", [sums_SKC], {"to": ir.DataType.FLOAT})
-    # The row's step first, and each a factor of its own: see Int8Graph.product.
-    counted_SKC = build.op("Mul", [sums_SKC, by_sentence(product.row_step, 1)])
     scale_S1C = build.op("Unsqueeze", [memory["memory.output_scale"], build.axis(1)])
-    return build.op("Mul", [counted_SKC, scale_S1C])
+    logits_SKC = build.op(
+        PRODUCT, [rows_SKD, weight_SDC, product.step, scale_S1C, zero_point], domain=KERNELS
+    )
+    if product.row_step is None:
+        return logits_SKC
+    return build.op("Mul", [logits_SKC, by_sentence(product.row_step, 1)])
 
 
 def _shape(name: str, width: int) -> list[int | str]:

@@ -1,7 +1,9 @@
-"""The row-wise int8 product as ONNX nodes.
+"""The int8 product as ONNX nodes.
 
 A row x becomes the codes floor(x · 127 / max|x| + 128.5), which count in steps of max|x| / 127 around 128.
-They are unsigned, because x86 multiplies unsigned by signed bytes many times faster than signed by signed.
+What a tanh made may count in steps of 1/127 instead, all rows alike: one node in place of seven, and no pass
+over the product to scale its rows; but coarser, as the largest value of a row is mostly less than 1.
+Codes are unsigned, because x86 multiplies unsigned by signed bytes many times faster than signed by signed.
 
 Shapes: K inputs, N outputs; rows are all axes but the last.
 """
@@ -15,19 +17,26 @@ from onnx_ir.tape import Tape
 
 from dragoman_export.int8.weights import quantize_weight
 
+KERNELS = "com.microsoft"
+"""onnxruntime's own operators."""
+PRODUCT = "MatMulIntegerToFloat"
+"""Of those, the one that multiplies codes, scales their sums and adds a bias, all in one pass."""
 LARGEST = 127
 """Codes of activations are at most so far from the zero point."""
 ZERO_POINT = 128
+WIDE = 10
+"""Outputs for each input from which on rows share a step: in an output layer, where passes over them cost."""
 SMALLEST_MAXIMUM = 1e-30
 """Stands in for the maximum of a row of zeros, whose codes then all are the zero point."""
 
 
 @dataclass(frozen=True)
 class QuantizedRows:
-    """Values of a graph: codes [..., K] uint8 and the step [..., 1] float32 in which they count."""
+    """Values of a graph: codes [..., K] uint8, and what they count in."""
 
     codes: ir.Value
-    step: ir.Value
+    step: ir.Value | None
+    """[..., 1] float32; None where every row's is 1/127."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +46,19 @@ class StoredWeight:
     codes: ir.Value
     scale: ir.Value
 
+    @property
+    def num_outputs(self) -> int:
+        """N."""
+        return width_of(self.scale)
+
 
 class Int8Graph:
     """A graph that is being rewritten: every activation is rounded once, every weight stored once."""
 
     def __init__(self, graph: ir.Graph) -> None:
         self.graph = graph
-        self._rows: dict[ir.Value, QuantizedRows] = {}
+        graph.opset_imports[KERNELS] = 1
+        self._rows: dict[tuple[ir.Value, bool], QuantizedRows] = {}
         self.last_axis = self.constant("int8.last_axis", np.array([-1], np.int64))
 
     def constant(self, name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
@@ -68,14 +83,32 @@ class Int8Graph:
             scale=self.constant(f"{name}.scale", weight.scale_N),
         )
 
-    def rows(self, tape: Tape, value: ir.Value) -> QuantizedRows:
-        """Rounds rows to codes; those of a value that was asked for before are used again."""
-        if value not in self._rows:
-            self._rows[value] = self.quantize_rows(tape, value)
-        return self._rows[value]
+    @staticmethod
+    def share_a_step(value: ir.Value, outputs: int) -> bool:
+        """Whether all rows of a product with so many outputs count in steps of 1/127."""
+        node = value.producer()
+        return node is not None and node.op_type == "Tanh" and outputs >= WIDE * width_of(value)
+
+    def rows(self, tape: Tape, value: ir.Value, outputs: int) -> QuantizedRows:
+        """Rounds rows that are multiplied for so many outputs; those that were asked for are used again."""
+        shared = self.share_a_step(value, outputs)
+        if (value, shared) not in self._rows:
+            quantize = self.quantize_bounded_rows if shared else self.quantize_rows
+            self._rows[value, shared] = quantize(tape, value)
+        return self._rows[value, shared]
+
+    def know_rows(self, value: ir.Value, rows: QuantizedRows) -> None:
+        """Says what a value's rows are in codes, where these were there first."""
+        self._rows[value, False] = rows
+
+    def quantize_bounded_rows(self, tape: Tape, value: ir.Value) -> QuantizedRows:
+        """A node that rounds rows [..., K] within -1 and 1 to codes."""
+        step = self.constant("int8.one_over_largest_code", np.float32(1 / LARGEST))
+        zero_point = self.constant("int8.zero_point", np.uint8(ZERO_POINT))
+        return QuantizedRows(codes=tape.op("QuantizeLinear", [value, step, zero_point]), step=None)
 
     def quantize_rows(self, tape: Tape, value: ir.Value) -> QuantizedRows:
-        """Nodes that round the rows of a float32 value [..., K] to codes."""
+        """Nodes that round the rows of a float32 value [..., K] to codes, each row in steps of its own."""
         smallest = self.constant("int8.smallest_maximum", np.float32(SMALLEST_MAXIMUM))
         largest_code = self.constant("int8.largest_code", np.float32(LARGEST))
         inverse = self.constant("int8.one_over_largest_code", np.float32(1 / LARGEST))
@@ -88,17 +121,22 @@ class Int8Graph:
         codes = tape.op("Cast", [shifted], {"to": ir.DataType.UINT8})
         return QuantizedRows(codes=codes, step=tape.op("Mul", [maximum, inverse]))
 
-    def product(self, tape: Tape, rows: QuantizedRows, weight: StoredWeight) -> ir.Value:
-        """Nodes that multiply rows [..., K] by a weight [K, N]: float32 [..., N]. The sums are exact.
+    def product(
+        self, tape: Tape, rows: QuantizedRows, weight: StoredWeight, bias: ir.Value | None = None
+    ) -> ir.Value:
+        """Nodes that multiply rows [..., K] by a weight [K, N] and add a bias [N]: float32 [..., N].
 
-        The row's step is a factor of its own, and comes first. onnxruntime 1.31 joins the integer product
-        with the scaling that follows it, and with a bias that follows that, which it then adds before it
-        multiplies by the step: wrong, were both scales one factor.
+        The sums are exact. What all rows share, a step, the weight's scale and the bias, is applied to each
+        as it is written; rows with steps of their own take a pass more, and one for the bias.
         """
         zero_point = self.constant("int8.zero_point", np.uint8(ZERO_POINT))
-        sums = tape.op("MatMulInteger", [rows.codes, weight.codes, zero_point])
-        counted = tape.op("Mul", [tape.op("Cast", [sums], {"to": ir.DataType.FLOAT}), rows.step])
-        return tape.op("Mul", [counted, weight.scale])
+        shared = np.float32(1 / LARGEST if rows.step is None else 1)
+        step = self.constant("int8.one_over_largest_code" if rows.step is None else "int8.one_float", shared)
+        inputs: list[ir.Value | None] = [rows.codes, weight.codes, step, weight.scale, zero_point, None]
+        if rows.step is None:
+            return tape.op(PRODUCT, [*inputs, bias], domain=KERNELS)
+        result = tape.op("Mul", [tape.op(PRODUCT, inputs, domain=KERNELS), rows.step])
+        return result if bias is None else tape.op("Add", [result, bias])
 
     def replace(self, node: ir.Node, tape: Tape, results: list[ir.Value]) -> None:
         """Puts the tape's nodes in the node's place, and the results in that of its outputs."""
@@ -109,3 +147,11 @@ class Int8Graph:
             new.shape, new.type = old.shape, old.type
             old.replace_all_uses_with(new, replace_graph_outputs=True)
         self.graph.remove(node, safe=True)
+
+
+def width_of(value: ir.Value) -> int:
+    """The last axis of a value."""
+    assert value.shape is not None
+    width = value.shape[-1]
+    assert isinstance(width, int)
+    return width

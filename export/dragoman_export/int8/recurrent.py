@@ -87,7 +87,7 @@ def _direction(int8: Int8Graph, tape: Tape, node: ir.Node, place: int, direction
     bias = int8.constant(f"{name}.bias", input_bias if separate else input_bias + recurrent_bias)
     return Direction(
         name=direction,
-        projected=tape.op("Add", [int8.product(tape, int8.rows(tape, source), weight), bias]),
+        projected=int8.product(tape, int8.rows(tape, source, weight.num_outputs), weight, bias),
         recurrent_weight=int8.weight(f"{name}.recurrent", recurrent_weight[place].T, output_axis=1),
         recurrent_bias=int8.constant(f"{name}.recurrent_bias", recurrent_bias) if separate else None,
     )
@@ -129,9 +129,8 @@ def _body(int8: Int8Graph, operator: str, directions: list[Direction], hidden_si
         old = [_input(f"{name}.state_{place}", ["S", hidden_size]) for place in range(NUM_STATES[operator])]
         projected = _input(f"{name}.projected", ["S", gates_size])
         inside = _input(f"{name}.inside", ["S", 1], ir.DataType.BOOL)
-        recurrent = int8.product(tape, int8.quantize_rows(tape, old[0]), direction.recurrent_weight)
-        if direction.recurrent_bias is not None:
-            recurrent = tape.op("Add", [recurrent, direction.recurrent_bias])
+        rows = int8.quantize_bounded_rows(tape, old[0])
+        recurrent = int8.product(tape, rows, direction.recurrent_weight, direction.recurrent_bias)
         cell = _lstm_cell if operator == "LSTM" else _gru_cell
         new = cell(int8, tape, projected, recurrent, old)
         states += [tape.op("Where", [inside, after, before]) for after, before in zip(new, old, strict=True)]
