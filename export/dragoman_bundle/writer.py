@@ -20,10 +20,16 @@ from dragoman_bundle.manifest import MANIFEST_FILE, FileEntry, Manifest
 def staged_bundle(destination: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A temporary folder that becomes `destination` when the block ends, and vanishes when it raises.
 
-    Raises BundleError, before the block runs, where `destination` holds something and `overwrite` is not set.
+    Raises BundleError, before the block runs, where `destination` holds something: a bundle, unless
+    `overwrite` is set, and anything else in any case.
     """
-    if destination.exists() and not (overwrite or _is_empty_folder(destination)):
-        raise BundleError(f"{destination} already exists and is not an empty folder")
+    if destination.exists() and not _is_empty_folder(destination):
+        if not (destination / MANIFEST_FILE).is_file():
+            raise BundleError(f"{destination} exists and is no bundle; name a folder NAME/VERSION for one")
+        if not overwrite:
+            raise BundleError(
+                f"{destination} holds a bundle; choose another version, or replace it with --force"
+            )
     destination.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=destination.parent))
     try:

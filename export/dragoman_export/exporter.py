@@ -19,7 +19,7 @@ from dragoman_export.graph_files import write_graphs
 from dragoman_export.int8 import quantize
 from dragoman_export.manifest import make_manifest, special_ids
 from dragoman_export.onnx_stepper import OnnxStepper
-from dragoman_export.parity import Parity, ParityGate
+from dragoman_export.parity import Parity, ParityError, ParityGate
 from dragoman_export.recipe_file import recipe_files, recipe_toml
 from dragoman_export.regroup import write_regroup_graph
 from dragoman_export.shortlist import ShortlistOptions, build_shortlist
@@ -107,9 +107,15 @@ def export_subject(
             report(f"{precision}: decoding with onnxruntime")
             write_graphs(graphs[precision], folder / precision, shortlist_graphs.get(precision))
             write_regroup_graph(contract, precision, folder / precision)
-            parities[precision] = _check(
-                gate, subject, folder / precision, precision in shortlist_graphs, report
-            )
+            try:
+                parities[precision] = _check(
+                    gate, subject, folder / precision, precision in shortlist_graphs, report
+                )
+            except ParityError as error:
+                if not parities:
+                    raise
+                passed = ",".join(parities)
+                raise ParityError(f"{error}. {passed} passed: export with --precisions {passed}") from error
         shortlist = None
         if build_shortlist is not None:
             build_shortlist().save(folder / SHORTLIST_FILE)

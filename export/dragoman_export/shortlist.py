@@ -48,15 +48,24 @@ class ShortlistCorpusError(ValueError):
 def read_shortlist_corpus(checkpoint: Checkpoint, folder: Path) -> Corpus:
     """The training pairs that the checkpoint's recipe names; relative paths start at `folder`.
 
-    Raises ShortlistCorpusError where they can't be read.
+    Raises ShortlistCorpusError where they can't be read, or where other pairs stand there now: a shortlist
+    allows the words of its corpus alone.
     """
     try:
-        return read_corpus(checkpoint.recipe.data, "train", folder)
+        corpus = read_corpus(checkpoint.recipe.data, "train", folder)
     except CorpusError as error:
         raise ShortlistCorpusError(
             f"the training corpus, which a shortlist is learnt from, is not there: {error}. Say with "
             "--recipe-folder where the recipe's paths start, or export with --no-shortlist"
         ) from error
+    trained, found = checkpoint.progress.get("corpus"), corpus.fingerprint()
+    if trained not in (None, found):
+        raise ShortlistCorpusError(
+            f"the files that a shortlist is learnt from hold other pairs ({found}) than the model was "
+            f"trained on ({trained}). Say with --recipe-folder where the recipe's paths start, or export "
+            "with --no-shortlist"
+        )
+    return corpus
 
 
 def build_shortlist(

@@ -20,8 +20,16 @@ def test_failure_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_folder_that_holds_something_is_not_overwritten_unasked(bundle_folder: Path) -> None:
-    with pytest.raises(BundleError, match="already exists"), staged_bundle(bundle_folder):
+    with pytest.raises(BundleError, match=r"holds a bundle.*--force"), staged_bundle(bundle_folder):
         pytest.fail("the block must not run")
+
+
+def test_folder_that_holds_no_bundle_is_never_overwritten(bundle_folder: Path) -> None:
+    models = bundle_folder.parent
+    before = sorted(models.rglob("*"))
+    with pytest.raises(BundleError, match="is no bundle"), staged_bundle(models, overwrite=True):
+        pytest.fail("the block must not run")
+    assert sorted(models.rglob("*")) == before
 
 
 def test_empty_folder_is_filled(tmp_path: Path) -> None:

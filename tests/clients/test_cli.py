@@ -1,5 +1,6 @@
 """The commands as a person runs them, against a real server."""
 
+import gzip
 import json
 import os
 import pty
@@ -403,6 +404,19 @@ def test_evaluation_of_files_of_unequal_length_names_both(run, server, tmp_path)
     result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, sources="a\nb\nc")
     assert result.exit_code == 1
     assert "has 3 lines and" in result.stderr
+
+
+def test_evaluation_reads_compressed_files_and_marks_of_byte_order(run, server, tmp_path):
+    (tmp_path / "src").write_bytes("\ufeffja\nnein\n".encode())
+    (tmp_path / "ref.gz").write_bytes(gzip.compress("\ufeffJA\nNEIN\n".encode()))
+    files = ["--source", str(tmp_path / "src"), "--reference", str(tmp_path / "ref.gz")]
+    result = run("evaluate", "--server", server.address, *DE_EN, *files, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["chrf"] == 100
+    (tmp_path / "ref.gz").write_bytes(b"no gzip")
+    result = run("evaluate", "--server", server.address, *DE_EN, *files)
+    assert result.exit_code == 1
+    assert "ref.gz can't be decompressed" in result.stderr
 
 
 def test_evaluation_does_not_begin_where_its_output_could_not_be_kept(run, server, tmp_path):

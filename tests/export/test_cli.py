@@ -55,7 +55,10 @@ def test_export_takes_name_and_version_from_the_folder(bundle_folder: Path) -> N
 def test_export_replaces_a_bundle_only_by_force(bundle_folder: Path, luong_file: Path) -> None:
     code, output = call(export, luong_file, "--out", bundle_folder, "--precisions", "fp32")
     assert code == 1
-    assert "already exists" in output
+    assert "--force" in output
+    code, output = call(export, luong_file, "--out", bundle_folder.parent, "--precisions", "fp32", "--force")
+    assert code == 1
+    assert "is no bundle" in output
     code, output = call(export, luong_file, "--out", bundle_folder, "--precisions", "fp32", "--force")
     assert code == 0, output
     assert open_bundle(bundle_folder).manifest.precisions == ("fp32",)

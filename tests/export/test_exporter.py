@@ -104,6 +104,6 @@ def test_graphs_that_differ_from_pytorch_leave_nothing_behind(
 
 def test_bundle_that_is_there_is_not_replaced_unasked(luong: Checkpoint, exported: Path) -> None:
     before = (exported / "manifest.json").read_bytes()
-    with pytest.raises(BundleError, match="already exists"):
+    with pytest.raises(BundleError, match="holds a bundle"):
         export(luong, exported)
     assert (exported / "manifest.json").read_bytes() == before

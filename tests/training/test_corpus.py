@@ -28,6 +28,7 @@ def test_pairs_with_an_empty_side_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("eins\tone\n\nzwei\t \ndrei\tthree\tcomment\n")
     corpus = read_corpus(config(train_tsv=("a.tsv",)), "train", tmp_path)
     assert list(zip(corpus.sources, corpus.targets, strict=True)) == [("eins", "one"), ("drei", "three")]
+    assert corpus.num_one_sided == 1
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_sentence(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
         ("scheduled_sampling.pace=0", r"scheduled_sampling\.pace is 0\.0, but must be at least 1"),
         ("scheduled_sampling.pace=inf", r"scheduled_sampling\.pace is inf, but must be finite"),
         ("subword_sampling.alpha=nan", r"subword_sampling\.alpha is nan, but must be at least 0"),
-        ("subword_sampling.nbest_size=1", r"nbest_size is 1, but must be at least 2, or -1"),
+        ("subword_sampling.nbest_size=1", r"nbest_size is 1, but must be from 2 to 512, or -1"),
+        ("subword_sampling.nbest_size=600", r"nbest_size is 600, but must be from 2 to 512, or -1"),
         ("training.learning_rate=nan", r"training\.learning_rate is nan, but must be above 0"),
         ("training.batch_tokens=-5", r"training\.batch_tokens is -5, but must be at least 1"),
         (

@@ -56,6 +56,20 @@ def test_other_text_is_learnt_sooner_from_there(toy_checkpoint: Path, other_text
     assert bleu[1] > bleu[0] + 10
 
 
+def test_what_makes_it_worse_does_not_become_the_best(toy_checkpoint: Path, other_text: Path) -> None:
+    settings = ("training.learning_rate=0.5", "training.warmup_steps=1", "training.max_epochs=1")
+    result = run(other_text, toy_checkpoint, *settings)
+    assert result.exit_code == 0, result.output
+    assert "No validation was better than that of the model it was begun with" in result.output
+    start, best = (
+        load_checkpoint(toy_checkpoint),
+        load_checkpoint(other_text.parent / "run/best.safetensors"),
+    )
+    assert best.progress["step"] == 0
+    for ours, theirs in zip(best.model.parameters(), start.model.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
 def test_a_resumed_run_starts_from_where_it_was_begun(toy_checkpoint: Path, other_text: Path) -> None:
     assert run(other_text, toy_checkpoint, "training.max_minutes=0.001").exit_code == 0
     options = ["--resume", "--set", "training.start_from=elsewhere.safetensors"]

@@ -263,11 +263,11 @@ def test_there_must_be_something_to_resume(toy_folder: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("override", "named"),
     [
-        ("model.decoder_units=8", "model was"),
+        ("model.decoder_units=8", "model.decoder_units was 64 and can't become 8"),
         ("training.accumulate_batches=2", "training.accumulate_batches was 1 and can't become 2"),
-        ("subword_sampling.source=true", "subword_sampling was"),
+        ("subword_sampling.source=true", "subword_sampling.source was False"),
         ("training.optimizer=adamw", "training.optimizer was 'adam' and can't become 'adamw'"),
-        ("vocabulary.size=90", "vocabulary was"),
+        ("vocabulary.size=90", "vocabulary.size was 150"),
         ("training.batch_tokens=100", "training.batch_tokens was 300 and can't become 100"),
         ("training.seed=9", "training.seed was 1 and can't become 9"),
     ],

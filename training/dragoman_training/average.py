@@ -10,7 +10,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
     """Writes a checkpoint whose parameters are the mean of the others'; progress is the last step's.
 
     Of a checkpoint with a moving average that average is taken. Raises CheckpointError where two checkpoints
-    differ in their model or vocabulary.
+    differ in their model or vocabulary, or are of different runs.
     """
     from dragoman_training.checkpoint import CheckpointError, load_checkpoint, write_checkpoint
 
@@ -27,6 +27,17 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
             raise CheckpointError(
                 f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run"
             )
+        for what, theirs, ours in (
+            ("training.seed", other.recipe.training.seed, first.recipe.training.seed),
+            ("training.start_from", other.recipe.training.start_from, first.recipe.training.start_from),
+            ("training pairs", other.progress.get("corpus"), first.progress.get("corpus")),
+        ):
+            if theirs != ours:
+                raise CheckpointError(
+                    f"{path} is of another run than {paths[0]}, by its {what}: {theirs!r}, not {ours!r}. "
+                    "The mean of different runs translates nothing; they decode together as an ensemble, "
+                    "with `dragoman evaluate --checkpoint A --checkpoint B` or `dragoman export A B`"
+                )
         for name, value in other.model.named_parameters():
             sums[name] += value.detach()
         if other.progress["step"] > latest.progress["step"]:

@@ -65,6 +65,7 @@ class Pairs:
         self._pairs = self._best
         self._max_tokens = max_tokens
         self.num_left_out = len(sources) - len(self._pairs)
+        self.num_one_sided = corpus.num_one_sided
         self._sampling = sampling or SubwordSamplingConfig()
         self._texts = tuple(
             [texts[number] for number in kept] if sampled else []
@@ -94,6 +95,15 @@ class Pairs:
             else:
                 sides.append([pair[place] for pair in self._best])
         self._pairs = list(zip(*sides, strict=True))
+
+    def unknown_shares(self) -> tuple[float, float]:
+        """Of the source's tokens and of the target's, the share that the vocabulary does not know."""
+        shares = []
+        for side, tokenizer in enumerate(self._tokenizers):
+            num_tokens = sum(len(pair[side]) for pair in self._best)
+            num_unknown = sum(pair[side].count(tokenizer.unk_id) for pair in self._best)
+            shares.append(num_unknown / max(num_tokens, 1))
+        return shares[0], shares[1]
 
     def __len__(self) -> int:
         return len(self._pairs)

@@ -58,7 +58,10 @@ def write_checkpoint(
     tensors: Mapping[str, Tensor],
     progress: Mapping[str, Any],
 ) -> None:
-    """Writes a checkpoint in one stroke: the file is the old one or the new one, never part of one."""
+    """Writes a checkpoint in one stroke: the file is the old one or the new one, never part of one.
+
+    Raises OSError, naming the file, where it can't be written; nothing is left of the new one.
+    """
     source, target = tokenizers
     contents = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     contents["tokenizer.source"] = _bytes_tensor(source.model)
@@ -71,11 +74,16 @@ def write_checkpoint(
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".part")
-    with open(temporary, "wb") as stream:
-        stream.write(save(contents, metadata))
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(save(contents, metadata))
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        # What was there before still is.
+        raise OSError(error.errno, f"can't be written ({error.strerror})", str(path)) from error
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Recipe, dict[str, Any]]:

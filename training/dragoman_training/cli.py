@@ -55,10 +55,11 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
     """
     from dragoman_training.processes import join_processes
     from dragoman_training.recipe_reader import load_recipe
+    from dragoman_training.run_folder import claimed
 
     recipe = load_recipe(recipe_path, overrides)
     folder = out or Path("runs") / recipe.name
-    with join_processes(device) as processes:
+    with join_processes(device) as processes, claimed(folder) if processes.leads else nullcontext():
         _train(recipe, recipe_path.parent, folder, processes, resume=resume)
 
 
@@ -72,6 +73,7 @@ def _train(
     from dragoman_training.corpus import read_corpus
     from dragoman_training.progress import changed_on_resuming, check_resumable
     from dragoman_training.reporter import Reporter
+    from dragoman_training.run_folder import left_by_another
     from dragoman_training.start import load_start
     from dragoman_training.stop_request import StopRequest
     from dragoman_training.trainer import Trainer
@@ -79,8 +81,9 @@ def _train(
     last = folder / "last.safetensors"
     # The process that leads may soon write it: what the others would see is asked of it.
     exists = processes.from_leader(last.exists())
-    if exists and not resume:
-        raise ValueError(f"{last} exists: go on with --resume, or choose another folder with --out")
+    left = processes.from_leader(left_by_another(folder))
+    if left and not resume:
+        raise ValueError(left)
     if resume and not exists:
         raise ValueError(f"there is nothing to resume: {last} does not exist")
     saved = read_checkpoint(last) if resume else None
@@ -127,6 +130,8 @@ def _train(
     if not processes.leads:
         return
     best_bleu, best_perplexity = trainer.progress.best_bleu, trainer.progress.best_perplexity
+    if start and trainer.progress.validations[0]["perplexity"] == best_perplexity:
+        click.echo("No validation was better than that of the model it was begun with, which stays the best.")
     if recipe.data.has_source:
         click.echo(
             f"Done: {reason}. The best model has BLEU {best_bleu:.2f} and perplexity {best_perplexity:.2f} "

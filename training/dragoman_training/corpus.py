@@ -20,6 +20,8 @@ class Corpus:
 
     sources: list[str]
     targets: list[str]
+    num_one_sided: int = 0
+    """Pairs of the files that were left out because a side is empty."""
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -48,11 +50,12 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
         pairs = [pair for path in tables for pair in _tsv_pairs(folder / path)]
         for source, target in files:
             pairs += _parallel_pairs(folder / source, folder / target)
-    pairs = [(source.strip(), target.strip()) for source, target in pairs]
-    pairs = [(source, target) for source, target in pairs if source and target]
+    stripped = [(source.strip(), target.strip()) for source, target in pairs]
+    pairs = [(source, target) for source, target in stripped if source and target]
+    one_sided = sum(bool(source) != bool(target) for source, target in stripped)
     if not pairs:
         raise CorpusError(f"data: the {split} files hold no sentence pair")
-    return Corpus([source for source, _ in pairs], [target for _, target in pairs])
+    return Corpus([source for source, _ in pairs], [target for _, target in pairs], one_sided)
 
 
 def _one_side(data: DataConfig, split: str, folder: Path) -> Corpus:

@@ -15,6 +15,8 @@ def choose_device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise ValueError(f'there is no device "{name}"; use auto, cpu, cuda, cuda:1, …') from error
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(f'"{name}" is no device to train on; use auto, cpu, cuda, cuda:1, …')
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         count = torch.cuda.device_count()
         raise ValueError(f"{name} can't be used: PyTorch finds {count} CUDA devices here")

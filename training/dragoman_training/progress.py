@@ -8,6 +8,9 @@ from typing import Any, Literal
 from dragoman_training.recipe import Recipe
 from dragoman_training.validation import Validation
 
+LEAST_BLEU = 1.0
+"""BLEU below this is noise; perplexity tells the better model there, as it does between equals."""
+
 
 @dataclasses.dataclass(kw_only=True)
 class Progress:
@@ -48,17 +51,21 @@ class Progress:
                 "bleu": result.bleu,
             }
         )
+        best = math.inf if self.best_perplexity is None else self.best_perplexity
+        better = result.perplexity < best
         if measure == "bleu":
             assert result.bleu is not None
-            better = result.bleu > self.best_bleu
-        else:
-            best = math.inf if self.best_perplexity is None else self.best_perplexity
-            better = result.perplexity < best
+            says_something = max(result.bleu, self.best_bleu) >= LEAST_BLEU
+            if says_something and result.bleu != self.best_bleu:
+                better = result.bleu > self.best_bleu
         self.stale = 0 if better else self.stale + 1
         if better:
             self.best_bleu = -1.0 if result.bleu is None else result.bleu
             self.best_perplexity = result.perplexity
         return better
+
+
+IN_ONE_STRETCH = "the numbers will not be those of a run in one stretch"
 
 
 def check_same_run(saved: Progress, now: Progress) -> None:
@@ -86,7 +93,7 @@ def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
     jump = (
         f"the learning rate jumps: {before.max_epochs} epochs at {before.learning_rate:g} with decay "
         f'"{before.decay}" were begun, and {after.max_epochs} at {after.learning_rate:g} with '
-        f'"{after.decay}" are gone on with; the numbers will not be those of a run in one stretch'
+        f'"{after.decay}" are gone on with; {IN_ONE_STRETCH}'
     )
     return [jump]
 
@@ -97,8 +104,9 @@ def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
     for key, consequence in (
         ("training.ema_decay", "the average is one of both"),
         ("training.label_smoothing", "losses before and after can't be compared"),
-        ("training.precision", "the numbers will not be those of a run in one stretch"),
-        ("scheduled_sampling", "the numbers will not be those of a run in one stretch"),
+        *((f"training.{key}", IN_ONE_STRETCH) for key in ("precision", "threads")),
+        *((f"training.{key}", IN_ONE_STRETCH) for key in ("clip_norm", "adam_betas", "weight_decay")),
+        ("scheduled_sampling", IN_ONE_STRETCH),
         ("training.validate_sentences", "the best model so far was found on other sentences"),
         ("data.valid_source", "the best model so far was found on the former"),
         ("data.valid_target", "the best model so far was found on the former"),
@@ -118,10 +126,16 @@ def check_resumable(saved: Recipe, recipe: Recipe) -> None:
             f'the checkpoint is of the family "{saved.model.family}", but the recipe of '
             f'"{recipe.model.family}"; resume with its own recipe, or train anew with --out'
         )
+    tables = [
+        f"{table}.{field.name}"
+        for table in ("model", "vocabulary", "subword_sampling")
+        for field in dataclasses.fields(getattr(saved, table))
+    ]
     for key in (
-        *("model", "vocabulary", "data.source_language", "data.target_language", "data.max_tokens"),
+        *tables,
+        *("data.source_language", "data.target_language", "data.max_tokens"),
         *("training.batch_tokens", "training.accumulate_batches", "training.seed", "training.optimizer"),
-        *("training.early_stopping", "training.start_from", "subword_sampling"),
+        *("training.early_stopping", "training.start_from"),
     ):
         before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
         if before != after:

@@ -263,6 +263,11 @@ class Recipe:
             raise RecipeError(
                 'data.source_language: is missing; only a language model (model.family = "lm") has none'
             )
+        if self.vocabulary.model_type == "bpe" and self.subword_sampling.alpha > 1:
+            raise RecipeError(
+                f"subword_sampling.alpha is {self.subword_sampling.alpha:g}, but with vocabulary.model_type "
+                "bpe it is a probability: from 0 to 1"
+            )
         if isinstance(self.model, TransformerConfig):
             # A source has its end besides, a target its beginning.
             for key, longest in (

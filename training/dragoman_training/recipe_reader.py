@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import tomllib
 import typing
+from datetime import date, time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +42,9 @@ def _apply_override(table: dict[str, Any], override: str) -> None:
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
+        value = text
+    if isinstance(value, date | time):
+        # No setting is one, but a name may look like one.
         value = text
     *parents, last = key.strip().split(".")
     for parent in parents:

@@ -79,7 +79,9 @@ class Reporter:
     def describe(self, model: Seq2Seq, pairs: Pairs, batches_per_epoch: int, processes: Processes) -> None:
         """Says what is about to be trained."""
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        left_out = f" ({pairs.num_left_out:,} too long)" if pairs.num_left_out else ""
+        reasons = ((pairs.num_left_out, "too long"), (pairs.num_one_sided, "with an empty side"))
+        left_out = ", ".join(f"{number:,} {reason}" for number, reason in reasons if number)
+        left_out = f" ({left_out})" if left_out else ""
         self._print(
             f"{parameters:,} parameters; {len(pairs):,} pairs{left_out}; "
             f"{batches_per_epoch:,} batches an epoch; on {processes.device}"

@@ -29,9 +29,9 @@ class SubwordSamplingConfig:
         require_at_least(self, "subword_sampling", alpha=0)
         if not self.alpha < math.inf:
             raise ValueError(f"subword_sampling.alpha is {self.alpha}, but must be finite")
-        if self.nbest_size != -1 and self.nbest_size < 2:
+        if self.nbest_size != -1 and not 2 <= self.nbest_size <= 512:
             raise ValueError(
-                f"subword_sampling.nbest_size is {self.nbest_size}, but must be at least 2, or -1 for all"
+                f"subword_sampling.nbest_size is {self.nbest_size}, but must be from 2 to 512, or -1 for all"
             )
         if not (self.source or self.target):
             because = "neither subword_sampling.source nor subword_sampling.target is true"

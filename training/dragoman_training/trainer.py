@@ -19,6 +19,7 @@ from dragoman_training.corpus import Corpus, CorpusError
 from dragoman_training.device import choose_dtype
 from dragoman_training.models import Seq2Seq, build_model
 from dragoman_training.objective import Objective
+from dragoman_training.oddities import find_oddities
 from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.processes import Processes
 from dragoman_training.progress import Progress, check_same_run
@@ -99,6 +100,7 @@ class Trainer:
             )
         )
         self._over = False
+        self._is_trained = False
         batches_per_epoch = len(self._plan(0))
         self._batches_per_step = config.accumulate_batches * processes.count
         steps_per_epoch = math.ceil(batches_per_epoch / self._batches_per_step)
@@ -106,6 +108,8 @@ class Trainer:
         self._validate_every = max(1, round(config.validate_every_epochs * steps_per_epoch))
         if reporter:
             reporter.describe(self._model, self._train, batches_per_epoch, processes)
+            for oddity in find_oddities(train, valid, self._train):
+                reporter.warn(oddity)
             if config.warmup_steps >= self._total_steps:
                 reporter.warn(
                     f"training.warmup_steps is {config.warmup_steps:,}, but training.max_epochs allows "
@@ -114,7 +118,11 @@ class Trainer:
                 )
 
     def begin_with(self, model: Seq2Seq) -> None:
-        """Begins with the parameters of a model of the same sizes, instead of random ones."""
+        """Begins with the parameters of a model of the same sizes, instead of random ones.
+
+        It is validated before the first step: only what is better than it becomes the best.
+        """
+        self._is_trained = True
         with torch.no_grad():
             for ours in (self._model, self._average.model):
                 for parameter, theirs in zip(ours.parameters(), model.parameters(), strict=True):
@@ -138,6 +146,8 @@ class Trainer:
         """
         self._began = time.monotonic() - self.progress.seconds
         saved = time.monotonic()
+        if self._is_trained and not self.progress.validations:
+            self._validate()
         while (reason := self._reason_to_end()) is None:
             plan = self._plan(self.progress.epoch)
             for start in range(self.progress.batch, len(plan), self._batches_per_step):

@@ -3,8 +3,10 @@
 Without a source: how well a language model predicts one.
 """
 
+import gzip
 import json
 import time
+import zlib
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -189,10 +191,13 @@ def _language_model_results(location: str, reference: Path, device: str) -> dict
 
 def _read_lines(path: Path) -> list[str]:
     """Lines end at a line feed and nowhere else: other separators may stand within a sentence."""
+    content = path.read_bytes()
     try:
-        text = path.read_bytes().decode()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{path} is not UTF-8: {error}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise click.ClickException(f"{path} can't be decompressed: {error}") from None
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 

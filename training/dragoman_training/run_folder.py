@@ -1,0 +1,46 @@
+"""A run's folder: one training at a time writes to it, and none over what another left."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LOCK = ".lock"
+
+
+def left_by_another(folder: Path) -> str | None:
+    """What is there that a run which begins would write over, for people to read; None for nothing."""
+    last = folder / "last.safetensors"
+    if last.exists():
+        return f"{last} exists: go on with --resume, or choose another folder with --out"
+    for kept in (folder / "best.safetensors", *sorted(folder.glob("step-*.safetensors"))):
+        if kept.exists():
+            return f"{kept} exists, of another run: choose another folder with --out, or move it away"
+    return None
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Holds the folder, which is made. Raises ValueError where another process holds it.
+
+    A run that ends before it wrote anything leaves no folder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with (folder / _LOCK).open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"another training is writing to {folder}: wait for it, or choose another folder with --out"
+            ) from None
+        try:
+            yield
+        finally:
+            if [path.name for path in folder.iterdir()] == [_LOCK]:
+                (folder / _LOCK).unlink()
+                folder.rmdir()
