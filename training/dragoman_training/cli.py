@@ -91,6 +91,8 @@ def _train(
         check_resumable(saved[1], recipe)
     if recipe.training.threads:
         torch.set_num_threads(recipe.training.threads)
+    say = click.echo if processes.leads else lambda line: None
+    say("Reading the corpora.")
     train_pairs = read_corpus(recipe.data, "train", data_folder)
     valid_pairs = read_corpus(recipe.data, "valid", data_folder)
     start = None if saved else load_start(recipe, data_folder)
@@ -99,7 +101,9 @@ def _train(
     elif start:
         tokenizers = start.source_tokenizer, start.target_tokenizer
     else:
+        say(f"Training a vocabulary of {recipe.vocabulary.size:,} on {len(train_pairs):,} pairs.")
         tokenizers = _new_tokenizers(recipe, train_pairs, processes)
+    say("Tokenizing.")
     first_step = saved[2]["step"] if saved else 0
     reporting = Reporter(folder, first_step=first_step) if processes.leads else nullcontext()
     with reporting as reporter, StopRequest(quiet=not processes.leads) as stop:

@@ -142,7 +142,8 @@ class TrainingConfig:
     validate_sentences: int = 0
     """Validation pairs used while training, evenly spread over the set; 0 for all."""
     early_stopping: Literal["bleu", "loss"] = "bleu"
-    """What makes a validation better, and its model the one kept: a higher BLEU, or a lower loss."""
+    """What makes a validation better, and its model the one kept: a higher BLEU, or a lower loss. Where BLEU
+    says nothing, below 1 or between equals, the lower loss does."""
     patience: int = 5
     """Validations without a better one after which training stops; 0 never stops early."""
     keep_validated: int = 0
