@@ -116,6 +116,58 @@ def test_small_values_are_not_rounded_by_the_step_of_large_ones_beside_them(is_f
     assert error.max() < 0.03
 
 
+@pytest.mark.parametrize(("outputs", "shares"), [(200, True), (40, False)])
+def test_what_a_tanh_made_needs_no_pass_over_a_wide_product(outputs: int, shares: bool) -> None:
+    generator = np.random.default_rng(5)
+    weight = generator.normal(size=(16, outputs)).astype(np.float32)
+    bias = generator.normal(size=outputs).astype(np.float32)
+    source = ir.Value(name="x", shape=ir.Shape(["R", 16]), type=ir.TensorType(ir.DataType.FLOAT))
+    graph = ir.Graph([source], [], nodes=[], opset_imports={"": 20}, name="output_layer")
+    int8, tape = Int8Graph(graph), Tape()
+    features = tape.op("Tanh", [source])
+    features.shape = source.shape
+    product = tape.op("MatMul", [features, int8.constant("w", weight)])
+    product.shape = ir.Shape(["R", outputs])
+    result = tape.op("Add", [product, int8.constant("b", bias)])
+    result.name, result.dtype, result.shape = "y", ir.DataType.FLOAT, product.shape
+    graph.extend(tape.nodes)
+    graph.outputs.append(result)
+    model = quantize(ir.Model(graph, ir_version=10))
+    operators = [node.op_type for node in model.graph]
+    assert (operators == ["Tanh", "QuantizeLinear", "MatMulIntegerToFloat"]) is shares
+    assert ("ReduceMax" in operators) is not shares
+    session = onnxruntime.InferenceSession(
+        ir.to_proto(model).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    rows = generator.normal(size=(20, 16)).astype(np.float32) * 3
+    expected = np.tanh(rows) @ weight + bias
+    (found,) = session.run(None, {"x": rows})
+    assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()
+
+
+def test_an_embedding_is_multiplied_as_it_is_stored() -> None:
+    generator = np.random.default_rng(6)
+    table, weight = (generator.normal(size=size).astype(np.float32) for size in ((30, 16), (16, 8)))
+    ids = ir.Value(name="ids", shape=ir.Shape(["R"]), type=ir.TensorType(ir.DataType.INT64))
+    graph = ir.Graph([ids], [], nodes=[], opset_imports={"": 20}, name="embedding")
+    int8, tape = Int8Graph(graph), Tape()
+    rows = tape.op("Gather", [int8.constant("table", table), ids])
+    rows.shape = ir.Shape(["R", 16])
+    result = tape.op("MatMul", [rows, int8.constant("w", weight)])
+    result.name, result.dtype, result.shape = "y", ir.DataType.FLOAT, ir.Shape(["R", 8])
+    graph.extend(tape.nodes)
+    graph.outputs.append(result)
+    model = quantize(ir.Model(graph, ir_version=10))
+    assert "ReduceMax" not in [node.op_type for node in model.graph]
+    session = onnxruntime.InferenceSession(
+        ir.to_proto(model).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    stored = [quantize_weight(array, output_axis=axis) for array, axis in ((table, 0), (weight, 1))]
+    expected = (stored[0].codes * stored[0].scale_N[:, None]) @ (stored[1].codes * stored[1].scale_N)
+    (found,) = session.run(None, {"ids": np.arange(30)})
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_every_matrix_is_stored_as_int8_and_once(tmp_path: Path, tokenizer: Tokenizer) -> None:
     config = LuongConfig(embedding_size=64, encoder_units=64, decoder_units=128)
     checkpoint = make_checkpoint(config, tokenizer, tokenizer)

@@ -307,7 +307,7 @@ def test_a_warm_up_that_never_ends_is_warned_of(toy_folder: Path, tmp_path: Path
         for steps in ("500", "5")
     }
     assert "Warning: training.warmup_steps is 500, but training.max_epochs allows 24 steps" in said["500"]
-    assert "Warning" not in said["5"]
+    assert "training.warmup_steps" not in said["5"]
 
 
 def test_pairs_that_are_all_too_long_are_refused(toy_folder: Path, tmp_path: Path) -> None:

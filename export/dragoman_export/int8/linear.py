@@ -85,7 +85,8 @@ def _added_bias(node: ir.Node) -> tuple[ir.Value | None, ir.Node]:
         return None, node
     bias = consumer.inputs[1 - place]
     array = constant_array(bias)
-    return (bias, consumer) if array is not None and array.ndim == 1 else (None, node)
+    is_bias = array is not None and array.shape == (width_of(product),)
+    return (bias, consumer) if is_bias else (None, node)
 
 
 def _concatenated(rows: ir.Value) -> tuple[list[ir.Value], bool]:
