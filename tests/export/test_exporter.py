@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+import onnx_ir as ir
 import pytest
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
@@ -100,6 +102,20 @@ def test_graphs_that_differ_from_pytorch_leave_nothing_behind(
     with pytest.raises(ParityError):
         export(other, tmp_path / "de-en" / "1")
     assert list((tmp_path / "de-en").iterdir()) == []
+
+
+def test_a_refused_precision_names_those_that_passed(
+    luong: Checkpoint, luong_graphs: dict[str, Graphs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    int8 = Graphs(luong_graphs["int8"].encoder, luong_graphs["int8"].decoder_step.clone())
+    for name, value in int8.decoder_step.graph.initializers.items():
+        if value.dtype == ir.DataType.INT8:
+            assert value.const_value is not None
+            value.const_value = ir.tensor(np.zeros_like(value.const_value.numpy()), name=name)
+    monkeypatch.setattr(exporter, "make_graphs", lambda model, precisions: {**luong_graphs, "int8": int8})
+    with pytest.raises(ParityError, match=r"fp32 passed: export with --precisions fp32"):
+        export(luong, tmp_path / "1")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_bundle_that_is_there_is_not_replaced_unasked(luong: Checkpoint, exported: Path) -> None:

@@ -42,16 +42,8 @@ def test_a_data_set_that_cannot_be_loaded_is_a_corpus_that_is_not_there(
 def test_other_pairs_than_the_model_was_trained_on_are_refused(luong: Checkpoint, tmp_path: Path) -> None:
     for side in ("de", "en"):
         (tmp_path / f"train.{side}").write_text("a b\nc d\n")
-    data = DataConfig(
-        source_language="de",
-        target_language="en",
-        train_source=("train.de",),
-        train_target=("train.en",),
-        valid_tsv=("v",),
-    )
-    recipe = dataclasses.replace(luong.recipe, data=data)
     trained = Corpus(["a b", "c d"], ["a b", "c d"]).fingerprint()
-    checkpoint = dataclasses.replace(luong, recipe=recipe, progress={**luong.progress, "corpus": trained})
+    checkpoint = dataclasses.replace(luong, progress={**luong.progress, "corpus": trained})
     assert len(read_shortlist_corpus(checkpoint, tmp_path)) == 2
     (tmp_path / "train.en").write_text("a b\nc e\n")
     with pytest.raises(ShortlistCorpusError, match=r"hold other pairs.*--recipe-folder"):

@@ -1,6 +1,8 @@
 """Checkpoints: what is written is what is read, and anything else is refused."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from dragoman_training.checkpoint import (
     load_parameters,
     read_checkpoint,
     stored_tokenizers,
+    write_checkpoint,
 )
 from dragoman_training.system import open_checkpoint_system
 
@@ -27,6 +30,24 @@ def test_a_checkpoint_holds_the_whole_model(toy_checkpoint: Path) -> None:
     assert checkpoint.source_tokenizer is checkpoint.target_tokenizer
     for name, parameter in checkpoint.model.named_parameters():
         assert torch.equal(parameter, tensors[f"model.{name}"])
+
+
+def test_a_full_disk_costs_the_new_checkpoint_alone(
+    toy_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    loaded = load_checkpoint(toy_checkpoint)
+    tokenizers = (loaded.source_tokenizer, loaded.target_tokenizer)
+    tensors, recipe, progress = read_checkpoint(toy_checkpoint)
+    path = tmp_path / "last.safetensors"
+    path.write_bytes(b"the one before")
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OSError, match=r"can't be written \(No space left on device\).*last\.safetensors"):
+        write_checkpoint(path, recipe, tokenizers, tensors, progress)
+    assert path.read_bytes() == b"the one before"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_another_safetensors_file_is_refused(tmp_path: Path) -> None:

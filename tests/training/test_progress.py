@@ -1,6 +1,11 @@
-"""Which validation counts as better."""
+"""Which validation counts as better, and what a resumed run may change."""
 
-from dragoman_training.progress import Progress
+from pathlib import Path
+
+import pytest
+
+from dragoman_training.progress import Progress, changed_on_resuming
+from dragoman_training.recipe_reader import load_recipe
 from dragoman_training.validation import Validation
 
 
@@ -29,3 +34,26 @@ def test_bleu_that_is_noise_tells_nothing() -> None:
 
 def test_lower_loss_is_better_where_it_is_asked_for() -> None:
     assert better((10.0, 20.0), (12.0, 30.0), (None, 5.0), measure="loss") == [True, False, True]
+
+
+def test_the_step_of_the_best_is_kept() -> None:
+    progress = Progress()
+    for step, bleu in ((0, 9.0), (100, 12.0), (200, 11.0)):
+        progress.step = step
+        progress.take_in(Validation(bleu=bleu, perplexity=20.0, sample=None), "bleu")
+    assert progress.best_step == 100
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["clip_norm=2", "adam_betas=[0.9,0.9]", "weight_decay=0.1", "threads=2", "precision=bf16"],
+)
+def test_what_goes_on_in_another_way_is_told(toy_folder: Path, override: str) -> None:
+    adamw = ("training.optimizer=adamw",)
+    saved = load_recipe(toy_folder / "toy.toml", adamw)
+    assert changed_on_resuming(saved, saved) == []
+    (told,) = changed_on_resuming(
+        saved, load_recipe(toy_folder / "toy.toml", (*adamw, f"training.{override}"))
+    )
+    assert told.startswith(f"training.{override.split('=')[0]} was ")
+    assert "not be those of a run in one stretch" in told

@@ -46,6 +46,7 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
         ("training.seed=7", "training.clip_norm=2", "name=other", "vocabulary.shared=false"),
     )
     assert (recipe.training.seed, recipe.training.clip_norm, recipe.name) == (7, 2.0, "other")
+    assert load_recipe(recipe_file(tmp_path, MINIMAL), ("name=2026-11-23",)).name == "2026-11-23"
     assert not recipe.vocabulary.shared
 
 
@@ -108,6 +109,14 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
 def test_a_mistake_is_named(tmp_path: Path, override: str, message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         load_recipe(recipe_file(tmp_path, MINIMAL), (override,))
+
+
+def test_what_one_kind_of_vocabulary_cannot_do_is_refused(tmp_path: Path) -> None:
+    path = recipe_file(tmp_path, MINIMAL)
+    sampling = ("subword_sampling.source=true", "subword_sampling.alpha=1.5")
+    assert load_recipe(path, sampling).subword_sampling.alpha == 1.5
+    with pytest.raises(RecipeError, match=r"alpha is 1\.5, but .* bpe it is a probability: from 0 to 1"):
+        load_recipe(path, (*sampling, "vocabulary.model_type=bpe"))
 
 
 def test_a_missing_key_is_named(tmp_path: Path) -> None:

@@ -315,7 +315,14 @@ def test_pairs_that_are_all_too_long_are_refused(toy_folder: Path, tmp_path: Pat
     assert "leaves none of the 3000 training pairs" in said
 
 
-@pytest.mark.parametrize(("device", "named"), [("gpu", 'no device "gpu"'), ("cuda:99", "CUDA devices here")])
+@pytest.mark.parametrize(
+    ("device", "named"),
+    [
+        ("gpu", 'no device "gpu"'),
+        ("cuda:99", "CUDA devices here"),
+        ("mps", '"mps" is no device to train on'),
+    ],
+)
 def test_a_device_that_is_not_there_is_refused(
     toy_folder: Path, tmp_path: Path, device: str, named: str
 ) -> None:

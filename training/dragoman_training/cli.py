@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dragoman_bundle.tokenizer import Tokenizer
     from dragoman_training.corpus import Corpus
     from dragoman_training.processes import Processes
+    from dragoman_training.progress import Progress
     from dragoman_training.recipe import Recipe
 
 
@@ -131,22 +132,23 @@ def _train(
                 way_on = f"go on from {last} with --resume" if last.exists() else "nothing was saved yet"
                 click.echo(f"Stopped; {way_on}.", err=True)
             raise SystemExit(130) from None
-    if not processes.leads:
-        return
-    best_bleu, best_perplexity = trainer.progress.best_bleu, trainer.progress.best_perplexity
-    if start and trainer.progress.validations[0]["perplexity"] == best_perplexity:
-        click.echo("No validation was better than that of the model it was begun with, which stays the best.")
+    if trainer.progress.best_step == 0:
+        say("No validation was better than that of the model it was begun with, which stays the best.")
+    say(f"Done: {reason}. {_best_and_way_on(recipe, trainer.progress, trainer.best_path)}")
+
+
+def _best_and_way_on(recipe: "Recipe", progress: "Progress", best: Path) -> str:
+    """How good the best model is, and the command that comes next."""
+    perplexity = f"perplexity {progress.best_perplexity:.2f} on validation"
     if recipe.data.has_source:
-        click.echo(
-            f"Done: {reason}. The best model has BLEU {best_bleu:.2f} and perplexity {best_perplexity:.2f} "
-            "on validation.\n"
-            f"Export it: dragoman export {trainer.best_path} --out models/{recipe.name}/1"
+        return (
+            f"The best model has BLEU {progress.best_bleu:.2f} and {perplexity}.\n"
+            f"Export it: dragoman export {best} --out models/{recipe.name}/1"
         )
-    else:
-        click.echo(
-            f"Done: {reason}. The best model has perplexity {best_perplexity:.2f} on validation.\n"
-            f"Measure it: dragoman evaluate --checkpoint {trainer.best_path} --reference FILE"
-        )
+    return (
+        f"The best model has {perplexity}.\n"
+        f"Measure it: dragoman evaluate --checkpoint {best} --reference FILE"
+    )
 
 
 def _new_tokenizers(

@@ -28,6 +28,8 @@ class Progress:
     """BLEU of the best validation so far; -1 before one, and of a language model."""
     best_perplexity: float | None = None
     """Perplexity of the best validation so far."""
+    best_step: int | None = None
+    """The step of the best validation so far; None before one, and where a checkpoint does not say."""
     stale: int = 0
     """Validations since then."""
     loss_scale: float | None = None
@@ -62,6 +64,7 @@ class Progress:
         if better:
             self.best_bleu = -1.0 if result.bleu is None else result.bleu
             self.best_perplexity = result.perplexity
+            self.best_step = self.step
         return better
 
 

@@ -81,9 +81,8 @@ class Reporter:
         parameters = sum(parameter.numel() for parameter in model.parameters())
         reasons = ((pairs.num_left_out, "too long"), (pairs.num_one_sided, "with an empty side"))
         left_out = ", ".join(f"{number:,} {reason}" for number, reason in reasons if number)
-        left_out = f" ({left_out})" if left_out else ""
         self._print(
-            f"{parameters:,} parameters; {len(pairs):,} pairs{left_out}; "
+            f"{parameters:,} parameters; {len(pairs):,} pairs{f' ({left_out})' if left_out else ''}; "
             f"{batches_per_epoch:,} batches an epoch; on {processes.device}"
             f"{f' and {processes.count - 1} more' if processes.count > 1 else ''}"
         )

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _LOCK = ".lock"
@@ -41,6 +41,8 @@ def claimed(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            if [path.name for path in folder.iterdir()] == [_LOCK]:
-                (folder / _LOCK).unlink()
-                folder.rmdir()
+            # Somebody may have deleted the folder meanwhile; what the run raised matters more.
+            with suppress(OSError):
+                if [path.name for path in folder.iterdir()] == [_LOCK]:
+                    (folder / _LOCK).unlink()
+                    folder.rmdir()
