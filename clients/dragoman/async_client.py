@@ -170,7 +170,8 @@ class AsyncClient:
         result with an error, not in the end of the stream. At most `window` texts are under way: sent, and
         their result not yet taken. `timeout_seconds` holds for the whole stream; None is no
         limit: the client's own does not hold for streams.
-        What reading `texts` raises is raised here, after the results of earlier texts.
+        What reading `texts` raises is raised here, after the results of earlier texts. A server ends a stream
+        that is idle for long, by default 5 minutes: ServerError, with the status ABORTED.
         A plain iterable is read in another thread. Leave the stream early through `contextlib.aclosing`: it
         cancels a read of `texts` that waits.
         """

@@ -89,6 +89,12 @@ _POSITIVE = click.IntRange(min=1)
     help="Most items of one stream that are translated at a time.",
 )
 @click.option(
+    "--max-stream-idle-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=RequestLimits.max_stream_idle_seconds,
+    help="How long a stream may be idle, with nothing sent, read or under way, before it is ended.",
+)
+@click.option(
     "--max-calls",
     type=_POSITIVE,
     default=RequestLimits.max_calls,
@@ -163,6 +169,7 @@ def serve(
     max_output_tokens: int,
     max_message_bytes: int,
     max_stream_items: int,
+    max_stream_idle_seconds: float,
     max_calls: int,
     max_queue: int,
     max_rows: int,
@@ -201,6 +208,7 @@ def serve(
                 max_output_tokens=max_output_tokens,
                 max_message_bytes=max_message_bytes,
                 max_stream_items=max_stream_items,
+                max_stream_idle_seconds=max_stream_idle_seconds,
                 max_calls=max_calls,
             ),
             engine=EngineConfig(

@@ -24,6 +24,8 @@ class RequestLimits:
     """Most bytes of one gRPC message received; what is sent is bounded by what was accepted."""
     max_stream_items: int = 64
     """Most items of one stream that are translated at a time; no more are read until one is answered."""
+    max_stream_idle_seconds: float = 300.0
+    """How long a stream may hold its place in which nothing is sent, read or under way."""
     max_calls: int = 1000
     """Most calls that are in at a time, of all callers together; a stream is one."""
 
@@ -38,6 +40,8 @@ class RequestLimits:
             "max_stream_items",
             "max_calls",
         )
+        if not self.max_stream_idle_seconds > 0:
+            raise ValueError(f"max_stream_idle_seconds is {self.max_stream_idle_seconds}; it must be above 0")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ Exception
 │   ├── InvalidRequestError      INVALID_ARGUMENT, a violation for each field
 │   ├── ModelNotFoundError       NOT_FOUND, naming what there is
 │   ├── TooManyCallsError        RESOURCE_EXHAUSTED, with the time to wait before trying again
+│   ├── IdleStreamError          ABORTED: a stream begins anew when there is something to translate
 │   └── NotServingError          UNAVAILABLE: the models are loading, or the server drains
 ├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
 ├── engine.QueueFullError        RESOURCE_EXHAUSTED, with the time to wait before trying again
@@ -78,6 +79,17 @@ class TooManyCallsError(RequestError):
         )
 
 
+class IdleStreamError(RequestError):
+    """A stream held its place for nothing."""
+
+    def __init__(self, max_idle_seconds: float) -> None:
+        super().__init__(
+            f"nothing was sent or read on the stream for {max_idle_seconds:g} seconds, as long as the "
+            "server's --max-stream-idle-seconds lets it be idle; open another when there is something to "
+            "translate"
+        )
+
+
 class NotServingError(RequestError):
     """The server takes no calls at the moment."""
 
@@ -100,6 +112,7 @@ _TABLE: dict[type[Exception], _Answer] = {
     TooManyCallsError: _Answer(
         code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0
     ),
+    IdleStreamError: _Answer(code=grpc.StatusCode.ABORTED, reason="STREAM_IDLE"),
     NotServingError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
     SentenceError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
     QueueFullError: _Answer(code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),

@@ -54,7 +54,8 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     ) -> None:
         """See the proto."""
         async with open_call("TranslateStream", context, self._gate) as call:
-            config = await read_config(messages, self._gate.draining)
+            max_idle_seconds = self._limits.max_stream_idle_seconds
+            config = await read_config(messages, self._gate.draining, max_idle_seconds=max_idle_seconds)
             reader = self._reader()
             model = reader.choose_model(config)
             call.model = model.key
@@ -64,7 +65,12 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
                 return await self._answer_item(item, model, options, call, context, turn)
 
-            stream = TranslationStream(answer, context=context, max_items=self._limits.max_stream_items)
+            stream = TranslationStream(
+                answer,
+                context=context,
+                max_items=self._limits.max_stream_items,
+                max_idle_seconds=max_idle_seconds,
+            )
             await stream.run(messages, self._gate.draining)
 
     async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:

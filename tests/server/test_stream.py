@@ -11,6 +11,7 @@ from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, RequestLimits
+from dragoman_server.errors import IdleStreamError
 from dragoman_server.stream import TranslationStream
 
 CONFIG = pb.TranslateStreamRequest(
@@ -166,7 +167,8 @@ async def test_a_caller_that_went_away_is_no_error_of_the_server() -> None:
             yield item(str(number), "Ja.")
 
     async with asyncio.timeout(10):
-        await TranslationStream(answer, context=Gone(), max_items=1).run(messages(), asyncio.Event())
+        stream = TranslationStream(answer, context=Gone(), max_items=1, max_idle_seconds=10)
+        await stream.run(messages(), asyncio.Event())
 
 
 async def test_a_stream_ends_with_the_server_and_its_read_items_are_answered(
@@ -201,6 +203,64 @@ async def test_a_stream_that_says_nothing_does_not_hold_up_the_drain(start_serve
     assert await running.server.drain()
     assert await call.code() is grpc.StatusCode.UNAVAILABLE
     assert "shutting down" in await call.details()
+
+
+@pytest.mark.parametrize("num_messages", [0, 1, 3])
+async def test_an_idle_stream_is_ended(start_server: StartServer, num_messages: int) -> None:
+    limits = RequestLimits(max_stream_idle_seconds=0.3, max_calls=1)
+    running = await start_server(limits=limits)
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        for message in [CONFIG, item("1", "Ja."), item("2", "Nein.")][:num_messages]:
+            yield message
+        await asyncio.Event().wait()
+
+    received: list[object] = []
+    error = await read_to_the_end(running.stub.TranslateStream(messages()), received)
+    assert len(received) == max(0, num_messages - 1)
+    assert error.code() is grpc.StatusCode.ABORTED
+    assert "--max-stream-idle-seconds" in error.details()
+    # Its place is free again.
+    await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], model="de-en"))
+
+
+async def test_a_stream_whose_answers_nobody_reads_is_idle() -> None:
+    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+        return pb.TranslateStreamResponse(id=item.id)
+
+    class Full:
+        async def write(self, response: pb.TranslateStreamResponse) -> None:
+            await asyncio.Event().wait()
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        for number in range(9):
+            yield item(str(number), "Ja.")
+
+    stream = TranslationStream(answer, context=Full(), max_items=2, max_idle_seconds=0.1)  # type: ignore[arg-type]
+    async with asyncio.timeout(10):
+        with pytest.raises(IdleStreamError):
+            await stream.run(messages(), asyncio.Event())
+
+
+async def test_a_stream_is_not_idle_while_items_are_under_way_or_come() -> None:
+    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+        await asyncio.sleep(0.5)
+        return pb.TranslateStreamResponse(id=item.id)
+
+    written: list[str] = []
+
+    class Reader:
+        async def write(self, response: pb.TranslateStreamResponse) -> None:
+            written.append(response.id)
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        for number in range(4):
+            await asyncio.sleep(0.12)
+            yield item(str(number), "Ja.")
+
+    stream = TranslationStream(answer, context=Reader(), max_items=9, max_idle_seconds=0.2)  # type: ignore[arg-type]
+    await stream.run(messages(), asyncio.Event())
+    assert sorted(written) == ["0", "1", "2", "3"]
 
 
 async def test_items_wait_for_room_in_the_queue(start_server: StartServer, slow_models: Path) -> None:

@@ -72,7 +72,8 @@ class TranslationServiceServicer:
         """Translates a stream of texts. The first message configures, every later one carries an item under
         the caller's own id. Results come back as they complete, each with a translation or a status:
         one bad item never ends the stream. How far the caller reads is the flow control: where the server is
-        full, items wait, as long as the stream's deadline lets them.
+        full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
+        under way for long ends with ABORTED, so that it holds nobody's place.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

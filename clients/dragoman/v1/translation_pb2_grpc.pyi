@@ -43,7 +43,8 @@ class TranslationServiceStub:
     """Translates a stream of texts. The first message configures, every later one carries an item under
     the caller's own id. Results come back as they complete, each with a translation or a status:
     one bad item never ends the stream. How far the caller reads is the flow control: where the server is
-    full, items wait, as long as the stream's deadline lets them.
+    full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
+    under way for long ends with ABORTED, so that it holds nobody's place.
     """
     ListModels: _grpc.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]
     """Lists the models that are being served."""
@@ -61,7 +62,8 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     """Translates a stream of texts. The first message configures, every later one carries an item under
     the caller's own id. Results come back as they complete, each with a translation or a status:
     one bad item never ends the stream. How far the caller reads is the flow control: where the server is
-    full, items wait, as long as the stream's deadline lets them.
+    full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
+    under way for long ends with ABORTED, so that it holds nobody's place.
     """
     ListModels: _aio.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models that are being served."""
@@ -88,7 +90,8 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
         """Translates a stream of texts. The first message configures, every later one carries an item under
         the caller's own id. Results come back as they complete, each with a translation or a status:
         one bad item never ends the stream. How far the caller reads is the flow control: where the server is
-        full, items wait, as long as the stream's deadline lets them.
+        full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
+        under way for long ends with ABORTED, so that it holds nobody's place.
         """
 
     @_abc_1.abstractmethod
