@@ -14,6 +14,7 @@ import grpc
 from grpc_status import rpc_status
 
 from dragoman_server.document import TranslatedText
+from dragoman_server.engine import Priority
 from dragoman_server.errors import cancellation_code, code_of, status_of
 from dragoman_server.gate import Gate
 from dragoman_server.interception import Context
@@ -39,7 +40,7 @@ class Call:
         return {"model": self.model, **self._counts}
 
     @contextmanager
-    def request(self, model: Model) -> Iterator[None]:
+    def request(self, model: Model, priority: Priority) -> Iterator[None]:
         """Around one request to a model: the whole of a Translate call, or an item of a stream."""
         started = time.perf_counter()
         code = grpc.StatusCode.OK
@@ -52,12 +53,13 @@ class Call:
             code = code_of(error)
             raise
         finally:
-            model.metrics.on_request(outcome=code.name, seconds=time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            model.metrics.on_request(outcome=code.name, priority=priority, seconds=seconds)
 
-    def count(self, model: Model, translated: Sequence[TranslatedText]) -> None:
+    def count(self, model: Model, priority: Priority, translated: Sequence[TranslatedText]) -> None:
         """Texts were translated. May be called from any thread."""
         for text in translated:
-            model.metrics.on_text(text)
+            model.metrics.on_text(text, priority)
         with self._lock:
             for text in translated:
                 self._counts["texts"] += 1

@@ -1,6 +1,7 @@
 """The `dragoman serve` command: options in, a running server out. Only wiring."""
 
 import asyncio
+import logging
 from pathlib import Path
 
 import click
@@ -190,7 +191,7 @@ def serve(
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.logs import configure_logging
     from dragoman_server.repository import RepositoryError
-    from dragoman_server.server import PortError
+    from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped
 
     try:
@@ -230,5 +231,9 @@ def serve(
     configure_logging(log_format)
     try:
         asyncio.run(serve_until_stopped(config))
-    except (DeviceUnavailableError, PortError, RepositoryError) as error:
-        raise click.ClickException(str(error)) from error
+    except (DeviceUnavailableError, EngineEndedError, PortError, RepositoryError) as error:
+        if log_format == "text":
+            raise click.ClickException(str(error)) from error
+        # Whoever reads the log finds nothing in it but JSON.
+        logging.getLogger(__name__).critical("not serving", extra={"reason": str(error)})
+        raise SystemExit(1) from error

@@ -13,7 +13,8 @@ Exception
 ├── engine.DeadlineExpiredError  DEADLINE_EXCEEDED
 └── anything else                INTERNAL, without a word of what it was: the log has that
 
-Every status carries an ErrorInfo whose reason is stable, for programs.
+Every status carries an ErrorInfo whose reason is stable, for programs. grpc itself refuses what comes to no
+handler, such as a message over --max-message-bytes: without one, in no log and no metric.
 """
 
 from collections.abc import Sequence
@@ -50,7 +51,7 @@ class Violation:
     """A field that is wrong."""
 
     field: str
-    """Path of the field in the request, such as "options.beam_size" or "texts[3]"."""
+    """Path of the field in the request, such as "options.beam_size" or "texts[3]"; "" for all of it."""
     description: str
     """The value, the limit and the way out."""
 
@@ -60,7 +61,10 @@ class InvalidRequestError(RequestError, ValueError):
 
     def __init__(self, violations: Sequence[Violation]) -> None:
         self.violations = tuple(violations[:MAX_VIOLATIONS])
-        told = [f"{violation.field}: {violation.description}" for violation in self.violations]
+        told = [
+            f"{violation.field}: {violation.description}" if violation.field else violation.description
+            for violation in self.violations
+        ]
         if num_more := len(violations) - len(self.violations):
             told.append(f"and {num_more} more")
         super().__init__("; ".join(told))

@@ -10,6 +10,7 @@ import asyncio
 
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import aio
+from prometheus_client import Gauge
 
 from dragoman_server.repository import Repository
 
@@ -25,8 +26,10 @@ _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 class Health:
     """What the server says of itself: NOT_SERVING until it is ready, and again once it drains."""
 
-    def __init__(self) -> None:
+    def __init__(self, serving: Gauge) -> None:
+        """`serving` shows what "" says: 1 or 0."""
         self.servicer = aio.HealthServicer()
+        self._serving = serving
 
     async def loading(self) -> None:
         """The server is up and its models are not."""
@@ -44,22 +47,26 @@ class Health:
         await self._set(TRANSLATION_SERVICE, serving=True)
         await self._set("", serving=True)
 
-    async def watch(self, repository: Repository) -> None:
+    async def watch(self, repository: Repository) -> list[str]:
         """Waits for an engine to end that should not; then its model is NOT_SERVING, and so is the server.
 
-        Nothing in the process brings it back: whoever asks for its health is to start the server again.
+        Returns the models, as "NAME/VERSION", that ended: nothing in the process brings them back.
         """
         while all(model.engine.is_alive for model in repository.models):
             await asyncio.sleep(WATCH_SECONDS)
-        for model in repository.models:
-            if not model.engine.is_alive:
-                await self._set(MODEL_PREFIX + model.key, serving=False)
+        ended = [model.key for model in repository.models if not model.engine.is_alive]
+        for key in ended:
+            await self._set(MODEL_PREFIX + key, serving=False)
         await self._set(TRANSLATION_SERVICE, serving=False)
         await self._set("", serving=False)
+        return ended
 
     async def draining(self) -> None:
         """NOT_SERVING everywhere, from now on."""
+        self._serving.set(0)
         await self.servicer.enter_graceful_shutdown()
 
     async def _set(self, service: str, *, serving: bool) -> None:
+        if not service:
+            self._serving.set(serving)
         await self.servicer.set(service, _SERVING if serving else _NOT_SERVING)

@@ -3,6 +3,7 @@
 Left to itself grpc.aio answers UNKNOWN and writes a stack trace.
 """
 
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import grpc
 from google.protobuf.message import DecodeError
 from grpc_status import rpc_status
 
-from dragoman_server.errors import InvalidRequestError, Violation, status_of
+from dragoman_server.errors import InvalidRequestError, Violation, code_of, status_of
 from dragoman_server.interception import (
     Behaviour,
     Context,
@@ -19,6 +20,8 @@ from dragoman_server.interception import (
     behaviour_of,
     make_handler,
 )
+
+logger = logging.getLogger(__name__)
 
 
 class MalformedMessages(grpc.aio.ServerInterceptor):
@@ -40,13 +43,18 @@ class MalformedMessages(grpc.aio.ServerInterceptor):
                 return InvalidRequestError([Violation(field="", description=f"malformed message: {error}")])
 
         behaviour = behaviour_of(handler)
-        refuse = _refuse_in_stream if handler.request_streaming else _refuse
-        return make_handler(handler, refuse(behaviour), read)
+        if handler.request_streaming:
+            return make_handler(handler, _refuse_in_stream(behaviour), read)
+        method = handler_call_details.method.rpartition("/")[2]
+        return make_handler(handler, _refuse(behaviour, method), read)
 
 
-def _refuse(behaviour: Behaviour) -> Behaviour:
+def _refuse(behaviour: Behaviour, method: str) -> Behaviour:
     async def run(request: Any, context: Context) -> Any:
         if isinstance(request, InvalidRequestError):
+            # It never becomes a call with a line of its own.
+            fields = {"method": method, "outcome": code_of(request).name, "reason": str(request)}
+            logger.info("call", extra=fields)
             await context.abort_with_status(rpc_status.to_status(status_of(request)))
         return await behaviour(request, context)
 

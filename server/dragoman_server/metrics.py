@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from dragoman_bundle import Manifest
 from dragoman_server.document import TranslatedText
-from dragoman_server.engine import Observer, Outcome
+from dragoman_server.engine import Observer, Outcome, Priority
 
 LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.4, 0.6, 1.0, 1.5, 2.5,
                    4.0, 6.0, 10.0, 15.0, 25.0, 40.0, 60.0)  # fmt: skip
@@ -24,22 +24,26 @@ SIZE_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _OUTCOMES = ("OK", "CANCELLED", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE",
              "INTERNAL")  # fmt: skip
 _MODEL = ("model", "version", "source", "target")
+# Jobs wait for each other, and would hide how long people do.
+_WAITING = (*_MODEL, "priority")
 
 
 class Metrics:
-    """The families, each labelled by model."""
+    """The families, each but the server's own two labelled by model."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, labelnames=_MODEL, registry=registry)
         total = partial(Counter, labelnames=_MODEL, registry=registry)
-        latency = partial(Histogram, labelnames=_MODEL, buckets=LATENCY_BUCKETS, registry=registry)
+        latency = partial(Histogram, buckets=LATENCY_BUCKETS, registry=registry)
         step = partial(Histogram, labelnames=_MODEL, buckets=STEP_BUCKETS, registry=registry)
         size = partial(Histogram, labelnames=_MODEL, buckets=SIZE_BUCKETS, registry=registry)
 
         outcome = (*_MODEL, "outcome")
         self.requests = counter("dragoman_requests_total", "Translate calls and stream items ended.", outcome)
-        self.request_seconds = latency("dragoman_request_seconds", "From a request's arrival to its end.")
+        self.request_seconds = latency(
+            "dragoman_request_seconds", "From a request's arrival to its end.", _WAITING
+        )
         self.texts = total("dragoman_texts_total", "Texts translated.")
         self.sentences = counter("dragoman_sentences_total", "Sentences that left the engine.", outcome)
         self.source_tokens = total("dragoman_source_tokens_total", "Source tokens, ends included.")
@@ -47,10 +51,12 @@ class Metrics:
         self.splits = total("dragoman_splits_total", "Texts with a sentence cut for its length.")
         self.truncations = total("dragoman_truncations_total", "Texts with a sentence truncated.")
         self.queue_seconds = latency(
-            "dragoman_queue_seconds", "Wait for a batch, of texts' slowest sentences."
+            "dragoman_queue_seconds", "Wait for a batch, of texts' slowest sentences.", _WAITING
         )
-        self.decode_seconds = latency("dragoman_decode_seconds", "Search, of texts' slowest sentences.")
-        self.encode_seconds = latency("dragoman_encode_seconds", "Encoding one group of sentences.")
+        self.decode_seconds = latency(
+            "dragoman_decode_seconds", "Search, of texts' slowest sentences.", _MODEL
+        )
+        self.encode_seconds = latency("dragoman_encode_seconds", "Encoding one group of sentences.", _MODEL)
         self.step_seconds = step("dragoman_step_seconds", "Advancing a batch by one token.")
         self.step_sentences = size("dragoman_step_sentences", "Sentences in a decoder step.")
         self.step_rows = size("dragoman_step_rows", "Rows, sentences times beam, in a decoder step.")
@@ -75,6 +81,12 @@ class Metrics:
             (*_MODEL, "graph", "provider"),
             registry=registry,
         )
+        self.serving = Gauge(
+            "dragoman_serving", "1 while the server takes calls, as its health tells.", registry=registry
+        )
+        self.refused_bundles = Gauge(
+            "dragoman_refused_bundles", "Bundles in the models folder that are not served.", registry=registry
+        )
 
 
 class ModelMetrics(Observer):
@@ -87,14 +99,14 @@ class ModelMetrics(Observer):
         self._model_info = metrics.model_info
         self._provider_info = metrics.provider_info
         self._requests = {outcome: metrics.requests.labels(*labels, outcome) for outcome in _OUTCOMES}
-        self._request_seconds = metrics.request_seconds.labels(*labels)
+        self._request_seconds = _by_priority(metrics.request_seconds, labels)
         self._texts = metrics.texts.labels(*labels)
         self._sentences = {outcome: metrics.sentences.labels(*labels, outcome.value) for outcome in Outcome}
         self._source_tokens = metrics.source_tokens.labels(*labels)
         self._target_tokens = metrics.target_tokens.labels(*labels)
         self._splits = metrics.splits.labels(*labels)
         self._truncations = metrics.truncations.labels(*labels)
-        self._queue_seconds = metrics.queue_seconds.labels(*labels)
+        self._queue_seconds = _by_priority(metrics.queue_seconds, labels)
         self._decode_seconds = metrics.decode_seconds.labels(*labels)
         self._encode_seconds = metrics.encode_seconds.labels(*labels)
         self._step_seconds = metrics.step_seconds.labels(*labels)
@@ -113,12 +125,12 @@ class ModelMetrics(Observer):
         for graph, provider in providers.items():
             self._provider_info.labels(*self._labels, graph, provider).set(1)
 
-    def on_request(self, *, outcome: str, seconds: float) -> None:
+    def on_request(self, *, outcome: str, priority: Priority, seconds: float) -> None:
         """A Translate call or an item of a stream ended; `outcome` is the name of its status code."""
         self._requests[outcome].inc()
-        self._request_seconds.observe(seconds)
+        self._request_seconds[priority].observe(seconds)
 
-    def on_text(self, translated: TranslatedText) -> None:
+    def on_text(self, translated: TranslatedText, priority: Priority) -> None:
         """A text was translated."""
         self._texts.inc()
         self._source_tokens.inc(translated.num_source_tokens)
@@ -126,7 +138,7 @@ class ModelMetrics(Observer):
         self._splits.inc(translated.split)
         self._truncations.inc(translated.truncated)
         if translated.hypotheses:
-            self._queue_seconds.observe(translated.timings.queue)
+            self._queue_seconds[priority].observe(translated.timings.queue)
             self._decode_seconds.observe(translated.timings.decode)
 
     def on_queue(self, *, num_waiting: int, num_running: int) -> None:
@@ -159,3 +171,7 @@ class ModelMetrics(Observer):
     def on_finish(self, outcome: Outcome) -> None:
         """From the engine: an accepted sentence ended."""
         self._sentences[outcome].inc()
+
+
+def _by_priority(family: Histogram, labels: tuple[str, ...]) -> dict[Priority, Histogram]:
+    return {priority: family.labels(*labels, priority.value) for priority in Priority}

@@ -148,8 +148,7 @@ class RequestReader:
             )
         if message.segmentation not in _SEGMENTATIONS:
             violations.append(_violation("segmentation", f"is {message.segmentation}, which is not known"))
-        priority = message.priority or _default_priority(message)
-        if priority not in _PRIORITIES:
+        if message.priority and message.priority not in _PRIORITIES:
             violations.append(_violation("priority", f"is {message.priority}, which is not known"))
         _raise_if_any(violations)
         return TranslationOptions(
@@ -162,13 +161,14 @@ class RequestReader:
             length_policy=_LENGTH_POLICIES[options.length_policy],
             segmentation=_SEGMENTATIONS[message.segmentation],
             return_alignments=message.return_alignments,
-            priority=_PRIORITIES[priority],
+            priority=read_priority(message),
         )
 
 
-def _default_priority(message: RequestSettings) -> pb.Priority:
-    """Somebody waits for a call; a stream is a job."""
-    return pb.PRIORITY_INTERACTIVE if isinstance(message, pb.TranslateRequest) else pb.PRIORITY_BULK
+def read_priority(message: RequestSettings) -> Priority:
+    """What a message asks for, and without that: somebody waits for a call, a stream is a job."""
+    default = Priority.INTERACTIVE if isinstance(message, pb.TranslateRequest) else Priority.BULK
+    return _PRIORITIES.get(message.priority, default)
 
 
 def _read_target_prefix(

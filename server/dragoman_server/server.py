@@ -12,7 +12,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import grpc
 from grpc_health.v1 import health_pb2_grpc
@@ -48,6 +48,13 @@ class PortError(OSError):
     """A port can't be listened on."""
 
 
+class EngineEndedError(RuntimeError):
+    """An engine's thread ended while it should serve."""
+
+    def __init__(self, models: Sequence[str]) -> None:
+        super().__init__(f"the engine of {', '.join(models)} ended; the log says why")
+
+
 class _LoadingCancelledError(Exception):
     """The models are not wanted any more."""
 
@@ -62,12 +69,12 @@ class Server:
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self._registry)
         self._gate = Gate(config.limits.max_calls)
-        self._health = Health()
+        self._health = Health(self._metrics.serving)
         self._service = TranslationService(gate=self._gate, limits=config.limits)
         self._grpc = self._make_grpc_server()
         self._repository = Repository([], {})
         self._close_metrics_port: Callable[[], None] = lambda: None
-        self._watch: asyncio.Task[None] | None = None
+        self._watch: asyncio.Task[list[str]] | None = None
         self.port = config.port
         """Port of gRPC, once started."""
 
@@ -85,6 +92,7 @@ class Server:
         except BaseException:
             await self._close(flush_seconds=0)
             raise
+        self._metrics.refused_bundles.set(len(self._repository.refused))
         for key, error in self._repository.refused.items():
             logger.error("bundle refused", extra={"model": key, "reason": str(error)})
         for model in self._repository.models:
@@ -102,6 +110,11 @@ class Server:
                 "models": [model.key for model in self._repository.models],
             },
         )
+
+    async def watch(self) -> None:
+        """Waits, once started, for a model's engine to end that should not, and raises EngineEndedError."""
+        assert self._watch is not None
+        raise EngineEndedError(await self._watch)
 
     async def drain(self) -> bool:
         """Takes no new calls, waits for the accepted ones, and ends; whether all of them finished in time."""
@@ -197,9 +210,10 @@ class Server:
 
 
 async def serve(config: ServerConfig) -> None:
-    """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once. Raises as Server.start.
+    """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once.
 
-    Where the signal comes first, the rest of the models is not loaded.
+    Where the signal comes first, the rest of the models is not loaded. Raises as Server.start, and
+    EngineEndedError, after what other models have accepted: who supervises the process starts it anew.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -221,8 +235,13 @@ async def serve(config: ServerConfig) -> None:
             await starting
         return
     await starting
-    await stopping
+    watching = asyncio.create_task(server.watch())
+    await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
+    ended = watching.exception() if watching.done() else None
+    watching.cancel()
     await server.drain()
+    if ended is not None:
+        raise ended
 
 
 def _is_loopback(host: str) -> bool:

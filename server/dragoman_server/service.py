@@ -12,7 +12,7 @@ from dragoman_server.errors import status_of
 from dragoman_server.gate import Gate
 from dragoman_server.interception import Context
 from dragoman_server.repository import Model, Repository
-from dragoman_server.requests import RequestReader
+from dragoman_server.requests import RequestReader, read_priority
 from dragoman_server.responses import write_model, write_reference, write_translation
 from dragoman_server.stream import TranslationStream, read_config
 from dragoman_server.translator import translate
@@ -37,14 +37,15 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             reader = self._reader()
             model = reader.choose_model(message)
             call.model = model.key
+            priority = read_priority(message)
 
             def write(translated: list[TranslatedText]) -> pb.TranslateResponse:
-                call.count(model, translated)
+                call.count(model, priority, translated)
                 return pb.TranslateResponse(
                     translations=map(write_translation, translated), model=write_reference(model)
                 )
 
-            with call.request(model):
+            with call.request(model, priority):
                 request = reader.read(message, model)
                 return await translate(request, write, timeout_seconds=context.time_remaining())
 
@@ -108,12 +109,12 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         reference = write_reference(model)
 
         def write(translated: list[TranslatedText]) -> pb.TranslateStreamResponse:
-            call.count(model, translated)
+            call.count(model, options.priority, translated)
             translation = write_translation(translated[0])
             return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference)
 
         try:
-            with call.request(model):
+            with call.request(model, options.priority):
                 request = self._reader().read_item(item, model, options)
                 return await translate(request, write, timeout_seconds=context.time_remaining(), turn=turn)
         except Exception as error:

@@ -53,6 +53,8 @@ def test_every_alert_says_what_is_wrong_and_what_to_do(rules: list[dict[str, Any
     alerts = [rule for rule in rules if "alert" in rule]
     assert [alert["alert"] for alert in alerts] == [
         "DragomanDown",
+        "DragomanNotServing",
+        "DragomanBundleRefused",
         "DragomanSlow",
         "DragomanErrors",
         "DragomanRefusals",

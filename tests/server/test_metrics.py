@@ -1,11 +1,13 @@
 """What a real scrape shows."""
 
 import asyncio
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.server.conftest import RunningServer, StartServer
+from tests.server.copying_bundle import write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig
@@ -17,11 +19,12 @@ MODEL = {"model": "de-en", "version": "1", "source": "de", "target": "en"}
 async def test_a_call_is_counted_and_timed(running: RunningServer) -> None:
     await running.stub.Translate(pb.TranslateRequest(texts=["Ja. Nein.", ""], **GERMAN))
     assert running.metric("dragoman_requests_total", outcome="OK", **MODEL) == 1
-    assert running.metric("dragoman_request_seconds_count", **MODEL) == 1
+    assert running.metric("dragoman_request_seconds_count", priority="interactive", **MODEL) == 1
+    assert running.metric("dragoman_request_seconds_count", priority="bulk", **MODEL) == 0
     assert running.metric("dragoman_texts_total", **MODEL) == 2
     assert running.metric("dragoman_source_tokens_total", **MODEL) == 12
     assert running.metric("dragoman_target_tokens_total", **MODEL) == 12
-    assert running.metric("dragoman_queue_seconds_count", **MODEL) == 1
+    assert running.metric("dragoman_queue_seconds_count", priority="interactive", **MODEL) == 1
     assert running.metric("dragoman_decode_seconds_count", **MODEL) == 1
     # The one that warmed the model is not among them.
     assert running.metric("dragoman_sentences_total", outcome="finished", **MODEL) == 2
@@ -44,6 +47,10 @@ async def test_every_item_of_a_stream_is_a_request(running: RunningServer) -> No
     assert len([response async for response in running.stub.TranslateStream(iter([config, *items]))]) == 3
     assert running.metric("dragoman_requests_total", outcome="OK", **MODEL) == 2
     assert running.metric("dragoman_requests_total", outcome="INVALID_ARGUMENT", **MODEL) == 1
+    # Items of a job wait for each other: they don't count among the callers who wait.
+    assert running.metric("dragoman_request_seconds_count", priority="bulk", **MODEL) == 3
+    assert running.metric("dragoman_queue_seconds_count", priority="bulk", **MODEL) == 2
+    assert running.metric("dragoman_request_seconds_count", priority="interactive", **MODEL) == 0
     assert running.metric("grpc_server_handled_total", grpc_code="OK", grpc_type="bidi_stream") == 1
 
 
@@ -65,6 +72,22 @@ async def test_the_model_and_where_its_graphs_run_are_told(running: RunningServe
 async def test_the_limit_of_the_queue_is_told_beside_who_waits(start_server: StartServer) -> None:
     running = await start_server(engine=EngineConfig(device="cpu", max_queue=7))
     assert running.metric("dragoman_queue_limit_sentences", **MODEL) == 7
+
+
+async def test_whether_the_server_takes_calls_is_told(start_server: StartServer, tmp_path: Path) -> None:
+    write_bundle(tmp_path, slowness=700)
+    (tmp_path / "fr-en" / "1").mkdir(parents=True)
+    running = await start_server(models=tmp_path)
+    assert running.metric("dragoman_serving") == 1
+    assert running.metric("dragoman_refused_bundles") == 1
+    accepted = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN))
+    while running.metric("dragoman_running_sentences") == 0:
+        await asyncio.sleep(0.01)
+    draining = asyncio.create_task(running.server.drain())
+    await asyncio.sleep(0)
+    assert running.metric("dragoman_serving") == 0
+    assert len((await accepted).translations) == 40
+    assert await draining
 
 
 async def test_an_idle_engine_shows_no_sentences(running: RunningServer) -> None:

@@ -27,7 +27,7 @@ from dragoman_server.engine.scheduler import Scheduler
 from dragoman_server.healthcheck import healthcheck
 from dragoman_server.loader import ModelLoader
 from dragoman_server.repository import Model
-from dragoman_server.server import PortError, Server
+from dragoman_server.server import EngineEndedError, PortError, Server, serve
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -324,12 +324,13 @@ async def test_a_caller_whose_machine_is_gone_leaves(
         await asyncio.wait(connections)
 
 
+def break_down(scheduler: Scheduler, now: float) -> None:
+    raise ValueError("no clock")
+
+
 async def test_a_server_whose_engine_ended_says_that_it_does_not_serve(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def break_down(scheduler: Scheduler, now: float) -> None:
-        raise ValueError("no clock")
-
     running = await start_server()
     stub = health_pb2_grpc.HealthStub(running.channel)
     watched = [
@@ -343,6 +344,44 @@ async def test_a_server_whose_engine_ended_says_that_it_does_not_serve(
         await running.stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
     assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
     assert [(await watch.read()).status for watch in watched] == [NOT_SERVING, NOT_SERVING]
+    assert running.metric("dragoman_serving") == 0
+
+
+async def test_a_server_whose_engine_ended_ends_so_that_it_is_started_anew(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    config = ServerConfig(models=models, port=port, metrics_port=0, engine=EngineConfig(device="cpu"))
+    serving = asyncio.create_task(serve(config))
+    async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
+        watch = health_pb2_grpc.HealthStub(channel).Watch(
+            health_pb2.HealthCheckRequest(), wait_for_ready=True
+        )
+        while (await watch.read()).status != SERVING:
+            pass
+        monkeypatch.setattr(threading, "excepthook", lambda _: None)
+        monkeypatch.setattr(Scheduler, "expire", break_down)
+        with pytest.raises(grpc.aio.AioRpcError):
+            await TranslationServiceStub(channel).Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
+        async with asyncio.timeout(20):
+            with pytest.raises(EngineEndedError, match="engine of de-en/1 ended"):
+                await serving
+
+
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_why_it_does_not_start_is_in_the_form_of_the_log(tmp_path: Path, log_format: str) -> None:
+    (tmp_path / "de-en" / "1").mkdir(parents=True)
+    ended = run("--models", str(tmp_path), "--port", "0", "--log-format", log_format)
+    assert ended.returncode == 1
+    if log_format == "json":
+        events = [json.loads(line) for line in ended.stderr.splitlines()]
+        assert events[-1]["message"] == "not serving"
+        reason = events[-1]["reason"]
+    else:
+        reason = ended.stderr
+        assert "Error: " in reason
+    assert "no bundle in" in reason
+    assert "de-en/1" in reason
 
 
 async def test_health_is_told_per_service_and_model(start_server: StartServer, tmp_path: Path) -> None:

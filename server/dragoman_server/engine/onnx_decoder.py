@@ -142,10 +142,12 @@ class OnnxDecoder:
             return open_on(device)
         try:
             return open_on("cuda")
-        except (DeviceUnavailableError, PrecisionUnavailableError) as error:
-            # A bundle may hold nothing but what suits a CPU.
+        except DeviceUnavailableError as error:
             logger.info("running on the CPU: %s", error)
-            return open_on("cpu")
+        except PrecisionUnavailableError as error:
+            # A bundle may hold nothing but what suits a CPU.
+            logger.info("running on the CPU, be there a GPU or not: %s", error)
+        return open_on("cpu")
 
     @classmethod
     def _open(
