@@ -60,13 +60,17 @@ def channel_options(address: str) -> tuple[tuple[str, str | int], ...]:
 TLS_SCHEME = "grpcs://"
 """Before an address that is reached over TLS, with the roots that gRPC trusts by default."""
 
+GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "xds:")
+"""Before an address that gRPC looks up in its own ways, without a port in some."""
+
 
 def read_address(
     address: str, credentials: grpc.ChannelCredentials | None
 ) -> tuple[str, grpc.ChannelCredentials | None]:
     """HOST:PORT, and what to call it with: None is without TLS.
 
-    Raises InvalidRequestError for a web address, which gRPC would take for a host's name.
+    Raises InvalidRequestError for a web address, which gRPC would take for a host's name, and for a host
+    without a port, which it would call on 443.
     """
     if address.startswith(TLS_SCHEME):
         return address.removeprefix(TLS_SCHEME).rstrip("/"), credentials or grpc.ssl_channel_credentials()
@@ -74,4 +78,6 @@ def read_address(
         raise InvalidRequestError(
             f"{address!r} is a URL; write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
         )
+    if not address.startswith(GRPC_SCHEMES) and not re.fullmatch(r".+:\d+", address):
+        raise InvalidRequestError(f"{address!r} has no port; write HOST:PORT, such as localhost:50051")
     return address, credentials

@@ -117,8 +117,10 @@ def test_failed_line_of_standard_input_is_empty_and_told(run):
     assert "line 2: scripted INTERNAL" in told.stderr
 
 
-def test_bytes_that_are_no_utf8_are_no_crash(run):
-    assert run("translate", *DE_EN, stdin=b"\xff ja\n").stdout == "\ufffd JA\n"
+def test_line_that_is_no_utf8_fails_alone(run):
+    told = run("translate", *DE_EN, stdin=b"\xef\xbb\xbfja\n\xff ja\nnein\n")
+    assert (told.exit_code, told.stdout) == (3, "JA\n\nNEIN\n")
+    assert "line 2: not UTF-8: byte 0 is 0xff" in told.stderr
 
 
 def test_ctrl_c_ends_quietly(server):
@@ -363,15 +365,16 @@ def test_evaluation_scores_by_sacrebleu(run, server, tmp_path):
     assert scores["sentences"] == 2
     assert scores["seconds"] > 0
     assert kept.read_text() == "DAS IST GUT SO\nJA WOHL\n"
-    (request,) = server.servicer.requests
-    assert request.options.beam_size == 1
-    assert (request.options.length_policy, request.segmentation) == (1, 2)
+    # A stream takes any number of lines, whatever --max-texts a server has.
+    (config,) = server.servicer.configs
+    assert config.options.beam_size == 1
+    assert (config.options.length_policy, config.segmentation) == (1, 2)
 
 
 def test_evaluation_hands_on_a_length_penalty_and_says_so(run, server, tmp_path):
     arguments = ("--server", server.address, *DE_EN, "--json")
     told = [evaluate(run, tmp_path, *arguments, *more).stdout for more in ((), ("--length-penalty", "2.5"))]
-    default, given = server.servicer.requests
+    default, given = server.servicer.configs
     assert not default.options.HasField("length_penalty")
     assert given.options.length_penalty == 2.5
     assert [", length penalty 2.5" in json.loads(results)["system"] for results in told] == [False, True]
@@ -400,6 +403,12 @@ def test_evaluation_of_nothing_sensible_is_refused(run, tmp_path, arguments, tol
     assert told in result.stderr
 
 
+def test_evaluation_of_a_line_that_fails_says_why(run, server, tmp_path):
+    result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, sources="a\n!INTERNAL b\n")
+    assert result.exit_code == 1
+    assert "scripted INTERNAL" in result.stderr
+
+
 def test_evaluation_of_files_of_unequal_length_names_both(run, server, tmp_path):
     result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, sources="a\nb\nc")
     assert result.exit_code == 1
@@ -424,4 +433,4 @@ def test_evaluation_does_not_begin_where_its_output_could_not_be_kept(run, serve
     result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, "--output", str(kept))
     assert result.exit_code == 1
     assert f"there is no folder {kept.parent}" in result.stderr
-    assert not server.servicer.requests
+    assert not server.servicer.configs

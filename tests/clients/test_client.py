@@ -140,6 +140,8 @@ def test_option_that_cannot_be_meant_is_refused_with_its_name(client, option, va
 
 
 def test_url_in_place_of_an_address_is_refused():
+    with pytest.raises(dragoman.InvalidRequestError, match="'localhost' has no port; write HOST:PORT"):
+        Client("localhost")
     with pytest.raises(dragoman.InvalidRequestError, match="grpcs://HOST:PORT for TLS"):
         Client("http://localhost:50051")
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -38,6 +39,9 @@ class Listener:
     def on_line(self, *, failed, position):
         self.lines += 1
         self.positions.append(position)
+
+    def on_save(self, *, lines):
+        pass
 
     def on_wait(self, error, seconds):
         self.waits.append(seconds)
@@ -321,8 +325,10 @@ def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
     assert record["text"] == longest + "a"
 
 
-@pytest.mark.parametrize("change", ["input", "settings"])
-def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path, change):
+@pytest.mark.parametrize(
+    ("change", "told"), [("input", "input was another"), ("settings", "target was en and is fr")]
+)
+def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path, change, told):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 100)
     server.servicer.disconnects.append(40)
@@ -331,12 +337,54 @@ def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path
     settings = Settings(source="de", target="fr") if change == "settings" else DE_EN
     if change == "input":
         source.write_text("b\n" * 100)
-    with pytest.raises(JobError, match=f"another {change}.*--restart"):
+    with pytest.raises(JobError, match=f"belongs to another job: {told}; .*--restart"):
         run(client, source, output, settings)
     listener = Listener()
     run(client, source, output, settings, listener=listener, restart=True)
     assert listener.resumed == 0
     assert len(output.read_text().splitlines()) == 100
+
+
+def test_a_job_that_did_nothing_is_no_job(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 10)
+    server.servicer.disconnects.append(0)
+    with pytest.raises(UnavailableError):
+        run(client, source, output, Settings(source="xx", target="en"), patience_seconds=0)
+    assert left_behind(output)
+    run(client, source, output)
+    assert output.read_text() == "A\n" * 10
+    assert left_behind(output) == {"out"}
+
+
+def test_a_full_disk_is_told_with_the_file_and_what_is_safe(client, tmp_path, monkeypatch):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("".join(f"zeile {number}\n" for number in range(300)))
+
+    class Narrow(Listener):
+        saved = 0
+
+        def on_save(self, *, lines):
+            self.saved = lines
+
+        def on_line(self, **told):
+            super().on_line(**told)
+            if self.lines == 100:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (2 * 100 * 8, hard))
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    listener = Narrow()
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with pytest.raises(OSError, match=r"File too large.*out\.partial"):
+            run(client, source, output, listener=listener, checkpoint_seconds=0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    again = Listener()
+    run(client, source, output, listener=again)
+    assert 100 <= again.resumed == listener.saved < 300
+    assert output.read_text() == source.read_text().upper()
 
 
 def test_two_processes_do_not_write_the_same_output(client, tmp_path):

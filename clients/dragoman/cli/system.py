@@ -4,7 +4,7 @@ Others register as entry points of the group `dragoman.systems`, each a function
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Protocol
 
 from dragoman.client import Client
@@ -52,17 +52,24 @@ class ServerSystem:
     def translate(self, lines: list[str]) -> list[str]:
         """Raises DragomanError."""
         settings = self._settings
-        translations = self._client.translate(
-            lines,
+        results = self._client.translate_stream(
+            enumerate(lines),
             source=settings.source,
             target=settings.target,
             beam_size=settings.beam_size,
             length_penalty=settings.length_penalty,
             length_policy="split",
             segmentation="line",
-            priority="bulk",
+            in_order=True,
         )
-        return [translation.text for translation in translations]
+        texts = []
+        with closing(results):
+            for result in results:
+                if result.translation is None:
+                    assert result.error is not None
+                    raise result.error
+                texts.append(result.translation.text)
+        return texts
 
 
 @contextmanager

@@ -16,6 +16,8 @@ from dragoman.cli.alignment_picture import alignment_picture
 from dragoman.cli.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.options import server_option, settings_options, timeout_option
 from dragoman.client import Client
+from dragoman.jobs.format import TextLines
+from dragoman.jobs.lines import Line, parse_line
 from dragoman.settings import Settings
 from dragoman.translation import Translation
 
@@ -106,20 +108,22 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
         click.echo("Type a text a line; Ctrl-D ends.", err=True)
     complete = True
     for result in client.translate_stream(_input_lines(), **asdict(settings), in_order=True):
-        number, text = result.id
-        if result.translation is not None:
-            printer.show(number, text, result.translation)
+        line = result.id
+        if result.translation is not None and line.error is None:
+            printer.show(line.number, line.text, result.translation)
         else:
             complete = False
-            click.echo(f"line {number}: {result.error}", err=True)
+            click.echo(f"line {line.number}: {line.error or result.error}", err=True)
             click.echo()
     return complete
 
 
-def _input_lines() -> Iterator[tuple[tuple[int, str], str]]:
-    for number, line in enumerate(_standard_input(), start=1):
-        text = line.decode(errors="replace").rstrip("\r\n")
-        yield (number, text), text
+def _input_lines() -> Iterator[tuple[Line, str]]:
+    position = 0
+    for number, raw in enumerate(_standard_input(), start=1):
+        position += len(raw)
+        line = parse_line(raw, TextLines(), number=number, position=position)
+        yield line, line.text
 
 
 class _Printer:

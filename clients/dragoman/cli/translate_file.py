@@ -73,11 +73,11 @@ def translate_file(
         try:
             summary = job.run(client, bar, overwrite=overwrite, restart=restart)
         except KeyboardInterrupt:
-            bar.say(f"Interrupted after {bar.lines} lines. The same command goes on from there.")
+            bar.say(f"Interrupted after {bar.saved} lines. The same command goes on from there.")
             raise click.exceptions.Exit(130) from None
         except (DragomanError, OSError):
-            if bar.lines:
-                bar.say(f"Stopped after {bar.lines} lines. The same command goes on from there.")
+            if bar.saved:
+                bar.say(f"Stopped after {bar.saved} lines. The same command goes on from there.")
             raise
     if summary.failed:
         click.echo(f"{summary.lines} lines, of which {summary.failed} failed: see {summary.errors}", err=True)
@@ -89,7 +89,9 @@ class _ProgressBar:
     """Shows on a terminal how far a job is; elsewhere it is silent but for what a person must know."""
 
     def __init__(self, source: Path) -> None:
-        self.lines = 0
+        self.saved = 0
+        """Lines that no run does again."""
+        self._lines = 0
         self._failed = 0
         self._first = 0
         self._started_at = time.monotonic()
@@ -120,22 +122,25 @@ class _ProgressBar:
         self._progress.console.print(message, markup=False)
 
     def on_start(self, *, resumed: int, failed: int) -> None:
-        self.lines = self._first = resumed
+        self._lines = self._first = resumed
         self._failed = failed
         if resumed:
             self.say(f"Going on after {resumed} lines.")
 
     def on_line(self, *, failed: bool, position: int) -> None:
-        self.lines += 1
+        self._lines += 1
         self._failed += failed
         if self._task is None:
             # From where the job goes on, so that the time left rests on this run's speed alone.
             self._task = self._progress.add_task("", total=self._size, completed=position)
-        rate = (self.lines - self._first) / (time.monotonic() - self._started_at)
-        description = f"{self.lines} lines  {rate:.0f}/s" + (
+        rate = (self._lines - self._first) / (time.monotonic() - self._started_at)
+        description = f"{self._lines} lines  {rate:.0f}/s" + (
             f"  {self._failed} failed" if self._failed else ""
         )
         self._progress.update(self._task, completed=position, description=description)
+
+    def on_save(self, *, lines: int) -> None:
+        self.saved = lines
 
     def on_wait(self, error: DragomanError, seconds: float) -> None:
         self.say(f"{error}\nTrying again in {seconds:g} s; Ctrl-C stops, and nothing is lost.")

@@ -42,6 +42,9 @@ class Observer(Protocol):
     def on_line(self, *, failed: bool, position: int) -> None:
         """A line is done; `position` bytes of the input file have been read up to its end."""
 
+    def on_save(self, *, lines: int) -> None:
+        """So many lines are safe on disk, whatever happens now."""
+
     def on_wait(self, error: DragomanError, seconds: float) -> None:
         """The server cannot take work now; the job tries again after some seconds."""
 
@@ -130,8 +133,14 @@ class FileJob:
     def _translate(
         self, client: Client, observer: Observer, output: Output, journal: Journal, checkpoint: Checkpoint
     ) -> Checkpoint:
+
+        def save() -> None:
+            output.sync()
+            journal.save(checkpoint)
+            observer.on_save(lines=checkpoint.lines)
+
         output.cut(checkpoint)
-        journal.save(checkpoint)
+        save()
         observer.on_start(resumed=checkpoint.lines, failed=checkpoint.failed)
         saved_at = time.monotonic()
         results = self._results(client, observer, checkpoint.lines)
@@ -150,14 +159,12 @@ class FileJob:
                 )
                 observer.on_line(failed=bool(error), position=line.position)
                 if time.monotonic() - saved_at >= self._checkpoint_seconds:
-                    output.sync()
-                    journal.save(checkpoint)
+                    save()
                     saved_at = time.monotonic()
             checkpoint = replace(checkpoint, complete=True)
         finally:
             results.close()
-            output.sync()
-            journal.save(checkpoint)
+            save()
         return checkpoint
 
     def _results(

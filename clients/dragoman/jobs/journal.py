@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,24 +36,26 @@ class Journal:
         self._job = dict(job)
 
     def load(self) -> Checkpoint | None:
-        """The last checkpoint, None where the job has not begun.
+        """The last checkpoint, None where the job has done nothing yet.
 
-        Raises JobError for that of another job, and for a file that is none.
+        Raises JobError for that of another job which has, and for a file that is none.
         """
         try:
             entry = json.loads(self._path.read_bytes())
-            changed = [key for key in self._job if entry["job"].get(key) != self._job[key]]
+            changed = list(_changes(entry["job"], self._job))
             checkpoint = Checkpoint(**entry["checkpoint"])
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, AttributeError):
             raise JobError(f"{self._path} is damaged; begin anew with --restart") from None
-        if changed:
-            raise JobError(
-                f"{self._path} belongs to a job with another {' and '.join(changed)}; "
-                "call it as before to go on, or with --restart to begin anew"
-            )
-        return checkpoint
+        if not changed:
+            return checkpoint
+        if checkpoint.lines == 0 and not checkpoint.complete:
+            return None
+        raise JobError(
+            f"{self._path} belongs to another job: {', '.join(changed)}; call it as before to go on, or with "
+            "--restart to begin anew"
+        )
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Replaces the last checkpoint. What it speaks of must be safe on disk already."""
@@ -69,6 +71,17 @@ class Journal:
         """Forgets the job."""
         self._path.unlink(missing_ok=True)
         self._path.with_name(self._path.name + ".new").unlink(missing_ok=True)
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What of a job differs, for people to read."""
+    for key, value in now.items():
+        old = before.get(key)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            yield from _changes(old, value)
+        elif old != value:
+            # A fingerprint tells nobody anything.
+            yield f"{key} was another" if key == "input" else f"{key} was {old} and is {value}"
 
 
 def fingerprint(path: Path) -> str:

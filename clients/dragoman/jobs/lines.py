@@ -22,7 +22,7 @@ class Line:
     ending: bytes
     """"\\n", "\\r\\n", or nothing at the end of the file."""
     position: int
-    """Bytes of the file, as it lies on disk, that were read to come past the line."""
+    """Bytes of the input, as it lies on disk, that were read to come past the line."""
     text: str
     """The text to translate. Empty where there is none: it then travels as an empty text, and so keeps its
     place in the order and in the window."""
@@ -37,23 +37,24 @@ def read_lines(path: Path, format_: Format) -> Iterator[Line]:
         number = 0
         try:
             for number, raw in enumerate(stream, start=1):
-                raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
-                content = raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
-                text, error = _text(content, format_)
-                yield Line(
-                    number=number,
-                    content=content,
-                    ending=raw[len(content) :],
-                    position=file.tell(),
-                    text=text,
-                    error=error,
-                )
+                yield parse_line(raw, format_, number=number, position=file.tell())
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise JobError(f"{path} is damaged after line {number}: {error}") from error
 
 
-def _text(content: bytes, format_: Format) -> tuple[str, str | None]:
+def parse_line(raw: bytes, format_: Format, *, number: int, position: int) -> Line:
+    """The line that was read, its ending included."""
+    raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+    content = raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
     try:
-        return format_.read(content), None
-    except LineError as error:
-        return "", str(error)
+        text, error = format_.read(content), None
+    except LineError as line_error:
+        text, error = "", str(line_error)
+    return Line(
+        number=number,
+        content=content,
+        ending=raw[len(content) :],
+        position=position,
+        text=text,
+        error=error,
+    )

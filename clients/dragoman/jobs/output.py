@@ -4,9 +4,11 @@ import gzip
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.journal import Checkpoint, sync_folder
@@ -52,12 +54,14 @@ class Output:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        # Where the disk is full, closing fails as writing did, which is told already.
+        with suppress(OSError) if error is not None else nullcontext():
+            self.close()
 
     def close(self) -> None:
         """Lets go of the partial files."""
-        self._partial.close()
-        self._errors.close()
+        with closing(self._partial), closing(self._errors):
+            pass
 
     def cut(self, checkpoint: Checkpoint) -> None:
         """Drops what was written after a checkpoint. Raises JobError where less than that is there."""
@@ -70,15 +74,17 @@ class Output:
             file.truncate(size)
 
     def write(self, line: bytes, error: bytes) -> None:
-        """Appends a line, and the record of its error where it has one."""
-        self._partial.write(line)
-        self._errors.write(error)
+        """Appends a line, and the record of its error where it has one. Raises OSError, naming the file."""
+        for file, content in ((self._partial, line), (self._errors, error)):
+            with _naming(file):
+                file.write(content)
 
     def sync(self) -> None:
-        """Makes sure that what was written outlives the machine."""
+        """Makes sure that what was written outlives the machine. Raises OSError with the file's name."""
         for file in (self._partial, self._errors):
-            file.flush()
-            os.fsync(file.fileno())
+            with _naming(file):
+                file.flush()
+                os.fsync(file.fileno())
 
     def publish(self, checkpoint: Checkpoint) -> None:
         """Gives the files of a complete job their final names. May be called again after it was cut short."""
@@ -114,3 +120,12 @@ class Output:
         self.close()
         for path in (self._partial_path, self._partial_errors_path, sibling(self._path, ".compressed")):
             path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(file: BinaryIO) -> Iterator[None]:
+    """Says which file it is that can't be written: the system tells only of what was opened by its name."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, file.name) from error
