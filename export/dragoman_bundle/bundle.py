@@ -7,7 +7,13 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from dragoman_bundle.errors import BundleError, BundleFileError, ManifestError, TokenizerMismatchError
+from dragoman_bundle.errors import (
+    BundleError,
+    BundleFileError,
+    ManifestError,
+    ShortlistError,
+    TokenizerMismatchError,
+)
 from dragoman_bundle.manifest import (
     GRAPHS,
     MANIFEST_FILE,
@@ -90,6 +96,11 @@ def open_bundle(path: Path | str) -> Bundle:
             source_vocabulary=manifest.source_vocabulary,
             target_vocabulary=manifest.target_vocabulary,
         )
+        if manifest.target_ids.eos not in shortlist.always:
+            raise ShortlistError(
+                f"{folder / manifest.shortlist.file} does not let every sentence end: token "
+                f"{manifest.target_ids.eos} is not among those that all may use"
+            )
     return Bundle(
         path=folder,
         manifest=manifest,
@@ -123,7 +134,8 @@ def _check_file(folder: Path, name: str, entry: FileEntry) -> None:
     path = folder / name
     relative = PurePosixPath(name)
     escapes = relative.is_absolute() or ".." in relative.parts or "\\" in name or ":" in name
-    if escapes or not path.resolve().is_relative_to(folder.resolve()):
+    # What is not printable, such as a byte of 0, no file system takes.
+    if escapes or not name.isprintable() or not path.resolve().is_relative_to(folder.resolve()):
         raise BundleFileError(f"{folder}: file {name!r} lies outside the bundle")
     if not path.is_file():
         raise BundleFileError(f"{path} is missing")

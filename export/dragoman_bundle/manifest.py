@@ -24,6 +24,8 @@ SHORTLIST_GRAPHS = ("shortlist", "decoder_step_shortlist")
 REGROUP_GRAPH = "regroup"
 """Lets sentences leave and join a running batch on a GPU. Bundles may lack it."""
 PRECISIONS = ("fp32", "int8", "fp16")
+MAX_TOKENS = 1_000_000
+"""More than any sentence has: a model that says it takes more of them says nothing."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
@@ -106,12 +108,18 @@ class DecodingDefaults:
     """Target tokens granted beside those the ratio gives."""
 
     def __post_init__(self) -> None:
-        for name in ("beam_size", "max_source_tokens", "max_output_tokens"):
-            if getattr(self, name) < 1:
-                raise ManifestError(f"decoding.{name} is {getattr(self, name)}; it must be 1 or more")
-        for name in ("length_penalty", "max_output_ratio", "max_output_margin"):
-            if getattr(self, name) < 0:
-                raise ManifestError(f"decoding.{name} is {getattr(self, name)}; it must not be negative")
+        for name, least, most in (
+            ("beam_size", 1, 1024),
+            ("length_penalty", 0, 10),
+            ("max_source_tokens", 1, MAX_TOKENS),
+            ("max_output_tokens", 1, MAX_TOKENS),
+            ("max_output_ratio", 0, 1000),
+            ("max_output_margin", 0, MAX_TOKENS),
+        ):
+            if not least <= getattr(self, name) <= most:
+                raise ManifestError(
+                    f"decoding.{name} is {getattr(self, name)}; it must be from {least} to {most}"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +210,7 @@ class Manifest:
             version = value["format_version"] if isinstance(value, dict) else None
         except KeyError:
             raise ManifestError(f"{MANIFEST_FILE}: key 'format_version' is missing") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ManifestError(f"{MANIFEST_FILE} is not valid JSON: {error}") from error
         if version is not None and version not in READABLE_VERSIONS:
             raise ManifestError(

@@ -20,6 +20,11 @@ from dragoman_bundle.errors import ShortlistError
 Ids = NDArray[np.int64]
 
 _ARRAYS = ("first", "targets", "always")
+# TypeError: a single array. NotImplementedError, MemoryError: what a damaged header asks for.
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error),
+    *(TypeError, NotImplementedError, MemoryError),
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -68,7 +73,7 @@ class Shortlist:
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 first, targets, always = (arrays[name] for name in _ARRAYS)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except _UNREADABLE as error:
             raise ShortlistError(f"{path} is not a shortlist: {error}") from error
         try:
             shortlist = cls(

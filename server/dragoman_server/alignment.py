@@ -22,6 +22,7 @@ MIN_WEIGHT = 0.15
 """Least share of a target word's attention that makes a link beside the strongest one."""
 
 _RUN = re.compile(r"\S+")
+_REST_OF_RUN = re.compile(r"\S*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +46,15 @@ def align(
     """Links between the words of one unit, by target word and falling weight.
 
     The spans say which code points each token covers; rows and columns of `attention_UT` beyond them (the
-    ends of the sentences) are left out. A target word's attention is the mean over its tokens, spread over
+    ends of the sentences) are left out, and so are words behind the last token, as of a unit that was cut.
+    A target word's attention is the mean over its tokens, spread over
     the source words that each source token touches, and made to sum to 1. Its strongest link is always given,
     any other from `MIN_WEIGHT` on.
     """
-    sources, targets = list(words(source_text)), list(words(target_text))
+    end = max((end for _, end in source_spans), default=0)
+    rest_of_word = _REST_OF_RUN.match(source_text, end)
+    assert rest_of_word is not None
+    sources, targets = list(words(source_text[: rest_of_word.end()])), list(words(target_text))
     if not sources or not targets:
         return []
     attention_UT = attention_UT[: len(target_spans), : len(source_spans)]

@@ -4,7 +4,7 @@ from contextlib import closing
 
 from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig
-from dragoman_server.engine import EngineLimits, EnginePool, Observer, SearchOptions, Sentence
+from dragoman_server.engine import EngineLimits, EnginePool, Observer, Priority, SearchOptions, Sentence
 from dragoman_server.engine.onnx_decoder import OnnxDecoder
 from dragoman_server.engine.processors import count_processors
 from dragoman_server.metrics import Metrics, ModelMetrics
@@ -30,6 +30,7 @@ class ModelLoader:
         # By an engine that nobody watches: it is no traffic, and its pace is nobody's.
         with closing(open_engine(decoder, self._config, self._max_beam_size)) as engine:
             _warm(engine, bundle, beam_size)
+        limits = _limits(self._config, self._max_beam_size)
         metrics = ModelMetrics(self._metrics, bundle.manifest)
         engine = open_engine(decoder, self._config, self._max_beam_size, metrics)
         metrics.on_load(
@@ -42,7 +43,10 @@ class ModelLoader:
             precision=decoder.precision,
             providers=decoder.providers,
             default_beam_size=beam_size,
-            max_sentences=self._config.max_queue,
+            max_sentences={
+                Priority.INTERACTIVE: limits.max_queue,
+                Priority.BULK: limits.max_bulk_queue,
+            },
         )
 
 
@@ -64,19 +68,23 @@ def open_engine(
     engine = EnginePool(
         decoder,
         num_engines=(config.threads or count_processors()) if decoder.device == "cpu" else 1,
-        limits=EngineLimits(
-            max_rows=config.max_rows,
-            max_source_tokens=config.max_source_tokens,
-            max_bulk_share=config.max_bulk_share,
-            max_bulk_step_seconds=config.max_bulk_step_ms / 1000,
-            max_queue=config.max_queue,
-            max_beam_size=max_beam_size,
-            continuous=config.batching == "continuous",
-        ),
+        limits=_limits(config, max_beam_size),
         observer=observer,
     )
     engine.start()
     return engine
+
+
+def _limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
+    return EngineLimits(
+        max_rows=config.max_rows,
+        max_source_tokens=config.max_source_tokens,
+        max_bulk_share=config.max_bulk_share,
+        max_bulk_step_seconds=config.max_bulk_step_ms / 1000,
+        max_queue=config.max_queue,
+        max_beam_size=max_beam_size,
+        continuous=config.batching == "continuous",
+    )
 
 
 def _warm(engine: EnginePool, bundle: Bundle, beam_size: int) -> None:

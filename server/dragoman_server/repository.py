@@ -3,14 +3,22 @@
 Owns the folder models/NAME/VERSION and the order of versions. Must not know requests or gRPC.
 """
 
+import asyncio
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dragoman_bundle import Bundle, BundleError, open_bundle
-from dragoman_server.engine import DecoderError, EnginePool, PrecisionUnavailableError, SentenceError
+from dragoman_server.engine import (
+    DecoderError,
+    DeviceUnavailableError,
+    EnginePool,
+    PrecisionUnavailableError,
+    Priority,
+    SentenceError,
+)
 from dragoman_server.errors import ModelNotFoundError, list_names, quote
 from dragoman_server.metrics import ModelMetrics
 
@@ -35,8 +43,13 @@ class Model:
     """By graph the execution provider it runs on."""
     default_beam_size: int
     """Of a request that sets none."""
-    max_sentences: int
-    """Most sentences that the engine's queue can ever hold."""
+    max_sentences: Mapping[Priority, int]
+    """Most sentences of a request that the engine's queue can ever hold."""
+    turns: Mapping[Priority, asyncio.Lock] = field(
+        default_factory=lambda: {priority: asyncio.Lock() for priority in Priority}
+    )
+    """Held by the stream's item that waits for room in the queue: the first to come is the next to get in,
+    however many sentences it has and however few those behind it."""
 
     @property
     def key(self) -> str:
@@ -93,8 +106,9 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model]) -> Repository
     """Opens every bundle NAME/VERSION in `folder`.
 
     A bundle that does not check out, lacks the precision that `load` asks it for, takes longer sentences than
-    its engine, or does not decode is left out. Raises RepositoryError where that leaves none, with each one's
-    reason; anything else passes.
+    its engine, or does not decode is left out, whatever is wrong with it: others are served all the same.
+    Raises RepositoryError where that leaves none, with each one's reason, and DeviceUnavailableError: that is
+    no bundle's fault.
     """
     if not folder.is_dir():
         raise RepositoryError(f"the models folder {folder} does not exist")
@@ -106,7 +120,10 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model]) -> Repository
             models.append(load(_open(path, key)))
         except (BundleError, DecoderError, PrecisionUnavailableError, SentenceError) as error:
             refused[key] = error
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Exception) and not isinstance(error, DeviceUnavailableError):
+                refused[key] = BundleError(f"{path} can't be served: {type(error).__name__}: {error}")
+                continue
             Repository(models, refused).close()
             raise
     if not models:

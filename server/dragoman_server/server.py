@@ -55,8 +55,8 @@ class EngineEndedError(RuntimeError):
         super().__init__(f"the engine of {', '.join(models)} ended; the log says why")
 
 
-class _LoadingCancelledError(Exception):
-    """The models are not wanted any more."""
+class _LoadingCancelled(BaseException):
+    """The models are not wanted any more: no error, and no reason to leave a bundle out."""
 
 
 class Server:
@@ -132,7 +132,7 @@ class Server:
 
         def load(bundle: Bundle) -> Model:
             if cancelled.is_set():
-                raise _LoadingCancelledError
+                raise _LoadingCancelled
             return loader.load(bundle)
 
         loading = asyncio.create_task(asyncio.to_thread(load_repository, self._config.models, load))
@@ -141,7 +141,7 @@ class Server:
         except asyncio.CancelledError:
             cancelled.set()
             await asyncio.wait({loading})
-            with contextlib.suppress(_LoadingCancelledError):
+            with contextlib.suppress(_LoadingCancelled):
                 loading.result().close()
             raise
 

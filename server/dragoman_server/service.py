@@ -1,6 +1,5 @@
 """The TranslationService: messages in, messages out. What they mean is decided elsewhere."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 from dragoman.v1 import translation_pb2 as pb
@@ -61,10 +60,9 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             model = reader.choose_model(config)
             call.model = model.key
             options = reader.read_config(config, model)
-            turn = asyncio.Lock()
 
             async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
-                return await self._answer_item(item, model, options, call, context, turn)
+                return await self._answer_item(item, model, options, call, context)
 
             stream = TranslationStream(
                 answer,
@@ -100,9 +98,8 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         options: TranslationOptions,
         call: Call,
         context: Context,
-        turn: asyncio.Lock,
     ) -> pb.TranslateStreamResponse:
-        """With `turn`, which the items of a stream share, an item waits for room in the queue.
+        """An item waits for room in the queue, where a call is refused.
 
         The stream's window bounds how many wait. To refuse an item would make its caller send it again.
         """
@@ -116,7 +113,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         try:
             with call.request(model, options.priority):
                 request = self._reader().read_item(item, model, options)
-                return await translate(request, write, timeout_seconds=context.time_remaining(), turn=turn)
+                return await translate(request, write, timeout_seconds=context.time_remaining(), waits=True)
         except Exception as error:
             log_if_internal(error)
             call.count_failed_item()

@@ -49,13 +49,14 @@ async def translate(
     write: Callable[[list[TranslatedText]], T],
     *,
     timeout_seconds: float | None,
-    turn: asyncio.Lock | None = None,
+    waits: bool = False,
 ) -> T:
     """Translates the texts, one to one, and returns what `write` makes of them, maybe in another thread.
 
-    With `turn` it waits for room in the queue, one at a time of those that share it.
+    Where it `waits` for room in the queue, it does so in the order of those of its model and priority.
     Raises InvalidRequestError for a sentence that is too long under LengthPolicy.REJECT and for more
-    sentences than the queue can ever hold, and what the engine raises; QueueFullError only without `turn`.
+    sentences than the queue can ever hold, and what the engine raises; QueueFullError only where it doesn't
+    wait.
     When cancelled, or when one sentence fails, the others leave the engine.
     """
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
@@ -68,6 +69,7 @@ async def translate(
         raise
     sentences = [sentence for document in documents for sentence in document.sentences]
     ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+    turn = request.model.turns[request.options.priority] if waits else None
     futures = await _submit_in_turn(on_loop, request.model, sentences, ended, turn)
     try:
         if (error := await ended) is not None:
@@ -115,7 +117,7 @@ def _prepare(
 
 
 def _check_number(request: TranslationRequest, num_sentences: int) -> None:
-    limit = request.model.max_sentences
+    limit = request.model.max_sentences[request.options.priority]
     if num_sentences > limit:
         description = (
             f"has at least {num_sentences} sentences, and the queue takes {limit}; send fewer at a time"

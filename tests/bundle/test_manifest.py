@@ -27,8 +27,16 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
         (lambda m: m["decoding"].pop("beam_size"), r"manifest\.decoding: key 'beam_size' is missing"),
         (lambda m: m["decoding"].update(beam_size="5"), r"decoding\.beam_size: expected int, got '5'"),
         (lambda m: m["decoding"].update(beam_size=True), r"decoding\.beam_size: expected int, got True"),
-        (lambda m: m["decoding"].update(beam_size=0), r"decoding\.beam_size is 0; it must be 1 or more"),
-        (lambda m: m["decoding"].update(max_output_ratio=-1), "max_output_ratio is -1.0; it must not be"),
+        (lambda m: m["decoding"].update(beam_size=0), r"decoding\.beam_size is 0; it must be from 1 to"),
+        (
+            lambda m: m["decoding"].update(max_source_tokens=10**13),
+            r"max_source_tokens is 10+; it must be from",
+        ),
+        (
+            lambda m: m["decoding"].update(length_penalty=400),
+            r"length_penalty is 400.0; it must be from 0 to 10",
+        ),
+        (lambda m: m["decoding"].update(max_output_ratio=-1), "max_output_ratio is -1.0; it must be from 0"),
         (lambda m: m["contract"]["state"][0].pop("dtype"), r"contract\.state\[0\]: key 'dtype' is missing"),
         (
             lambda m: m["contract"]["memory"][0].update(shape=[1.5]),

@@ -114,6 +114,23 @@ def test_file_that_is_no_shortlist_is_refused(shortlist_folder: Path) -> None:
         open_bundle(shortlist_folder)
 
 
+def test_single_array_in_its_place_is_refused(shortlist_folder: Path) -> None:
+    with (shortlist_folder / "shortlist.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    manifest = Manifest.from_json((shortlist_folder / "manifest.json").read_text())
+    seal(shortlist_folder, manifest)
+    with pytest.raises(ShortlistError, match=r"shortlist\.npz is not a shortlist"):
+        open_bundle(shortlist_folder)
+
+
+def test_shortlist_that_lets_no_sentence_end_is_refused(shortlist_folder: Path) -> None:
+    replace(make_shortlist(), always=np.array([5, 6], np.uint16)).save(shortlist_folder / "shortlist.npz")
+    manifest = Manifest.from_json((shortlist_folder / "manifest.json").read_text())
+    seal(shortlist_folder, manifest)
+    with pytest.raises(ShortlistError, match="does not let every sentence end: token 3"):
+        open_bundle(shortlist_folder)
+
+
 def test_shortlist_for_another_vocabulary_is_refused(shortlist_folder: Path, tmp_path: Path) -> None:
     ones = np.ones(3, np.uint16)
     shortlist = Shortlist(

@@ -1,5 +1,6 @@
 """The scheduler by hand, and under whatever hypothesis thinks of."""
 
+import weakref
 from dataclasses import dataclass
 
 import pytest
@@ -66,12 +67,17 @@ def test_bulk_fills_no_more_than_its_share_of_the_queue() -> None:
         scheduler.add([ticket()])
 
 
-def test_more_bulk_than_its_share_of_the_queue_waits_by_itself() -> None:
+def test_bulk_keeps_nobody_out_even_where_it_comes_all_at_once() -> None:
     scheduler = Scheduler(EngineLimits(max_queue=5, max_bulk_share=0.5))
-    scheduler.add([ticket(priority=Priority.BULK) for _ in range(4)])
-    with pytest.raises(QueueFullError, match="1 bulk sentences do not fit in the queue: 4 of 2 are waiting"):
-        scheduler.add([ticket(priority=Priority.BULK)])
-    scheduler.add([ticket()])
+    with pytest.raises(QueueFullError, match="3 bulk sentences do not fit in the queue: 0 of 2 are waiting"):
+        scheduler.add([ticket(priority=Priority.BULK) for _ in range(3)])
+    scheduler.add([ticket(priority=Priority.BULK) for _ in range(2)])
+    scheduler.add([ticket() for _ in range(3)])
+
+
+def test_there_is_a_place_for_bulk_in_the_smallest_queue() -> None:
+    scheduler = Scheduler(EngineLimits(max_queue=1, max_bulk_share=0.5))
+    scheduler.add([ticket(priority=Priority.BULK)])
 
 
 def test_lanes_take_turns() -> None:
@@ -115,12 +121,17 @@ def test_deadlines_expire_when_they_pass_and_not_before() -> None:
 
 def test_the_deadlines_of_those_who_ended_are_forgotten() -> None:
     scheduler = Scheduler(EngineLimits())
+    answered = []
     for _ in range(3000):
         done = ticket(deadline=1e9)
         scheduler.add([done])
         scheduler.remove([done])
         scheduler.expire(0.0)
+        answered.append(weakref.ref(done))
+        del done
     assert len(scheduler._deadlines) <= 1024 + 1
+    # What they were answered with may be large, and nobody but their callers keeps it.
+    assert [ref() for ref in answered if ref() is not None] == []
 
 
 def test_a_sentence_that_no_batch_can_hold_is_refused() -> None:

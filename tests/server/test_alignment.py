@@ -117,6 +117,20 @@ def test_weak_links_are_left_out_but_never_the_strongest() -> None:
     assert [source[slice(*link.source)] for link in alignments] == ["d"]
 
 
+def test_text_behind_the_last_token_is_not_read() -> None:
+    found, whole = (
+        align(
+            source_text=source,
+            source_spans=[(0, 2), (2, 5)],
+            target_text="yes good",
+            target_spans=[(0, 3), (3, 8)],
+            attention_UT=np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]),
+        )
+        for source in ("Ja gut" + " und so weiter" * 20_000, "Ja gut")
+    )
+    assert found == whole
+
+
 def test_attention_on_nothing_but_the_end_links_nothing() -> None:
     alignments = align(
         source_text="a",

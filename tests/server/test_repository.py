@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -58,7 +58,7 @@ def model(version: str, *, name: str = "de-en", source_language: str = "de") -> 
         precision="fp32",
         providers={},
         default_beam_size=2,
-        max_sentences=10,
+        max_sentences={},
     )
 
 
@@ -106,6 +106,43 @@ def test_a_bad_bundle_is_left_out_and_the_others_are_served(tmp_path: Path) -> N
     assert "bytes" in str(repository.refused["de-en/2"])
     assert str(spoilt) in str(repository.refused["fr-en/1"])
     assert "sha256" in str(repository.refused["fr-en/1"])
+
+
+def spoil_manifest(bundle: Path, old: str, new: str) -> None:
+    path = bundle / "manifest.json"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda bundle: (bundle / "manifest.json").write_text("[" * 100_000),
+        lambda bundle: spoil_manifest(bundle, '"shared.spm"', r'"shared\u0000.spm"'),
+        lambda bundle: spoil_manifest(bundle, '"shared.spm"', r'"shared\ud800.spm"'),
+        lambda bundle: spoil_manifest(bundle, '"max_output_ratio": 1.5', '"max_output_ratio": 1e999'),
+    ],
+    ids=["nested", "zero byte", "surrogate", "infinite"],
+)
+def test_no_bundle_keeps_others_from_being_served(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
+    write(tmp_path, "de-en/1")
+    spoil(write(tmp_path, "fr-en/1", languages="fr-en"))
+    repository = load(tmp_path)
+    assert [model.key for model in repository.models] == ["de-en/1"]
+    assert list(repository.refused) == ["fr-en/1"]
+
+
+def test_what_nobody_thought_of_is_told_by_its_name(tmp_path: Path) -> None:
+    def load_or_break(bundle: Bundle) -> Model:
+        if bundle.manifest.version == "2":
+            raise IndexError("out of range")
+        return model("1")
+
+    for version in ("1", "2"):
+        write(tmp_path, f"de-en/{version}")
+    repository = load_repository(tmp_path, load_or_break)
+    assert "can't be served: IndexError: out of range" in str(repository.refused["de-en/2"])
 
 
 def test_a_bundle_stands_under_its_own_name(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def model(bundle: Bundle) -> Model:
         precision="fp32",
         providers={},
         default_beam_size=2,
-        max_sentences=10,
+        max_sentences={},
     )
 
 

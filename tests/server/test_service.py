@@ -432,6 +432,11 @@ async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server
     running = await start_server(engine=EngineConfig(device="cpu", max_queue=5))
     request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 2, **GERMAN)
     assert await violated_fields(running, request) == ["texts"]
+    # Three quarters of the queue are bulk's.
+    request = pb.TranslateRequest(texts=["Eins. Zwei.", "Drei. Vier."], **GERMAN)
+    assert len((await running.stub.Translate(request)).translations) == 2
+    request.priority = pb.PRIORITY_BULK
+    assert await violated_fields(running, request) == ["texts"]
 
 
 async def test_no_more_is_read_of_what_is_refused(

@@ -273,6 +273,31 @@ async def test_items_wait_for_room_in_the_queue(start_server: StartServer, slow_
     assert running.metric("dragoman_requests_total", outcome="RESOURCE_EXHAUSTED") == 0
 
 
+async def test_a_large_item_is_not_passed_over_by_small_ones(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=4, max_rows=4)
+    running = await start_server(
+        models=slow_models, engine=engine, limits=RequestLimits(max_beam_size=4, max_stream_items=30)
+    )
+    many = [item(str(number), "wort") for number in range(60)]
+    received: list[str] = []
+
+    async def read_many() -> None:
+        async for response in running.stub.TranslateStream(iter([CONFIG, *many])):
+            received.append(response.id)
+
+    reading = asyncio.create_task(read_many())
+    while len(received) < 3:
+        await asyncio.sleep(0.01)
+    # As many sentences as bulk's share of the queue holds: with one other waiting they don't fit.
+    responses = await answers(running, CONFIG, item("large", "Eins. Zwei. Drei."))
+    assert responses["large"].translation.text == "Eins. Zwei. Drei."
+    assert len(received) < 60
+    await reading
+    assert len(received) == 60
+
+
 async def test_an_item_waits_for_room_no_longer_than_its_deadline(
     start_server: StartServer, slow_models: Path
 ) -> None:

@@ -16,18 +16,22 @@ def group_by_length(tickets: Sequence[Ticket]) -> list[list[Ticket]]:
     encoded at once, and many of one length are not held up by one that is much longer.
     """
     ranked = sorted(tickets, key=_length, reverse=True)
-    lengths = [_length(ticket) for ticket in ranked]
-    # Groups are runs of the ranked: of the last ones, from each place on, the least cost and its first cut.
-    costs, cuts = [0] * (len(ranked) + 1), [0] * len(ranked)
-    for start in range(len(ranked) - 1, -1, -1):
-        costs[start], cuts[start] = min(
-            (lengths[start] * (end - start + OVERHEAD_SENTENCES) + costs[end], end)
-            for end in range(start + 1, len(ranked) + 1)
+    # Groups are runs of the ranked. To cut between two of one length saves nothing, so that the places to cut
+    # at are no more than there are lengths, however many come at once.
+    places = [at for at in range(len(ranked)) if at == 0 or _length(ranked[at]) < _length(ranked[at - 1])]
+    places.append(len(ranked))
+    # Of the last ones, from each of these places on, the least cost and its first cut.
+    costs, cuts = [0] * len(places), [0] * len(places)
+    for first in range(len(places) - 2, -1, -1):
+        start = places[first]
+        costs[first], cuts[first] = min(
+            (_length(ranked[start]) * (places[next_] - start + OVERHEAD_SENTENCES) + costs[next_], next_)
+            for next_ in range(first + 1, len(places))
         )
-    groups, start = [], 0
-    while start < len(ranked):
-        groups.append(ranked[start : cuts[start]])
-        start = cuts[start]
+    groups, first = [], 0
+    while places[first] < len(ranked):
+        groups.append(ranked[places[first] : places[cuts[first]]])
+        first = cuts[first]
     return groups
 
 

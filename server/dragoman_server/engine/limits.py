@@ -39,8 +39,8 @@ class EngineLimits:
 
     @property
     def max_bulk_queue(self) -> int:
-        """Most bulk sentences that wait."""
-        return math.floor(self.max_queue * self.max_bulk_share)
+        """Most bulk sentences that wait; there is always a place for one."""
+        return max(1, math.floor(self.max_queue * self.max_bulk_share))
 
     def __post_init__(self) -> None:
         for name in ("max_rows", "max_source_tokens", "max_queue", "max_beam_size"):
@@ -56,12 +56,9 @@ class EngineLimits:
             )
 
     def check_queue(self, sentences: Sequence[Sentence], *, num_waiting: int, num_bulk_waiting: int) -> None:
-        """Raises QueueFullError where the sentences do not fit beside those that wait.
-
-        More bulk sentences at once than bulk's share wait by themselves.
-        """
+        """Raises QueueFullError where the sentences do not fit beside those that wait."""
         num_bulk = sum(sentence.priority is Priority.BULK for sentence in sentences)
-        if num_bulk and num_bulk_waiting and num_bulk_waiting + num_bulk > self.max_bulk_queue:
+        if num_bulk and num_bulk_waiting + num_bulk > self.max_bulk_queue:
             raise QueueFullError(
                 num_sentences=num_bulk,
                 num_waiting=num_bulk_waiting,

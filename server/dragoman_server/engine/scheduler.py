@@ -9,6 +9,7 @@ Pure: it is told the time and what happened, and calls nobody. Not thread-safe: 
 """
 
 import heapq
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -41,7 +42,8 @@ class Scheduler:
     def __init__(self, limits: EngineLimits) -> None:
         self._limits = limits
         self._lanes: dict[int, Lane] = {}
-        self._deadlines: list[tuple[float, int, Ticket]] = []
+        # What ended is answered, and nobody's business but its caller's: the heap does not keep it.
+        self._deadlines: list[tuple[float, int, weakref.ref[Ticket]]] = []
         self._serial = count()
         self._pace = Pace()
         self._step_seconds: dict[Lane, RecentLow] = {}
@@ -96,7 +98,8 @@ class Scheduler:
                 self._lanes[beam_size] = Lane(beam_size, continuous=self._limits.continuous)
             self._lanes[beam_size].waiting.add(ticket)
             if ticket.sentence.deadline is not None:
-                heapq.heappush(self._deadlines, (ticket.sentence.deadline, next(self._serial), ticket))
+                entry = (ticket.sentence.deadline, next(self._serial), weakref.ref(ticket))
+                heapq.heappush(self._deadlines, entry)
 
     def remove(self, tickets: Iterable[Ticket]) -> set[Ticket]:
         """Takes out tickets that ended, however they did. Returns those that were still there."""
@@ -109,7 +112,9 @@ class Scheduler:
         """Takes out and returns the tickets whose deadline has passed."""
         passed: list[Ticket] = []
         while self._deadlines and self._deadlines[0][0] <= now:
-            passed.append(heapq.heappop(self._deadlines)[2])
+            ticket = heapq.heappop(self._deadlines)[2]()
+            if ticket is not None:
+                passed.append(ticket)
         self._forget_ended()
         return self.remove(passed)
 
@@ -238,7 +243,7 @@ class Scheduler:
         """Keeps the heap of deadlines from outgrowing the tickets that are still there."""
         if len(self._deadlines) > 2 * (self.num_waiting + self.num_running) + 1024:
             there = {t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)}
-            self._deadlines = [entry for entry in self._deadlines if entry[2] in there]
+            self._deadlines = [entry for entry in self._deadlines if entry[2]() in there]
             heapq.heapify(self._deadlines)
 
 
