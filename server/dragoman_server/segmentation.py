@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import sentencex
 
+from dragoman_bundle.languages import writes_spaces
+
 Span = tuple[int, int]
 
 # The line ends of str.splitlines.
@@ -37,7 +39,6 @@ _WINDOW = 4_000
 _ZERO_WIDTH_JOINER = "\u200d"
 _SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 # Languages that write no space between sentences.
-_UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "yue", "zh"})
 
 
 class Segmentation(enum.Enum):
@@ -95,7 +96,7 @@ def join(text: str, spans: Sequence[Span], pieces: Sequence[str], *, filler: str
 
 def filler_for(language: str) -> str:
     """What separates two sentences in that language where the source language wrote nothing."""
-    return "" if language.lower().partition("-")[0] in _UNSPACED_LANGUAGES else " "
+    return " " if writes_spaces(language) else ""
 
 
 def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:

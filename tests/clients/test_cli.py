@@ -403,6 +403,15 @@ def test_evaluation_of_nothing_sensible_is_refused(run, tmp_path, arguments, tol
     assert told in result.stderr
 
 
+def test_evaluation_of_a_language_without_spaces_counts_what_it_is_told(run, server, tmp_path):
+    lines = {"sources": "a\n", "references": "今天天气很好。\n"}
+    for tokenize, signature in (((), "tok:13a"), (("--tokenize", "zh"), "tok:zh")):
+        told = evaluate(run, tmp_path, "--server", server.address, *DE_EN, "--json", *tokenize, **lines)
+        scores = json.loads(told.stdout)
+        assert signature in scores["signature"]
+        assert signature in scores["bleu_lc_signature"]
+
+
 def test_evaluation_of_a_line_that_fails_says_why(run, server, tmp_path):
     result = evaluate(run, tmp_path, "--server", server.address, *DE_EN, sources="a\n!INTERNAL b\n")
     assert result.exit_code == 1

@@ -211,6 +211,17 @@ def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing
         ("tokenizer_config.json", {"source_lang": None}, "names no source language; give it with --source-"),
         ("vocab.json", {"<unk>": "one"}, "whole number for each piece"),
         ("vocab.json", {"x": 9999}, "piece 'x' has the id 9999; there are"),
+        ("config.json", {"decoder_start_token_id": None}, r"config\.json is none of a model|is no tokenizer"),
+        ("generation_config.json", {"min_length": 8}, "min_length = 8, which no search of ours knows"),
+        ("generation_config.json", {"no_repeat_ngram_size": 2}, "no_repeat_ngram_size = 2"),
+        ("generation_config.json", {"forced_bos_token_id": 5}, "forced_bos_token_id = 5"),
+        ("generation_config.json", {"repetition_penalty": 1.5}, "repetition_penalty = 1.5"),
+        (
+            "generation_config.json",
+            {"eos_token_id": [0, 5]},
+            r"eos_token_id is \[0, 5\] in generation_config",
+        ),
+        ("generation_config.json", {"bad_words_ids": [[99999]]}, "keeps out token 99999, and there are"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_with_the_reason(
@@ -221,6 +232,15 @@ def test_what_cannot_be_exported_is_refused_with_the_reason(
     (folder / file).write_text(json.dumps(content))
     with pytest.raises(MarianError, match=message):
         load_marian(str(folder))
+
+
+def test_the_end_is_never_kept_out(checkpoint: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    path = folder / "generation_config.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"bad_words_ids": [*content["bad_words_ids"], [0]]}))
+    subject, whole = load_marian(str(folder)), load_marian(str(checkpoint))
+    assert torch.equal(subject.model.output.bias, whole.model.output.bias)
 
 
 @pytest.mark.parametrize(("text", "message"), [("[]", "is no JSON object"), ("{", "is not JSON")])

@@ -52,6 +52,7 @@ def test_a_file_that_is_there_is_not_overwritten(toy_checkpoint: Path) -> None:
         ("model.decoder_units=32", "is of another model than"),
         ("vocabulary.size=120", "has another vocabulary than"),
         ("training.seed=9", "is of another run than .* by its training.seed: 9, not .*ensemble"),
+        ("training.batch_tokens=250", "is of another run than .* by its training.batch_tokens: 250, not"),
     ],
 )
 def test_checkpoints_of_another_run_are_refused(

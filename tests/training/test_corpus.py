@@ -94,6 +94,16 @@ def test_a_hugging_face_data_set_is_read_from_a_folder(
     for split in ("train", "valid"):
         corpus = read_corpus(data, split, tmp_path)
         assert (corpus.sources, corpus.targets) == (["eins"], ["one"])
+    (folder / "train.jsonl").write_text(
+        '{"translation": {"de": null, "en": "one"}}\n{"translation": {"de": "zwei", "en": "two"}}\n'
+    )
+    corpus = read_corpus(data, "train", tmp_path)
+    assert (corpus.sources, corpus.targets, corpus.num_one_sided) == (["zwei"], ["two"], 1)
+    (folder / "train.jsonl").write_text(
+        '{"translation": {"de": "eins", "en": "one"}}\n{"translation": null}\n'
+    )
+    with pytest.raises(CorpusError, match="set: row 1 of train has no translation"):
+        read_corpus(data, "train", tmp_path)
     without = DataConfig(source_language="de", target_language="fr", hugging_face="set")
     with pytest.raises(CorpusError, match='has no "fr", only de, en'):
         read_corpus(without, "train", tmp_path)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
 
 from dragoman_training.batching import Pairs
@@ -11,16 +12,46 @@ from dragoman_training.corpus import Corpus
 from dragoman_training.models import LuongConfig
 from dragoman_training.processes import Processes
 from dragoman_training.reporter import Reporter
+from dragoman_training.validation import Validation
+
+
+def curve(folder: Path) -> list[int]:
+    events = EventAccumulator(str(folder / "tensorboard"))
+    events.Reload()
+    return [event.step for event in events.Scalars("valid/bleu")]
+
+
+def test_a_resumed_run_keeps_the_validation_it_was_saved_after(tmp_path: Path) -> None:
+    def validated(reporter: Reporter, step: int) -> None:
+        reporter.validation(step, Validation(perplexity=2.0, bleu=10.0, sample=None), better=True)
+
+    with Reporter(tmp_path) as reporter:
+        for step in (50, 100, 150):
+            validated(reporter, step)
+    # Of what came after the state that is gone on from, nothing is left.
+    with Reporter(tmp_path, first_step=100) as reporter:
+        validated(reporter, 200)
+    assert curve(tmp_path) == [50, 100, 200]
+
+
+def test_what_looks_like_an_emoji_is_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Reporter(tmp_path) as reporter:
+        sample = ("ein :dog:", "a :dog:", "a [b]dog[/b]")
+        reporter.validation(1, Validation(perplexity=2.0, bleu=10.0, sample=sample), better=True)
+    assert "> a :dog:" in (said := capsys.readouterr().out)
+    assert "= a [b]dog[/b]" in said
 
 
 def test_pairs_that_are_left_out_are_counted_by_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tokenizer = toy_tokenizer()
-    corpus = Corpus([*SOURCES, "hund " * 99], [*TARGETS, "dog " * 99], num_one_sided=2)
+    # What normalization leaves nothing of is an empty side too.
+    sources, targets = [*SOURCES, "hund " * 99, "\u200b"], [*TARGETS, "dog " * 99, "a dog"]
+    corpus = Corpus(sources, targets, num_one_sided=2)
     pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=50)
     with Reporter(tmp_path, first_step=0) as reporter:
         reporter.describe(toy_model(LuongConfig(), tokenizer), pairs, 3, Processes(torch.device("cpu")))
-    assert "24 pairs (1 too long, 2 with an empty side); 3 batches an epoch; on cpu" in " ".join(
+    assert "24 pairs (1 too long, 3 with an empty side); 3 batches an epoch; on cpu" in " ".join(
         capsys.readouterr().out.split()
     )

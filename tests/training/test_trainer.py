@@ -25,6 +25,7 @@ from dragoman_training.objective import Objective
 from dragoman_training.optimizer import MovingAverage
 from dragoman_training.stop_request import StopRequest
 from dragoman_training.system import CheckpointSystem, open_checkpoint_system
+from dragoman_training.validation import Validation
 
 
 def run(*arguments: object) -> str:
@@ -350,7 +351,8 @@ def test_what_changes_on_resuming_is_told(toy_folder: Path, tmp_path: Path) -> N
     assert "training.ema_decay was" in " ".join(said.split())
     assert "the best model so far was found with other settings" in " ".join(said.split())
     said = run(toy_folder / "toy.toml", "--out", tmp_path, "--resume", *options, "training.max_epochs=2")
-    assert "the learning rate jumps: 1 epochs at 0.003" in " ".join(said.split())
+    told = "training.max_epochs was 1 and is 2 from here on: the learning rate jumps"
+    assert told in " ".join(said.split())
 
 
 def tensors_of(path: Path) -> dict[str, torch.Tensor]:
@@ -449,6 +451,60 @@ def test_gradients_that_overflow_in_fp16_lower_the_scale_and_not_the_run(
     progress = read_checkpoint(tmp_path / "last.safetensors")[2]
     assert 1 < progress["loss_scale"] < 2.0**22
     assert progress["validations"][-1]["perplexity"] < 100
+
+
+def test_a_run_whose_every_step_overflowed_goes_on(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow_fp16_anywhere(monkeypatch)
+    monkeypatch.setattr(trainer, "FIRST_LOSS_SCALE", 2.0**60)
+    options = ["--set", "training.batch_tokens=1200", *FP16]
+    original, calls = objective.linear_cross_entropy, count(1)
+
+    def interrupted(*arguments: Any, **options: Any) -> object:
+        if next(calls) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(objective, "linear_cross_entropy", interrupted)
+        stopped = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(tmp_path), *options])
+    assert stopped.exit_code == 130
+    assert not any(name.startswith("optimizer.") for name in tensors_of(tmp_path / "last.safetensors"))
+    again = ["--resume", *options, "--set", "training.max_epochs=1"]
+    run(toy_folder / "toy.toml", "--out", tmp_path, *again)
+    assert read_checkpoint(tmp_path / "last.safetensors")[2]["epoch"] == 1
+
+
+def test_a_validation_without_a_number_stops_training(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = Validation(perplexity=math.nan, bleu=0.0, sample=None)
+    monkeypatch.setattr(trainer, "validate", lambda *arguments, **options: unknown)
+    said = refusal(
+        *(toy_folder / "toy.toml", "--out", tmp_path),
+        *("--set", "training.validate_every_epochs=0.1"),
+    )
+    assert "diverged at step" in said
+    assert "the perplexity on validation is no number" in said
+    assert not (tmp_path / "best.safetensors").exists()
+
+
+def test_other_text_in_the_validation_files_is_told_on_resuming(toy_folder: Path, tmp_path: Path) -> None:
+    options = ["--out", tmp_path / "run", "--set", "training.max_epochs=1"]
+    options += ["--set", "training.batch_tokens=1200"]
+    for language in ("de", "en"):
+        lines = (toy_folder / f"valid.{language}").read_text().splitlines(keepends=True)
+        (tmp_path / f"valid.{language}").write_text("".join(lines))
+    options += ["--set", f"data.valid_source={tmp_path / 'valid.de'}"]
+    options += ["--set", f"data.valid_target={tmp_path / 'valid.en'}"]
+    run(toy_folder / "toy.toml", *options)
+    assert "validation files" not in run(toy_folder / "toy.toml", *options, "--resume")
+    for language in ("de", "en"):
+        path = tmp_path / f"valid.{language}"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    said = " ".join(run(toy_folder / "toy.toml", *options, "--resume").split())
+    assert "the validation files held other pairs (60 pairs" in said
 
 
 def test_fp16_is_refused_on_a_cpu(toy_folder: Path, tmp_path: Path) -> None:

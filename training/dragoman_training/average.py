@@ -13,6 +13,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
     differ in their model or vocabulary, or are of different runs.
     """
     from dragoman_training.checkpoint import CheckpointError, load_checkpoint, write_checkpoint
+    from dragoman_training.progress import fixed_differences
 
     first = load_checkpoint(paths[0])
     latest = first
@@ -27,10 +28,9 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
             raise CheckpointError(
                 f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run"
             )
-        for what, theirs, ours in (
-            ("training.seed", other.recipe.training.seed, first.recipe.training.seed),
-            ("training.start_from", other.recipe.training.start_from, first.recipe.training.start_from),
-            ("training pairs", other.progress.get("corpus"), first.progress.get("corpus")),
+        for what, ours, theirs in (
+            *fixed_differences(first.recipe, other.recipe),
+            ("training pairs", first.progress.get("corpus"), other.progress.get("corpus")),
         ):
             if theirs != ours:
                 raise CheckpointError(

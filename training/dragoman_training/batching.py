@@ -46,7 +46,10 @@ class Pairs:
         max_tokens: int | None,
         sampling: SubwordSamplingConfig | None = None,
     ) -> None:
-        """Tokenizes the corpus; pairs with a side of more than `max_tokens` tokens are left out."""
+        """Tokenizes the corpus; pairs with a side of more than `max_tokens` tokens are left out.
+
+        So are pairs with a side of which the vocabulary's normalization leaves nothing.
+        """
         sources = source_tokenizer.encode_ids(corpus.sources)
         targets = target_tokenizer.encode_ids(corpus.targets)
         self._tokenizers = (source_tokenizer, target_tokenizer)
@@ -56,16 +59,21 @@ class Pairs:
             target_tokenizer.bos_id,
             target_tokenizer.eos_id,
         )
+        one_sided = {
+            number
+            for number, (source, target) in enumerate(zip(sources, targets, strict=True))
+            if not target or not (source or not corpus.sources[number])
+        }
         kept = [
             number
             for number, (source, target) in enumerate(zip(sources, targets, strict=True))
-            if max_tokens is None or max(len(source), len(target)) <= max_tokens
+            if number not in one_sided and (max_tokens is None or max(len(source), len(target)) <= max_tokens)
         ]
         self._best = [(sources[number], targets[number]) for number in kept]
         self._pairs = self._best
         self._max_tokens = max_tokens
-        self.num_left_out = len(sources) - len(self._pairs)
-        self.num_one_sided = corpus.num_one_sided
+        self.num_left_out = len(sources) - len(self._pairs) - len(one_sided)
+        self.num_one_sided = corpus.num_one_sided + len(one_sided)
         self._sampling = sampling or SubwordSamplingConfig()
         self._texts = tuple(
             [texts[number] for number in kept] if sampled else []

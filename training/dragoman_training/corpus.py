@@ -122,7 +122,10 @@ def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[
         raise CorpusError(
             f"{data.hugging_face}: has no column `translation`, only {', '.join(rows.column_names)}"
         )
-    for row in rows["translation"]:
+    for number, row in enumerate(rows["translation"]):
+        if row is None:
+            raise CorpusError(f"{data.hugging_face}: row {number} of {split} has no translation")
         if missing := {data.source_language, data.target_language} - row.keys():
             raise CorpusError(f'{data.hugging_face}: has no "{missing.pop()}", only {", ".join(row)}')
-        yield row[data.source_language], row[data.target_language]
+        # What a side lacks is an empty side.
+        yield row[data.source_language] or "", row[data.target_language] or ""

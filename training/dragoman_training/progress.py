@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import operator
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from dragoman_training.recipe import Recipe
@@ -42,6 +43,8 @@ class Progress:
     """Processes that train together; None where a checkpoint does not say."""
     corpus: str | None = None
     """What `Corpus.fingerprint` says of the training pairs; None where a checkpoint does not."""
+    valid_corpus: str | None = None
+    """The same of the validation pairs."""
 
     def take_in(self, result: Validation, measure: Literal["bleu", "loss"]) -> bool:
         """Takes in a validation at the present step; returns whether it is the best so far."""
@@ -87,18 +90,17 @@ def check_same_run(saved: Progress, now: Progress) -> None:
 
 def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
     """What to tell of a resumed run whose learning rate does not go on where it was."""
-    before, after = saved.training, recipe.training
-    ends = after.decay in ("linear", "cosine") and before.max_epochs != after.max_epochs
-    if not ends and all(
-        getattr(before, name) == getattr(after, name) for name in ("learning_rate", "warmup_steps", "decay")
-    ):
+    names = ["learning_rate", "warmup_steps", "decay"]
+    if recipe.training.decay in ("linear", "cosine"):
+        names.append("max_epochs")
+    changes = [
+        f"training.{name} was {before} and is {after}"
+        for name in names
+        if (before := getattr(saved.training, name)) != (after := getattr(recipe.training, name))
+    ]
+    if not changes:
         return []
-    jump = (
-        f"the learning rate jumps: {before.max_epochs} epochs at {before.learning_rate:g} with decay "
-        f'"{before.decay}" were begun, and {after.max_epochs} at {after.learning_rate:g} with '
-        f'"{after.decay}" are gone on with; {IN_ONE_STRETCH}'
-    )
-    return [jump]
+    return [f"{', '.join(changes)} from here on: the learning rate jumps, and {IN_ONE_STRETCH}"]
 
 
 def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
@@ -122,17 +124,15 @@ def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
     return changes
 
 
-def check_resumable(saved: Recipe, recipe: Recipe) -> None:
-    """Raises ValueError where a recipe changes what the steps already done rest on."""
-    if saved.model.family != recipe.model.family:
-        raise ValueError(
-            f'the checkpoint is of the family "{saved.model.family}", but the recipe of '
-            f'"{recipe.model.family}"; resume with its own recipe, or train anew with --out'
-        )
+def fixed_differences(one: Recipe, other: Recipe) -> Iterator[tuple[str, Any, Any]]:
+    """Where two recipes of one family differ in what a run keeps from its first step to its last.
+
+    Each is the key and both values.
+    """
     tables = [
         f"{table}.{field.name}"
         for table in ("model", "vocabulary", "subword_sampling")
-        for field in dataclasses.fields(getattr(saved, table))
+        for field in dataclasses.fields(getattr(one, table))
     ]
     for key in (
         *tables,
@@ -140,9 +140,20 @@ def check_resumable(saved: Recipe, recipe: Recipe) -> None:
         *("training.batch_tokens", "training.accumulate_batches", "training.seed", "training.optimizer"),
         *("training.early_stopping", "training.start_from"),
     ):
-        before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
-        if before != after:
-            raise ValueError(
-                f"{key} was {before!r} and can't become {after!r} in a run that is resumed; resume with the "
-                "settings that it was begun with, or train anew with --out"
-            )
+        ours, theirs = (operator.attrgetter(key)(each) for each in (one, other))
+        if ours != theirs:
+            yield key, ours, theirs
+
+
+def check_resumable(saved: Recipe, recipe: Recipe) -> None:
+    """Raises ValueError where a recipe changes what the steps already done rest on."""
+    if saved.model.family != recipe.model.family:
+        raise ValueError(
+            f'the checkpoint is of the family "{saved.model.family}", but the recipe of '
+            f'"{recipe.model.family}"; resume with its own recipe, or train anew with --out'
+        )
+    for key, before, after in fixed_differences(saved, recipe):
+        raise ValueError(
+            f"{key} was {before!r} and can't become {after!r} in a run that is resumed; resume with the "
+            "settings that it was begun with, or train anew with --out"
+        )

@@ -95,6 +95,10 @@ class VocabularyConfig:
     """Sentencepiece's algorithm."""
     character_coverage: float = 1.0
     """Share of the corpus' characters that get a piece, 0.98 or more; lower it for scripts with thousands."""
+    normalization: Literal["nmt_nfkc", "identity"] = "nmt_nfkc"
+    """Sentencepiece's rule for both sides. `nmt_nfkc` writes like characters alike: full-width letters and
+    punctuation at half width, "²" as "2", "½" as "1⁄2", and so no model writes them otherwise. `identity`
+    keeps them apart, as Chinese and Japanese want it."""
 
     def __post_init__(self) -> None:
         require_at_least(self, "vocabulary", size=8, character_coverage=0.98)

@@ -47,9 +47,11 @@ class Reporter:
     """Shows progress on a terminal, or writes a line now and then where there is none."""
 
     def __init__(self, folder: Path, *, first_step: int = 0) -> None:
-        """Writes to `folder`; curves of an earlier run are kept up to `first_step`."""
+        """Writes to `folder`; curves of an earlier run are kept up to `first_step`, that step's included."""
         self._console = Console()
-        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=first_step or None)
+        self._board = SummaryWriter(
+            str(folder / "tensorboard"), purge_step=first_step + 1 if first_step else None
+        )
         self._bar = Progress(
             TextColumn("epoch {task.fields[epoch]} {task.description}"),
             BarColumn(),
@@ -145,4 +147,4 @@ class Reporter:
         return (report.total_steps - report.step) * seconds_a_step / 60
 
     def _print(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)

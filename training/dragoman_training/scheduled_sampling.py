@@ -23,7 +23,8 @@ class ScheduledSamplingConfig:
     """
 
     teacher_forcing: float = 1.0
-    """Probability of the reference's token at the first step; without a `decay` it stays there."""
+    """Probability of the reference's token before the first step, where `inverse_sigmoid` begins with
+    k/(k + 1) of it; without a `decay` it stays there."""
     decay: Literal["none", "linear", "exponential", "inverse_sigmoid"] = "none"
     """How that probability falls (section 2.4)."""
     pace: float = 1000.0

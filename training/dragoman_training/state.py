@@ -31,8 +31,9 @@ def restore_state(
     optimizer: torch.optim.Optimizer,
     *,
     num_steps: int,
+    is_scaled: bool,
 ) -> None:
-    """Takes up what `state_tensors` gave after so many steps.
+    """Takes up what `state_tensors` gave after so many steps, of a loss that was scaled or was not.
 
     Raises CheckpointError where it is of another model, or not whole.
     """
@@ -43,9 +44,11 @@ def restore_state(
         )
     load_parameters(model, tensors, "model.")
     load_parameters(average.model, tensors, "average.")
+    # Where the loss is scaled, all steps so far may have overflowed, and taught the optimizer nothing.
+    is_fresh = num_steps == 0 or (is_scaled and not any(key.startswith("optimizer.") for key in tensors))
     for name, parameter in model.named_parameters():
         keys = [key for key in tensors if key.startswith(f"optimizer.{name}.")]
-        if num_steps and not keys:
+        if not is_fresh and not keys:
             raise CheckpointError(
                 f"the checkpoint can't be resumed from: the optimizer's state of \"{name}\" is missing"
             )

@@ -69,7 +69,9 @@ class Trainer:
         self._dtype = choose_dtype(config.precision, processes.device)
         torch.manual_seed(config.seed)
         self.recipe = recipe
-        self.progress = Progress(processes=processes.count, corpus=train.fingerprint())
+        self.progress = Progress(
+            processes=processes.count, corpus=train.fingerprint(), valid_corpus=valid.fingerprint()
+        )
         self._tokenizers = tokenizers
         self._folder = folder
         self._processes = processes
@@ -277,7 +279,15 @@ class Trainer:
             translator = None
             if self.recipe.data.has_source:
                 translator = Translator(model, *self._tokenizers, self.recipe.decoding)
-            result: Validation = validate(model, self._valid_corpus, self._valid, translator)
+            result: Validation = validate(
+                model,
+                self._valid_corpus,
+                self._valid,
+                translator,
+                target_language=self.recipe.data.target_language,
+            )
+            if math.isnan(result.perplexity):
+                raise self._diverged("the perplexity on validation is no number")
             self.progress.seconds = time.monotonic() - self._began
             better = self.progress.take_in(result, self.recipe.training.early_stopping)
             if better:
@@ -337,9 +347,22 @@ class Trainer:
                     f"{self.last_path} can't be resumed from: its {name} holds values that are no numbers; "
                     f"the best model is still {self.best_path}, or train anew with --out"
                 )
-        restore_state(tensors, self._model, self._average, self._optimizer, num_steps=saved.step)
+        restore_state(
+            tensors,
+            self._model,
+            self._average,
+            self._optimizer,
+            num_steps=saved.step,
+            is_scaled=saved.loss_scale is not None,
+        )
+        now = self.progress
+        if self._reporter and saved.valid_corpus not in (None, now.valid_corpus):
+            self._reporter.warn(
+                f"the validation files held other pairs ({saved.valid_corpus}) than they do "
+                f"({now.valid_corpus}): the best model so far was found on the former"
+            )
         self.progress = dataclasses.replace(
-            saved, processes=self.progress.processes, corpus=self.progress.corpus
+            saved, processes=now.processes, corpus=now.corpus, valid_corpus=now.valid_corpus
         )
         self._average.num_updates = self.progress.step
         self._scaler = self._loss_scaler()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import sacrebleu
 import torch
 
+from dragoman_bundle.languages import writes_spaces
 from dragoman_training.batching import Pairs
 from dragoman_training.corpus import Corpus
 from dragoman_training.loss import linear_cross_entropy
@@ -20,13 +21,15 @@ class Validation:
     perplexity: float
     """Exponential of the mean negative log-likelihood of a reference token, eos included."""
     bleu: float | None
-    """sacreBLEU (13a, cased) of beam search; a poor guide for languages written without spaces. None for a
-    language model."""
+    """sacreBLEU (cased) of beam search, of characters where the target language writes no spaces and of 13a's
+    words elsewhere. None for a language model."""
     sample: tuple[str, str, str] | None
     """A source, its translation and its reference."""
 
 
-def validate(model: Seq2Seq, corpus: Corpus, pairs: Pairs, translator: Translator | None) -> Validation:
+def validate(
+    model: Seq2Seq, corpus: Corpus, pairs: Pairs, translator: Translator | None, *, target_language: str
+) -> Validation:
     """Measures the model on a corpus; `pairs` is the same corpus tokenized.
 
     Without a translator, of a language model, only perplexity is measured.
@@ -35,9 +38,10 @@ def validate(model: Seq2Seq, corpus: Corpus, pairs: Pairs, translator: Translato
         return Validation(perplexity=perplexity(model, pairs), bleu=None, sample=None)
     translations = translator.translate(corpus.sources)
     middle = len(corpus) // 2
+    words = "13a" if writes_spaces(target_language) else "char"
     return Validation(
         perplexity=perplexity(model, pairs),
-        bleu=sacrebleu.corpus_bleu(translations, [corpus.targets]).score,
+        bleu=sacrebleu.corpus_bleu(translations, [corpus.targets], tokenize=words).score,
         sample=(corpus.sources[middle], translations[middle], corpus.targets[middle]),
     )
 

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import sentencepiece
 
@@ -26,8 +26,10 @@ def train_tokenizers(corpus: Corpus, config: VocabularyConfig) -> tuple[Tokenize
     return _train(corpus.sources, config), _train(corpus.targets, config)
 
 
-def _train(sentences: Iterable[str], config: VocabularyConfig) -> Tokenizer:
+def _train(sentences: Sequence[str], config: VocabularyConfig) -> Tokenizer:
     model = io.BytesIO()
+    # It would leave out what is longer, without a word.
+    longest = max((len(sentence.encode()) for sentence in sentences), default=0)
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=filter(None, sentences),
@@ -35,6 +37,8 @@ def _train(sentences: Iterable[str], config: VocabularyConfig) -> Tokenizer:
             vocab_size=config.size,
             model_type=config.model_type,
             character_coverage=config.character_coverage,
+            normalization_rule_name=config.normalization,
+            max_sentence_length=max(longest, 1),
             pad_id=0,
             unk_id=1,
             bos_id=2,

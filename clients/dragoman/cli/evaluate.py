@@ -88,6 +88,13 @@ BLOCK_LINES = 512
     default=None,
     help="Whether a bundle is decoded with its lexical shortlist.  [default: where it has one]",
 )
+@click.option(
+    "--tokenize",
+    type=click.Choice(["13a", "char", "intl", "none", "zh"]),
+    default="13a",
+    show_default=True,
+    help="How sacreBLEU finds words. char suits languages written without spaces, zh Chinese.",
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
 def evaluate(
@@ -104,6 +111,7 @@ def evaluate(
     device: str,
     precision: str,
     shortlist: bool | None,
+    tokenize: str,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -165,7 +173,7 @@ def evaluate(
     results = {
         "system": description,
         "beam": beam_size,
-        **_scores(translations, references),
+        **_scores(translations, references, tokenize),
         "sentences": len(sources),
         "seconds": round(seconds, 3),
     }
@@ -229,10 +237,14 @@ def _blocks(system: System, lines: list[str]) -> Iterator[list[str]]:
             progress.advance(task, len(block))
 
 
-def _scores(translations: list[str], references: list[str]) -> dict[str, float | str]:
+def _scores(translations: list[str], references: list[str], tokenize: str) -> dict[str, float | str]:
     """Scores by name, each with sacreBLEU's signature of how it was counted."""
     scores: dict[str, float | str] = {}
-    metrics = {"bleu": BLEU(), "bleu_lc": BLEU(lowercase=True), "chrf": CHRF()}
+    metrics = {
+        "bleu": BLEU(tokenize=tokenize),
+        "bleu_lc": BLEU(tokenize=tokenize, lowercase=True),
+        "chrf": CHRF(),
+    }
     for name, metric in metrics.items():
         scores[name] = round(metric.corpus_score(translations, [references]).score, 4)
         scores["signature" if name == "bleu" else f"{name}_signature"] = str(metric.get_signature())

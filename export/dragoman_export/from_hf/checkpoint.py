@@ -19,6 +19,25 @@ from dragoman_training.recipe import CardConfig, DecodingConfig
 
 BEAM_SIZE = 4
 """Where the checkpoint does not say."""
+_NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "begin_suppress_tokens": ([],),
+    "diversity_penalty": (0,),
+    "do_sample": (False,),
+    "encoder_no_repeat_ngram_size": (0,),
+    "encoder_repetition_penalty": (1,),
+    "exponential_decay_length_penalty": (),
+    "force_words_ids": ([],),
+    "forced_bos_token_id": (),
+    "forced_decoder_ids": ([],),
+    "min_length": (0, 1),
+    "min_new_tokens": (0,),
+    "no_repeat_ngram_size": (0,),
+    "num_beam_groups": (1,),
+    "penalty_alpha": (0,),
+    "repetition_penalty": (1,),
+    "sequence_bias": ({},),
+}
+"""What of generation_config.json makes `generate()` search otherwise, and values beside None that do not."""
 MAX_OUTPUT_RATIO, MAX_OUTPUT_MARGIN = 3.0, 30
 """Marian's models have no such limit of their own; this one only ends what has gone astray."""
 
@@ -45,8 +64,14 @@ def load_marian(
         raise MarianError(f"there is no folder {name}")
     try:
         config = AutoConfig.from_pretrained(name)
-        if config.model_type != "marian":
-            raise MarianError(f"{name} is a model of type {config.model_type!r}, and not of MarianMT")
+    except OSError as error:
+        raise MarianError(f"{name} can't be loaded: {error}") from error
+    # Whatever its checks raise, some of it of their own kind.
+    except Exception as error:
+        raise MarianError(f"{name}: its config.json is none of a model: {error}") from error
+    if config.model_type != "marian":
+        raise MarianError(f"{name} is a model of type {config.model_type!r}, and not of MarianMT")
+    try:
         marian, loaded = MarianMTModel.from_pretrained(name, dtype="float32", output_loading_info=True)
     except OSError as error:
         raise MarianError(f"{name} can't be loaded: {error}") from error
@@ -61,6 +86,7 @@ def load_marian(
             f"{name}: its weights are not those of its config.json: {odd[0]} is only in one of them"
         )
     generation = marian.generation_config
+    _check_generation(name, config, generation)
     tokenizer_config = _tokenizer_config(name)
     source, target = _tokenizers(name, config, bool(tokenizer_config.get("separate_vocabs")))
     licence = _licence(_read(name, "README.md", default=b"").decode(errors="replace"))
@@ -142,8 +168,34 @@ def _never_produced(name: str, config: Any, generation: Any) -> set[int]:
                 f"{name}: bad_words_ids keeps out the sequence {words}; only single tokens can be kept out. "
                 "Take it out of generation_config.json"
             )
-        never.add(words[0])
+        # As Hugging Face does: nothing would ever end.
+        if words[0] != config.eos_token_id:
+            never.add(words[0])
+    size = config.decoder_vocab_size or config.vocab_size
+    if strange := sorted(token for token in never if not 0 <= token < size):
+        raise MarianError(
+            f"{name}: it keeps out token {strange[0]}, and there are {size}: correct suppress_tokens or "
+            "bad_words_ids in generation_config.json"
+        )
     return never
+
+
+def _check_generation(name: str, config: Any, generation: Any) -> None:
+    """Raises MarianError where `generate()` would not do what the engine does, which knows no such rules."""
+    for key, neutral in _NEUTRAL.items():
+        value = getattr(generation, key, None)
+        if value is not None and value not in neutral:
+            raise MarianError(
+                f"{name}: generation_config.json has {key} = {value}, which no search of ours knows; take it "
+                "out, if the translations may be others without it"
+            )
+    for key in ("decoder_start_token_id", "eos_token_id", "pad_token_id"):
+        value, expected = getattr(generation, key, None), getattr(config, key)
+        if value not in (None, expected, [expected]):
+            raise MarianError(
+                f"{name}: {key} is {value} in generation_config.json and {expected} in config.json; "
+                "make them one"
+            )
 
 
 def _decoding(config: Any, generation: Any) -> DecodingConfig:

@@ -1,0 +1,26 @@
+"""What a vocabulary is trained on, and what it keeps apart."""
+
+import pytest
+from tests.training.toy_pairs import SOURCES, TARGETS
+
+from dragoman_training.corpus import Corpus
+from dragoman_training.recipe import VocabularyConfig
+from dragoman_training.vocabulary import train_tokenizers
+
+
+@pytest.mark.parametrize(
+    ("normalization", "back"), [("nmt_nfkc", "10 m2 (1 2)!"), ("identity", "10 m² （１ ２）！")]
+)
+def test_like_characters_are_written_alike_unless_they_are_kept_apart(normalization: str, back: str) -> None:
+    text = "10 m² （１ ２）！"
+    corpus = Corpus([*SOURCES, text, back], [*TARGETS, text, back])
+    config = VocabularyConfig(size=62, normalization=normalization)  # type: ignore[arg-type]
+    tokenizer, _ = train_tokenizers(corpus, config)
+    assert tokenizer.decode(tokenizer.encode_ids([text])[0]).text == back
+
+
+def test_long_lines_are_learnt_from_too() -> None:
+    # Sentencepiece by itself leaves out lines of more than 4,192 bytes.
+    corpus = Corpus([*SOURCES, "ß" * 3000], [*TARGETS, "x"])
+    tokenizer, _ = train_tokenizers(corpus, VocabularyConfig(size=60))
+    assert tokenizer.unk_id not in tokenizer.encode_ids(["ß"])[0]
