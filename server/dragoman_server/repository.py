@@ -121,11 +121,11 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model]) -> Repository
         except (BundleError, DecoderError, PrecisionUnavailableError, SentenceError) as error:
             refused[key] = error
         except BaseException as error:
-            if isinstance(error, Exception) and not isinstance(error, DeviceUnavailableError):
-                refused[key] = BundleError(f"{path} can't be served: {type(error).__name__}: {error}")
-                continue
-            Repository(models, refused).close()
-            raise
+            # A device that is not there, and being cancelled, are no bundle's fault.
+            if isinstance(error, DeviceUnavailableError) or not isinstance(error, Exception):
+                Repository(models, refused).close()
+                raise
+            refused[key] = BundleError(f"{path} can't be served: {type(error).__name__}: {error}")
     if not models:
         reasons = "".join(f"\n  {key}: {error}" for key, error in refused.items())
         raise RepositoryError(
