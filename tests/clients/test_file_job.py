@@ -231,10 +231,11 @@ def test_damaged_progress_is_told(client, tmp_path, content):
     assert output.read_text() == "A\n"
 
 
-def test_a_stream_that_the_server_cancels_is_tried_again(client, server, tmp_path):
+@pytest.mark.parametrize("code", [code_pb2.CANCELLED, code_pb2.ABORTED])
+def test_a_stream_that_the_server_ends_is_tried_again(client, server, tmp_path, code):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\nb\n")
-    server.servicer.failures.append(status_pb2.Status(code=code_pb2.CANCELLED))
+    server.servicer.failures.append(status_pb2.Status(code=code))
     listener = Listener()
     run(client, source, output, listener=listener)
     assert output.read_text() == "A\nB\n"

@@ -1,11 +1,15 @@
 """Word alignments, worked out by hand."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_server import alignment
 from dragoman_server.alignment import Alignment, align, words
+from dragoman_server.segmentation import Span
 
 
 def links(alignments: list[Alignment], source: str, target: str) -> list[tuple[str, str, float]]:
@@ -117,7 +121,14 @@ def test_weak_links_are_left_out_but_never_the_strongest() -> None:
     assert [source[slice(*link.source)] for link in alignments] == ["d"]
 
 
-def test_text_behind_the_last_token_is_not_read() -> None:
+def test_text_behind_the_last_token_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def recorded(text: str) -> Iterator[Span]:
+        read.append(text)
+        return words(text)
+
+    monkeypatch.setattr(alignment, "words", recorded)
     found, whole = (
         align(
             source_text=source,
@@ -129,6 +140,7 @@ def test_text_behind_the_last_token_is_not_read() -> None:
         for source in ("Ja gut" + " und so weiter" * 20_000, "Ja gut")
     )
     assert found == whole
+    assert max(map(len, read)) == len("yes good")
 
 
 def test_attention_on_nothing_but_the_end_links_nothing() -> None:

@@ -62,7 +62,7 @@ class Pairs:
         one_sided = {
             number
             for number, (source, target) in enumerate(zip(sources, targets, strict=True))
-            if not target or not (source or not corpus.sources[number])
+            if not target or (corpus.sources[number] and not source)
         }
         kept = [
             number

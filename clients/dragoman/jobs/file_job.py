@@ -193,8 +193,9 @@ class FileJob:
                         backlog.done(result.id)
                         yield result
                 return
-            # Cancelled by the server: the job itself never cancels while it reads.
-            except (UnavailableError, OverloadedError, CallCancelledError) as error:
+            except DragomanError as error:
+                if not _passes(error):
+                    raise
                 failed_at = time.monotonic()
                 away_since = failed_at if away_since is None else away_since
                 if failed_at - away_since >= self._patience_seconds:
@@ -218,3 +219,13 @@ class FileJob:
         }
         error = json.dumps(record, ensure_ascii=False).encode() + b"\n"
         return self._format.write(line.content, None) + line.ending, error
+
+
+def _passes(error: DragomanError) -> bool:
+    """Whether another stream may fare better.
+
+    One that was cancelled was so by the server: the job itself never cancels while it reads. One that was
+    aborted had been idle, as where the job was suspended for a while.
+    """
+    gone = isinstance(error, UnavailableError | OverloadedError | CallCancelledError)
+    return gone or error.status == "ABORTED"
