@@ -3,7 +3,7 @@
 Needs neither torch nor onnxruntime: what writes bundles and what serves them share this package alone.
 """
 
-from dragoman_bundle.bundle import Bundle, open_bundle
+from dragoman_bundle.bundle import Bundle, open_bundle, read_manifest
 from dragoman_bundle.errors import (
     BundleError,
     BundleFileError,
@@ -27,4 +27,5 @@ __all__ = [
     "Tokenizer",
     "TokenizerMismatchError",
     "open_bundle",
+    "read_manifest",
 ]

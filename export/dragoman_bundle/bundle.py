@@ -59,7 +59,7 @@ def open_bundle(path: Path | str) -> Bundle:
     the folder, of another format version, not well formed, or a tokenizer or shortlist of another vocabulary.
     """
     folder = Path(path)
-    manifest = _read_manifest(folder)
+    manifest = read_manifest(folder)
     required = {manifest.source_tokenizer, manifest.target_tokenizer}
     required.update(file for file in (manifest.source_pieces, manifest.target_pieces) if file is not None)
     required.update(graph_file(precision, graph) for precision in manifest.precisions for graph in GRAPHS)
@@ -116,7 +116,8 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest alone, its files unchecked. Raises ManifestError."""
     path = folder / MANIFEST_FILE
     try:
         text = path.read_text(encoding="utf-8")

@@ -185,7 +185,8 @@ def serve(
     """Serve the bundles of a folder over gRPC.
 
     Every option can be given by an environment variable too: --max-texts by DRAGOMAN_SERVE_MAX_TEXTS. SIGTERM
-    and SIGINT drain the server; a second one ends it at once.
+    and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder read again: new
+    bundles are served, and those that are gone end once nobody uses them.
     """
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
     from dragoman_server.engine import DeviceUnavailableError

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dragoman_server.errors import NotServingError, TooManyCallsError
+from dragoman_server.occupancy import Occupancy
 
 
 class Gate:
@@ -16,9 +17,7 @@ class Gate:
     def __init__(self, max_calls: int) -> None:
         self._max_calls = max_calls
         self._open = False
-        self._num_inside = 0
-        self._empty = asyncio.Event()
-        self._empty.set()
+        self._calls = Occupancy()
         self.draining = asyncio.Event()
         """Set once no more work is taken."""
 
@@ -30,7 +29,7 @@ class Gate:
         """Lets no more calls in and waits for those inside; whether all of them left in time."""
         self.draining.set()
         try:
-            await asyncio.wait_for(self._empty.wait(), timeout_seconds)
+            await asyncio.wait_for(self._calls.wait_until_empty(), timeout_seconds)
         except TimeoutError:
             return False
         return True
@@ -42,13 +41,7 @@ class Gate:
             raise NotServingError("draining")
         if not self._open:
             raise NotServingError("loading")
-        if self._num_inside >= self._max_calls:
+        if self._calls.num_inside >= self._max_calls:
             raise TooManyCallsError(self._max_calls)
-        self._num_inside += 1
-        self._empty.clear()
-        try:
+        with self._calls.inside():
             yield
-        finally:
-            self._num_inside -= 1
-            if self._num_inside == 0:
-                self._empty.set()

@@ -7,12 +7,13 @@
 """
 
 import asyncio
+from collections.abc import Callable, Iterable, Sequence
 
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import aio
 from prometheus_client import Gauge
 
-from dragoman_server.repository import Repository
+from dragoman_server.repository import Model, Repository
 
 TRANSLATION_SERVICE = "dragoman.v1.TranslationService"
 MODEL_PREFIX = "dragoman.v1.model/"
@@ -30,6 +31,7 @@ class Health:
         """`serving` shows what "" says: 1 or 0."""
         self.servicer = aio.HealthServicer()
         self._serving = serving
+        self._models: set[str] = set()
 
     async def loading(self) -> None:
         """The server is up and its models are not."""
@@ -37,24 +39,21 @@ class Health:
         await self._set(TRANSLATION_SERVICE, serving=False)
 
     async def ready(self, repository: Repository) -> None:
-        """The models are there."""
-        serving = {model.key for model in repository.models}
-        for key in serving | repository.refused.keys():
-            await self._set(MODEL_PREFIX + key, serving=key in serving)
-        names = {key.partition("/")[0] for key in serving}
-        for name in names | {key.partition("/")[0] for key in repository.refused}:
-            await self._set(MODEL_PREFIX + name, serving=name in names)
+        """The models are there; those that were and are no more are NOT_SERVING."""
+        serving = _with_names({model.key for model in repository.models})
+        self._models |= serving | _with_names(repository.refused.keys())
+        for model in self._models:
+            await self._set(MODEL_PREFIX + model, serving=model in serving)
         await self._set(TRANSLATION_SERVICE, serving=True)
         await self._set("", serving=True)
 
-    async def watch(self, repository: Repository) -> list[str]:
+    async def watch(self, models: Callable[[], Sequence[Model]]) -> list[str]:
         """Waits for an engine to end that should not; then its model is NOT_SERVING, and so is the server.
 
         Returns the models, as "NAME/VERSION", that ended: nothing in the process brings them back.
         """
-        while all(model.engine.is_alive for model in repository.models):
+        while not (ended := [model.key for model in models() if not model.engine.is_alive]):
             await asyncio.sleep(WATCH_SECONDS)
-        ended = [model.key for model in repository.models if not model.engine.is_alive]
         for key in ended:
             await self._set(MODEL_PREFIX + key, serving=False)
         await self._set(TRANSLATION_SERVICE, serving=False)
@@ -70,3 +69,8 @@ class Health:
         if not service:
             self._serving.set(serving)
         await self.servicer.set(service, _SERVING if serving else _NOT_SERVING)
+
+
+def _with_names(keys: Iterable[str]) -> set[str]:
+    """ "NAME/VERSION" of each, and "NAME"."""
+    return {name for key in keys for name in (key, key.partition("/")[0])}

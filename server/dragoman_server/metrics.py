@@ -98,6 +98,10 @@ class ModelMetrics(Observer):
         self._architecture = manifest.architecture.family
         self._model_info = metrics.model_info
         self._provider_info = metrics.provider_info
+        # What it is, rather than what it has done: gauges with the labels that it has in each.
+        self._present: dict[Gauge, list[tuple[str, ...]]] = {
+            gauge: [labels] for gauge in (metrics.waiting, metrics.queue_limit, metrics.running)
+        }
         self._requests = {outcome: metrics.requests.labels(*labels, outcome) for outcome in _OUTCOMES}
         self._request_seconds = _by_priority(metrics.request_seconds, labels)
         self._texts = metrics.texts.labels(*labels)
@@ -121,9 +125,17 @@ class ModelMetrics(Observer):
     def on_load(self, *, precision: str, providers: Mapping[str, str], max_queue: int) -> None:
         """The model is ready; `providers` says by graph where it runs."""
         self._queue_limit.set(max_queue)
-        self._model_info.labels(*self._labels, self._architecture, precision).set(1)
-        for graph, provider in providers.items():
-            self._provider_info.labels(*self._labels, graph, provider).set(1)
+        self._present[self._model_info] = [(*self._labels, self._architecture, precision)]
+        self._present[self._provider_info] = [(*self._labels, *graph) for graph in providers.items()]
+        for gauge in (self._model_info, self._provider_info):
+            for labels in self._present[gauge]:
+                gauge.labels(*labels).set(1)
+
+    def on_retire(self) -> None:
+        """The model takes no more requests: what it is goes, and what it has done stays."""
+        for gauge, labelled in self._present.items():
+            for labels in labelled:
+                gauge.remove(*labels)
 
     def on_request(self, *, outcome: str, priority: Priority, seconds: float) -> None:
         """A Translate call or an item of a stream ended; `outcome` is the name of its status code."""

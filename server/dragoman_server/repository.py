@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dragoman_bundle import Bundle, BundleError, open_bundle
+from dragoman_bundle import Bundle, BundleError, open_bundle, read_manifest
 from dragoman_server.engine import (
     DecoderError,
     DeviceUnavailableError,
@@ -21,6 +21,7 @@ from dragoman_server.engine import (
 )
 from dragoman_server.errors import ModelNotFoundError, list_names, quote
 from dragoman_server.metrics import ModelMetrics
+from dragoman_server.occupancy import Occupancy
 
 # Where letters sort before it and separators after; see _rank.
 _END_OF_VERSION = (1, 0, "")
@@ -50,6 +51,8 @@ class Model:
     )
     """Held by the stream's item that waits for room in the queue: the first to come is the next to get in,
     however many sentences it has and however few those behind it."""
+    calls: Occupancy = field(default_factory=Occupancy)
+    """Those that use it, a stream for as long as it lasts."""
 
     @property
     def key(self) -> str:
@@ -96,44 +99,49 @@ class Repository:
         first_name = found[0].bundle.manifest.name
         return [model for model in found if model.bundle.manifest.name == first_name][-1]
 
-    def close(self) -> None:
-        """Ends every engine; whatever is unanswered fails."""
-        for model in self.models:
-            model.engine.close()
 
-
-def load_repository(folder: Path, load: Callable[[Bundle], Model]) -> Repository:
-    """Opens every bundle NAME/VERSION in `folder`.
+def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repository) -> Repository:
+    """Opens every bundle NAME/VERSION in `folder`, but for those that are `served` already.
 
     A bundle that does not check out, lacks the precision that `load` asks it for, takes longer sentences than
     its engine, or does not decode is left out, whatever is wrong with it: others are served all the same.
-    Raises RepositoryError where that leaves none, with each one's reason, and DeviceUnavailableError: that is
-    no bundle's fault.
+    What is served goes on as it is, as long as its folder is there; a folder that has changed is refused.
+    Raises RepositoryError where no model is left, with each one's reason, and DeviceUnavailableError: that is
+    no bundle's fault. No model that it loaded is running then.
     """
     if not folder.is_dir():
         raise RepositoryError(f"the models folder {folder} does not exist")
-    models: list[Model] = []
+    by_key = {model.key: model for model in served.models}
+    kept: list[Model] = []
+    loaded: list[Model] = []
     refused: dict[str, Exception] = {}
     for path in _bundle_folders(folder, refused):
         key = f"{path.parent.name}/{path.name}"
         try:
-            models.append(load(_open(path, key)))
+            if key in by_key:
+                kept.append(by_key[key])
+                _check_unchanged(path, by_key[key])
+            else:
+                loaded.append(load(_open(path, key)))
         except (BundleError, DecoderError, PrecisionUnavailableError, SentenceError) as error:
             refused[key] = error
         except BaseException as error:
             # A device that is not there, and being cancelled, are no bundle's fault.
             if isinstance(error, DeviceUnavailableError) or not isinstance(error, Exception):
-                Repository(models, refused).close()
+                for model in loaded:
+                    model.engine.close()
                 raise
             refused[key] = BundleError(f"{path} can't be served: {type(error).__name__}: {error}")
-    if not models:
+    # Nobody can tell what is in a folder that can't be read.
+    kept += [model for model in served.models if model.bundle.manifest.name in refused]
+    if not kept and not loaded:
         reasons = "".join(f"\n  {key}: {error}" for key, error in refused.items())
         raise RepositoryError(
             f"no bundle in {folder} can be served:{reasons}"
             if refused
             else f"the models folder {folder} holds no bundle; export one to {folder}/NAME/VERSION"
         )
-    return Repository(models, refused)
+    return Repository([*kept, *loaded], refused)
 
 
 def _bundle_folders(folder: Path, refused: dict[str, Exception]) -> list[Path]:
@@ -167,6 +175,14 @@ def _open(path: Path, key: str) -> Bundle:
     if named != key:
         raise BundleError(f"{path}: its manifest calls it {named}; its folder must be called so too")
     return bundle
+
+
+def _check_unchanged(path: Path, model: Model) -> None:
+    """Raises BundleError where the folder holds another bundle than the one that is served."""
+    if read_manifest(path) != model.bundle.manifest:
+        raise BundleError(
+            f"{path} has changed, and {model.key} is served as it was; export to a new version instead"
+        )
 
 
 def _order(model: Model) -> tuple[str, list[tuple[int, int, str]]]:

@@ -1,7 +1,7 @@
 """The server as a whole: its ports, its models, and its life from start to drained end.
 
 starting   both ports are bound; health says NOT_SERVING and calls are answered UNAVAILABLE
-serving    every bundle is loaded and has translated a sentence
+serving    every bundle is loaded and has translated a sentence; SIGHUP has the folder read again
 draining   health says NOT_SERVING, new calls are answered UNAVAILABLE, accepted ones finish
 """
 
@@ -11,7 +11,6 @@ import ipaddress
 import logging
 import signal
 import socket
-import threading
 from collections.abc import Callable, Sequence
 
 import grpc
@@ -23,15 +22,16 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
-from dragoman_bundle import Bundle
 from dragoman_server.call_metrics import CallMetrics
 from dragoman_server.config import ServerConfig
+from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.gate import Gate
 from dragoman_server.health import Health
 from dragoman_server.loader import ModelLoader
 from dragoman_server.malformed import MalformedMessages
 from dragoman_server.metrics import Metrics
-from dragoman_server.repository import Model, Repository, load_repository
+from dragoman_server.model_manager import ModelManager
+from dragoman_server.repository import RepositoryError
 from dragoman_server.service import TranslationService
 
 logger = logging.getLogger(__name__)
@@ -55,10 +55,6 @@ class EngineEndedError(RuntimeError):
         super().__init__(f"the engine of {', '.join(models)} ended; the log says why")
 
 
-class _LoadingCancelled(BaseException):
-    """The models are not wanted any more: no error, and no reason to leave a bundle out."""
-
-
 class Server:
     """Serves the bundles of one folder."""
 
@@ -72,7 +68,8 @@ class Server:
         self._health = Health(self._metrics.serving)
         self._service = TranslationService(gate=self._gate, limits=config.limits)
         self._grpc = self._make_grpc_server()
-        self._repository = Repository([], {})
+        loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
+        self._models = ModelManager(config.models, loader, self._metrics)
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._watch: asyncio.Task[list[str]] | None = None
         self.port = config.port
@@ -85,31 +82,27 @@ class Server:
         """
         try:
             await self._listen()
-            loader = ModelLoader(
-                self._config.engine, max_beam_size=self._config.limits.max_beam_size, metrics=self._metrics
-            )
-            self._repository = await self._load(loader)
+            await self._models.load()
         except BaseException:
             await self._close(flush_seconds=0)
             raise
-        self._metrics.refused_bundles.set(len(self._repository.refused))
-        for key, error in self._repository.refused.items():
-            logger.error("bundle refused", extra={"model": key, "reason": str(error)})
-        for model in self._repository.models:
-            extra = {"model": model.key, "precision": model.precision, "providers": dict(model.providers)}
-            logger.info("model ready", extra=extra)
-        self._service.open(self._repository)
-        await self._health.ready(self._repository)
-        self._watch = asyncio.create_task(self._health.watch(self._repository))
-        logger.info(
-            "ready",
-            extra={
-                "host": self._config.host,
-                "port": self.port,
-                "metrics_port": self._config.metrics_port,
-                "models": [model.key for model in self._repository.models],
-            },
-        )
+        await self._open()
+        self._watch = asyncio.create_task(self._health.watch(lambda: self._models.repository.models))
+        ports = {"port": self.port, "metrics_port": self._config.metrics_port}
+        logger.info("ready", extra={"host": self._config.host, **ports, "models": self._keys()})
+
+    async def reload(self) -> None:
+        """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
+
+        Where it leaves nothing to serve, what is served goes on, and the log says why.
+        """
+        try:
+            await self._models.load()
+        except (DeviceUnavailableError, RepositoryError) as error:
+            logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
+            return
+        await self._open()
+        logger.info("reloaded", extra={"models": self._keys()})
 
     async def watch(self) -> None:
         """Waits, once started, for a model's engine to end that should not, and raises EngineEndedError."""
@@ -127,23 +120,12 @@ class Server:
         logger.info("stopped")
         return finished
 
-    async def _load(self, loader: ModelLoader) -> Repository:
-        cancelled = threading.Event()
+    async def _open(self) -> None:
+        self._service.open(self._models.repository)
+        await self._health.ready(self._models.repository)
 
-        def load(bundle: Bundle) -> Model:
-            if cancelled.is_set():
-                raise _LoadingCancelled
-            return loader.load(bundle)
-
-        loading = asyncio.create_task(asyncio.to_thread(load_repository, self._config.models, load))
-        try:
-            return await asyncio.shield(loading)
-        except asyncio.CancelledError:
-            cancelled.set()
-            await asyncio.wait({loading})
-            with contextlib.suppress(_LoadingCancelled):
-                loading.result().close()
-            raise
+    def _keys(self) -> list[str]:
+        return [model.key for model in self._models.repository.models]
 
     async def _listen(self) -> None:
         config = self._config
@@ -179,7 +161,7 @@ class Server:
         if self._watch is not None:
             self._watch.cancel()
         await self._grpc.stop(flush_seconds)
-        await asyncio.to_thread(self._repository.close)
+        await self._models.close()
         await asyncio.to_thread(self._close_metrics_port)
 
     def _make_grpc_server(self) -> grpc.aio.Server:
@@ -210,12 +192,12 @@ class Server:
 
 
 async def serve(config: ServerConfig) -> None:
-    """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once.
+    """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once. SIGHUP reloads.
 
     Where the signal comes first, the rest of the models is not loaded. Raises as Server.start, and
     EngineEndedError, after what other models have accepted: who supervises the process starts it anew.
     """
-    stop = asyncio.Event()
+    stop, hang_up = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def on_signal() -> None:
@@ -225,6 +207,7 @@ async def serve(config: ServerConfig) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
+    loop.add_signal_handler(signal.SIGHUP, hang_up.set)
     server = Server(config)
     starting, stopping = asyncio.create_task(server.start()), asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -235,13 +218,30 @@ async def serve(config: ServerConfig) -> None:
             await starting
         return
     await starting
-    watching = asyncio.create_task(server.watch())
+    watching, reloading = (
+        asyncio.create_task(server.watch()),
+        asyncio.create_task(_reload_at(hang_up, server)),
+    )
     await asyncio.wait({stopping, watching}, return_when=asyncio.FIRST_COMPLETED)
     ended = watching.exception() if watching.done() else None
     watching.cancel()
+    reloading.cancel()
     await server.drain()
+    # It ends with the bundle that it is at.
+    await asyncio.wait({reloading})
     if ended is not None:
         raise ended
+
+
+async def _reload_at(hang_up: asyncio.Event, server: Server) -> None:
+    while True:
+        await hang_up.wait()
+        hang_up.clear()
+        try:
+            await server.reload()
+        except Exception:
+            # An error of our own: what is served goes on.
+            logger.exception("not reloaded")
 
 
 def _is_loopback(host: str) -> bool:

@@ -18,7 +18,7 @@ from dragoman_server.translator import translate
 
 
 class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
-    """Answers for the models of a repository, once there is one."""
+    """Answers for the models of a repository, once there is one, and each call for those of its beginning."""
 
     def __init__(self, *, gate: Gate, limits: RequestLimits) -> None:
         self._gate = gate
@@ -26,7 +26,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         self._repository = Repository([], {})
 
     def open(self, repository: Repository) -> None:
-        """Lets calls in from now on."""
+        """Lets calls in from now on, to these models."""
         self._repository = repository
         self._gate.open()
 
@@ -44,7 +44,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
                     translations=map(write_translation, translated), model=write_reference(model)
                 )
 
-            with call.request(model, priority):
+            with model.calls.inside(), call.request(model, priority):
                 request = reader.read(message, model)
                 return await translate(request, write, timeout_seconds=context.time_remaining())
 
@@ -70,7 +70,8 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
                 max_items=self._limits.max_stream_items,
                 max_idle_seconds=max_idle_seconds,
             )
-            await stream.run(messages, self._gate.draining)
+            with model.calls.inside():
+                await stream.run(messages, self._gate.draining)
 
     async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
         """See the proto."""

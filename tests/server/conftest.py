@@ -13,6 +13,7 @@ import grpc
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.server.copying_bundle import write_bundle
+from tests.server.server_process import ServerProcess
 
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_bundle import Bundle, open_bundle
@@ -42,6 +43,7 @@ class RunningServer:
 
 
 StartServer = Callable[..., Awaitable[RunningServer]]
+StartProcess = Callable[..., ServerProcess]
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +93,20 @@ async def start_server(models: Path) -> AsyncIterator[StartServer]:
 async def running(start_server: StartServer) -> RunningServer:
     """A server with default limits, but small enough to reach."""
     return await start_server(limits=RequestLimits(max_texts=20, max_text_characters=500))
+
+
+@pytest.fixture
+def start_process() -> Iterator[StartProcess]:
+    """Starts `python -m dragoman_server` with the options given."""
+    started: list[ServerProcess] = []
+
+    def start(*arguments: str) -> ServerProcess:
+        started.append(ServerProcess(*arguments))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.kill()
 
 
 def free_port() -> int:

@@ -20,12 +20,15 @@ from dragoman_server.loader import ModelLoader
 from dragoman_server.metrics import Metrics, ModelMetrics
 from dragoman_server.repository import Model, Repository, RepositoryError, load_repository
 
+NONE_SERVED = Repository([], {})
+
 
 def load(folder: Path, **config: str | int) -> Repository:
     engine = EngineConfig(**({"device": "cpu"} | config))
     loader = ModelLoader(engine, max_beam_size=4, metrics=Metrics(CollectorRegistry()))
-    repository = load_repository(folder, loader.load)
-    repository.close()
+    repository = load_repository(folder, loader.load, NONE_SERVED)
+    for model in repository.models:
+        model.engine.close()
     return repository
 
 
@@ -141,7 +144,7 @@ def test_what_nobody_thought_of_is_told_by_its_name(tmp_path: Path) -> None:
 
     for version in ("1", "2"):
         write(tmp_path, f"de-en/{version}")
-    repository = load_repository(tmp_path, load_or_break)
+    repository = load_repository(tmp_path, load_or_break, NONE_SERVED)
     assert "can't be served: IndexError: out of range" in str(repository.refused["de-en/2"])
 
 
@@ -180,6 +183,48 @@ def test_a_folder_that_can_not_be_read_is_told(tmp_path: Path, monkeypatch: pyte
     locked.add(tmp_path)
     with pytest.raises(RepositoryError, match=r"models folder .* can't be read: Permission denied"):
         load(tmp_path)
+
+
+def test_what_is_served_and_can_not_be_looked_at_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "de-en/1")
+    write(tmp_path, "fr-en/1")
+    served = Repository([model("1"), model("1", name="fr-en")], {})
+    scan = os.scandir
+
+    def scan_unless_locked(path: Path) -> Iterator[os.DirEntry[str]]:
+        if path == tmp_path / "fr-en":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scan_unless_locked)
+    repository = load_repository(tmp_path, load_nothing, served)
+    assert repository.models == served.models
+    assert "Permission denied" in str(repository.refused["fr-en"])
+
+
+def load_nothing(bundle: Bundle) -> Model:
+    raise AssertionError(f"{bundle.path} was loaded")
+
+
+def test_a_device_that_fails_ends_what_was_loaded_and_nothing_else(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    def engine(key: str) -> EnginePool:
+        return cast(EnginePool, SimpleNamespace(close=lambda: ended.append(key)))
+
+    def load_or_fail(bundle: Bundle) -> Model:
+        if bundle.manifest.version == "3":
+            raise DeviceUnavailableError("no more memory")
+        return replace(model(bundle.manifest.version), engine=engine(bundle.manifest.version))
+
+    for version in ("1", "2", "3"):
+        write(tmp_path, f"de-en/{version}")
+    served = Repository([replace(model("1"), engine=engine("1"))], {})
+    with pytest.raises(DeviceUnavailableError):
+        load_repository(tmp_path, load_or_fail, served)
+    assert ended == ["2"]
 
 
 def test_a_precision_that_no_bundle_has_is_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import grpc
 import pytest
 from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from tests.server.conftest import RunningServer, StartServer, free_port
+from tests.server.conftest import RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
@@ -34,53 +34,6 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 GERMAN = {"source_language": "de", "target_language": "en"}
 
 
-class ServerProcess:
-    """`python -m dragoman_server` as a user starts it."""
-
-    def __init__(self, *arguments: str) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "dragoman_server",
-            "--device",
-            "cpu",
-            "--metrics-port",
-            "0",
-            *arguments,
-        ]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        self.log: list[dict[str, object]] = []
-
-    def wait_for(self, event: str) -> dict[str, object]:
-        """Reads the log up to that event."""
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.log.append(json.loads(line))
-            if self.log[-1]["message"] == event:
-                return self.log[-1]
-        raise AssertionError(f"no {event!r} in {self.log}")
-
-    def end(self) -> tuple[int, str]:
-        """Its exit code and the rest of its log."""
-        _, rest = self.process.communicate(timeout=60)
-        return self.process.returncode, rest
-
-
-@pytest.fixture
-def start_process() -> Iterator[Callable[..., ServerProcess]]:
-    started: list[ServerProcess] = []
-
-    def start(*arguments: str) -> ServerProcess:
-        started.append(ServerProcess(*arguments))
-        return started[-1]
-
-    yield start
-    for server in started:
-        if server.process.poll() is None:
-            server.process.kill()
-        server.process.communicate()
-
-
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dragoman_server", "--metrics-port", "0", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | environment)
@@ -88,7 +41,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_accepted_calls_finish(
-    start_process: Callable[..., ServerProcess], slow_models: Path, number: signal.Signals
+    start_process: StartProcess, slow_models: Path, number: signal.Signals
 ) -> None:
     server = start_process("--models", str(slow_models), "--port", "0")
     port = server.wait_for("ready")["port"]
@@ -114,9 +67,7 @@ def test_a_signal_lets_accepted_calls_finish(
     assert events[-1] == "stopped"
 
 
-def test_a_drain_that_takes_too_long_cuts_calls_off(
-    start_process: Callable[..., ServerProcess], slow_models: Path
-) -> None:
+def test_a_drain_that_takes_too_long_cuts_calls_off(start_process: StartProcess, slow_models: Path) -> None:
     server = start_process("--models", str(slow_models), "--port", "0", "--drain-seconds", "0.1")
     port = server.wait_for("ready")["port"]
     with grpc.insecure_channel(f"localhost:{port}") as channel:
@@ -130,7 +81,7 @@ def test_a_drain_that_takes_too_long_cuts_calls_off(
     assert "cut off" in rest
 
 
-def test_a_second_signal_ends_at_once(start_process: Callable[..., ServerProcess], slow_models: Path) -> None:
+def test_a_second_signal_ends_at_once(start_process: StartProcess, slow_models: Path) -> None:
     server = start_process("--models", str(slow_models), "--port", "0")
     port = server.wait_for("ready")["port"]
     with grpc.insecure_channel(f"localhost:{port}") as channel:
@@ -233,7 +184,7 @@ async def test_calls_are_unavailable_until_the_models_are_loaded(tmp_path: Path)
 
 
 def test_a_signal_while_models_load_leaves_the_rest_unloaded(
-    start_process: Callable[..., ServerProcess], tmp_path: Path
+    start_process: StartProcess, tmp_path: Path
 ) -> None:
     for version in ("1", "3"):
         write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
@@ -428,9 +379,7 @@ async def test_reflection_can_be_turned_off(start_server: StartServer) -> None:
     assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_the_health_check_command_asks_a_server(
-    start_process: Callable[..., ServerProcess], models: Path
-) -> None:
+def test_the_health_check_command_asks_a_server(start_process: StartProcess, models: Path) -> None:
     server = start_process("--models", str(models), "--port", "0")
     port = server.wait_for("ready")["port"]
     command = [sys.executable, "-m", "dragoman_server.healthcheck", "--server", f"localhost:{port}"]

@@ -1,0 +1,89 @@
+"""The models of a folder over a server's life: loaded, read anew while they are served, retired, ended.
+
+Owns which models are served and that none ends under those who use it. Must not know gRPC.
+"""
+
+import asyncio
+import logging
+import threading
+from pathlib import Path
+
+from dragoman_bundle import Bundle
+from dragoman_server.loader import ModelLoader
+from dragoman_server.metrics import Metrics
+from dragoman_server.repository import Model, Repository, load_repository
+
+logger = logging.getLogger(__name__)
+
+
+class _LoadingCancelled(BaseException):
+    """The models are not wanted any more: no error, and no reason to leave a bundle out."""
+
+
+class ModelManager:
+    """Loads what a folder holds, and goes on with what is loaded already."""
+
+    def __init__(self, folder: Path, loader: ModelLoader, metrics: Metrics) -> None:
+        self._folder = folder
+        self._loader = loader
+        self._refused_bundles = metrics.refused_bundles
+        self._retiring: dict[Model, asyncio.Task[None]] = {}
+        self.repository = Repository([], {})
+        """What is served now."""
+
+    async def load(self) -> None:
+        """Makes `repository` what the folder holds.
+
+        A model that is served stays the very same. One whose folder is gone is retired: it ends once nobody
+        uses it any more. Where this is cancelled, it ends after the bundle that it is at, and nothing
+        changes; nor where it raises, as `load_repository` does.
+        """
+        before, self.repository = self.repository, await self._read()
+        self._refused_bundles.set(len(self.repository.refused))
+        for key, error in self.repository.refused.items():
+            logger.error("bundle refused", extra={"model": key, "reason": str(error)})
+        for model in _without(self.repository, before):
+            extra = {"model": model.key, "precision": model.precision, "providers": dict(model.providers)}
+            logger.info("model ready", extra=extra)
+        for model in _without(before, self.repository):
+            logger.info("model retired", extra={"model": model.key, "calls": model.calls.num_inside})
+            model.metrics.on_retire()
+            self._retiring[model] = asyncio.create_task(self._end_when_unused(model))
+
+    async def close(self) -> None:
+        """Ends every model; whatever is unanswered fails."""
+        for task in self._retiring.values():
+            task.cancel()
+        for model in [*self.repository.models, *self._retiring]:
+            await asyncio.to_thread(model.engine.close)
+
+    async def _read(self) -> Repository:
+        served = self.repository
+        cancelled = threading.Event()
+
+        def load(bundle: Bundle) -> Model:
+            if cancelled.is_set():
+                raise _LoadingCancelled
+            return self._loader.load(bundle)
+
+        reading = asyncio.create_task(asyncio.to_thread(load_repository, self._folder, load, served))
+        try:
+            return await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            cancelled.set()
+            await asyncio.wait({reading})
+            if reading.exception() is None:
+                for model in _without(reading.result(), served):
+                    model.engine.close()
+            raise
+
+    async def _end_when_unused(self, model: Model) -> None:
+        await model.calls.wait_until_empty()
+        await asyncio.to_thread(model.engine.close)
+        del self._retiring[model]
+        logger.info("model ended", extra={"model": model.key})
+
+
+def _without(repository: Repository, other: Repository) -> list[Model]:
+    """The models that the other does not have."""
+    return [model for model in repository.models if model not in other.models]

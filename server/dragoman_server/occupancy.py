@@ -1,0 +1,33 @@
+"""Who is inside: counts those who use something, so that it is not taken away under them.
+
+Belongs to the event loop's thread.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Occupancy:
+    """How many are inside, and a way to wait until nobody is."""
+
+    def __init__(self) -> None:
+        self.num_inside = 0
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Around the use of it."""
+        self.num_inside += 1
+        self._empty.clear()
+        try:
+            yield
+        finally:
+            self.num_inside -= 1
+            if self.num_inside == 0:
+                self._empty.set()
+
+    async def wait_until_empty(self) -> None:
+        """Returns once nobody is inside."""
+        await self._empty.wait()

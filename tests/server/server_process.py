@@ -1,0 +1,43 @@
+"""A server in a process of its own, where signals and exit codes matter."""
+
+import json
+import subprocess
+import sys
+
+
+class ServerProcess:
+    """`python -m dragoman_server` as a user starts it."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "dragoman_server",
+            "--device",
+            "cpu",
+            "--metrics-port",
+            "0",
+            *arguments,
+        ]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.log: list[dict[str, object]] = []
+
+    def wait_for(self, event: str) -> dict[str, object]:
+        """Reads the log up to that event."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(json.loads(line))
+            if self.log[-1]["message"] == event:
+                return self.log[-1]
+        raise AssertionError(f"no {event!r} in {self.log}")
+
+    def end(self) -> tuple[int, str]:
+        """Its exit code and the rest of its log."""
+        _, rest = self.process.communicate(timeout=60)
+        return self.process.returncode, rest
+
+    def kill(self) -> None:
+        """Ends it where it has not ended."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()

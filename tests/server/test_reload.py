@@ -1,0 +1,259 @@
+"""The models folder read again while the server serves: what comes, what goes, and what stays as it is."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from tests.server.conftest import RunningServer, StartProcess, StartServer
+from tests.server.copying_bundle import MANIFEST, write_bundle
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_server.repository import Model
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+GERMAN = {"source_language": "de", "target_language": "en"}
+
+
+@pytest.fixture
+async def running(start_server: StartServer, tmp_path: Path) -> RunningServer:
+    """A server of de-en/1, in a folder of its own."""
+    write_bundle(tmp_path)
+    return await start_server(models=tmp_path)
+
+
+def write(models: Path, version: str, name: str = "de-en") -> Path:
+    return write_bundle(models, manifest=replace(MANIFEST, name=name, version=version))
+
+
+def served(running: RunningServer) -> dict[str, Model]:
+    return {model.key: model for model in running.server._models.repository.models}
+
+
+async def ask(running: RunningServer, model: str = "") -> str:
+    """The version that answers."""
+    request = pb.TranslateRequest(texts=["Ja."], model=model, **({} if model else GERMAN))
+    response = await running.stub.Translate(request)
+    assert response.translations[0].text == "Ja."
+    return response.model.version
+
+
+async def health(running: RunningServer, model: str) -> int:
+    stub = health_pb2_grpc.HealthStub(running.channel)
+    service = health_pb2.HealthCheckRequest(service=f"dragoman.v1.model/{model}")
+    return int((await stub.Check(service)).status)
+
+
+async def test_a_new_version_is_served_and_the_old_one_stays_the_very_same(
+    running: RunningServer, tmp_path: Path
+) -> None:
+    before = served(running)["de-en/1"]
+    assert await ask(running) == "1"
+    write(tmp_path, "2")
+    await running.server.reload()
+    assert await ask(running) == "2"
+    assert await ask(running, "de-en/1") == "1"
+    assert served(running)["de-en/1"] is before
+    assert await health(running, "de-en/2") == SERVING
+    assert running.metric("dragoman_model_info") == 2
+
+
+async def test_a_model_that_is_gone_ends_once_its_last_stream_does(
+    running: RunningServer, tmp_path: Path
+) -> None:
+    old = served(running)["de-en/1"]
+    more = asyncio.Event()
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        yield pb.TranslateStreamRequest(config={"model": "de-en/1"})
+        yield pb.TranslateStreamRequest(item={"id": "1", "text": "Ja."})
+        await more.wait()
+        yield pb.TranslateStreamRequest(item={"id": "2", "text": "Nein."})
+
+    stream = running.stub.TranslateStream(messages())
+    assert (await stream.read()).id == "1"
+    write(tmp_path, "2")
+    shutil.rmtree(tmp_path / "de-en" / "1")
+    await running.server.reload()
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await ask(running, "de-en/1")
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    assert await health(running, "de-en/1") == NOT_SERVING
+    assert await health(running, "de-en") == SERVING
+    assert [running.metric("dragoman_model_info", version=version) for version in "12"] == [0, 1]
+    assert running.metric("dragoman_texts_total", version="1") == 1
+    assert old.engine.is_alive
+    more.set()
+    second = await stream.read()
+    assert (second.id, second.translation.text, second.model.version) == ("2", "Nein.", "1")
+    assert await stream.read() is grpc.aio.EOF
+    async with asyncio.timeout(20):
+        while old.engine.is_alive:
+            await asyncio.sleep(0.01)
+    # No engine of the server's was lost: it goes on.
+    assert await ask(running) == "2"
+
+
+async def test_a_model_that_is_gone_may_come_again(running: RunningServer, tmp_path: Path) -> None:
+    write(tmp_path, "2")
+    away = tmp_path.parent / f"{tmp_path.name}-away"
+    for _ in range(2):
+        (tmp_path / "de-en" / "1").rename(away)
+        await running.server.reload()
+        assert running.metric("dragoman_queue_limit_sentences", version="1") == 0
+        away.rename(tmp_path / "de-en" / "1")
+        await running.server.reload()
+        assert await ask(running, "de-en/1") == "1"
+        assert await health(running, "de-en/1") == SERVING
+        assert running.metric("dragoman_queue_limit_sentences", version="1") > 0
+    assert running.metric("dragoman_texts_total", version="1") == 2
+
+
+async def test_a_damaged_bundle_is_refused_and_what_is_served_goes_on(
+    running: RunningServer, tmp_path: Path
+) -> None:
+    graph = write(tmp_path, "2") / "fp32" / "encoder.onnx"
+    whole = graph.read_bytes()
+    graph.write_bytes(whole[:-1])
+    await running.server.reload()
+    assert await ask(running) == "1"
+    assert await health(running, "de-en/2") == NOT_SERVING
+    assert running.metric("dragoman_refused_bundles") == 1
+    graph.write_bytes(whole)
+    await running.server.reload()
+    assert await ask(running) == "2"
+    assert await health(running, "de-en/2") == SERVING
+    assert running.metric("dragoman_refused_bundles") == 0
+
+
+async def test_a_bundle_that_changes_while_it_is_served_is_refused_and_served_as_it_was(
+    running: RunningServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    manifest = tmp_path / "de-en" / "1" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"Nobody"', '"Somebody"'))
+    await running.server.reload()
+    (refusal,) = [record for record in caplog.records if record.message == "bundle refused"]
+    assert "de-en/1 is served as it was; export to a new version instead" in refusal.__dict__["reason"]
+    assert running.metric("dragoman_refused_bundles") == 1
+    assert await ask(running) == "1"
+    assert await health(running, "de-en/1") == SERVING
+
+
+async def test_a_folder_that_leaves_nothing_to_serve_changes_nothing(
+    running: RunningServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.rmtree(tmp_path / "de-en")
+    await running.server.reload()
+    (told,) = [record for record in caplog.records if record.message == "not reloaded"]
+    assert "holds no bundle" in told.__dict__["reason"]
+    assert await ask(running) == "1"
+    assert await health(running, "de-en/1") == SERVING
+
+
+async def test_no_call_is_lost_while_versions_come_and_go(running: RunningServer, tmp_path: Path) -> None:
+    answered = 0
+    stop = asyncio.Event()
+
+    async def call() -> None:
+        nonlocal answered
+        while not stop.is_set():
+            await ask(running)
+            answered += 1
+
+    callers = [asyncio.create_task(call()) for _ in range(8)]
+    first = served(running)["de-en/1"]
+    for version in range(2, 6):
+        write(tmp_path, str(version))
+        shutil.rmtree(tmp_path / "de-en" / str(version - 1))
+        await running.server.reload()
+        assert list(served(running)) == [f"de-en/{version}"]
+        seen = answered
+        while answered < seen + 20:
+            await asyncio.sleep(0.001)
+    stop.set()
+    await asyncio.gather(*callers)
+    assert not first.engine.is_alive
+    assert running.metric("dragoman_requests_total") == running.metric(
+        "dragoman_requests_total", outcome="OK"
+    )
+    assert running.metric("dragoman_requests_total") == answered
+
+
+async def test_a_drain_ends_retiring_models_too(start_server: StartServer, tmp_path: Path) -> None:
+    write_bundle(tmp_path)
+    running = await start_server(models=tmp_path, drain_seconds=0.2)
+    old = served(running)["de-en/1"]
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        yield pb.TranslateStreamRequest(config={"model": "de-en/1"})
+        yield pb.TranslateStreamRequest(item={"id": "1", "text": "Ja."})
+        await asyncio.Event().wait()
+
+    stream = running.stub.TranslateStream(messages())
+    assert (await stream.read()).id == "1"
+    write(tmp_path, "2")
+    shutil.rmtree(tmp_path / "de-en" / "1")
+    await running.server.reload()
+    assert old.engine.is_alive
+    await running.server.drain()
+    assert not old.engine.is_alive
+
+
+def test_sighup_reloads(start_process: StartProcess, tmp_path: Path) -> None:
+    write_bundle(tmp_path)
+    server = start_process("--models", str(tmp_path), "--port", "0")
+    port = server.wait_for("ready")["port"]
+    with grpc.insecure_channel(f"localhost:{port}") as channel:
+        for version in ("2", "3"):
+            write(tmp_path, version)
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for("reloaded")
+            response = TranslationServiceStub(channel).Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
+            assert response.model.version == version
+    server.process.terminate()
+    assert server.end()[0] == 0
+
+
+def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProcess, tmp_path: Path) -> None:
+    write_bundle(tmp_path)
+    (tmp_path / "de-en" / "2").mkdir()
+    pipe = tmp_path / "de-en" / "2" / "manifest.json"
+    os.mkfifo(pipe)
+    server = start_process("--models", str(tmp_path), "--port", "0")
+    # Opens once the server reads it, which then waits for what is written.
+    with pipe.open("w") as manifest:
+        server.process.send_signal(signal.SIGHUP)
+        pipe.unlink()
+        manifest.write("{}")
+    server.wait_for("ready")
+    assert server.wait_for("reloaded")["models"] == ["de-en/1"]
+    server.process.terminate()
+    assert server.end()[0] == 0
+
+
+def test_a_server_drains_without_waiting_for_a_reload(start_process: StartProcess, tmp_path: Path) -> None:
+    write_bundle(tmp_path)
+    server = start_process("--models", str(tmp_path), "--port", "0")
+    server.wait_for("ready")
+    for version in ("2", "4"):
+        write(tmp_path, version)
+    (tmp_path / "de-en" / "3").mkdir()
+    pipe = tmp_path / "de-en" / "3" / "manifest.json"
+    os.mkfifo(pipe)
+    server.process.send_signal(signal.SIGHUP)
+    with pipe.open("w") as manifest:
+        server.process.terminate()
+        server.wait_for("stopped")
+        manifest.write("{}")
+    code, rest = server.end()
+    assert code == 0
+    assert [json.loads(line)["message"] for line in rest.splitlines()] == []
