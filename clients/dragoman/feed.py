@@ -6,6 +6,7 @@ from typing import Generic
 
 from dragoman.errors import InvalidRequestError
 from dragoman.ledger import Ledger
+from dragoman.texts import check_pair
 from dragoman.translation import Key
 from dragoman.v1 import translation_pb2 as pb
 
@@ -41,8 +42,7 @@ class Feed(Iterator[pb.TranslateStreamRequest], Generic[Key]):
         if self._closed:
             raise StopIteration
         try:
-            id_, text = next(self._texts)
-            return self._ledger.send(id_, text)
+            return self._ledger.send(*check_pair(next(self._texts)))
         except StopIteration:
             self._ledger.end()
             raise

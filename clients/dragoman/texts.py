@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.translation import Key
 
 MAX_STREAM_TEXT_BYTES = (4 << 20) - 1024
 """Most bytes of a text of a stream: a longer one, in a message, is over the 4 MiB that gRPC servers take by
@@ -36,6 +37,15 @@ def check_stream_text(text: object, field: str) -> str:
         violation = FieldViolation(field=field, description=description)
         raise InvalidRequestError(f"{field} {description}", violations=(violation,))
     return checked
+
+
+def check_pair(pair: tuple[Key, str]) -> tuple[Key, str]:
+    """The pair. Raises TypeError for a bare text, of which a short one would pass for a pair."""
+    if isinstance(pair, str | bytes):
+        raise TypeError(
+            f"a stream takes pairs (id, text), not texts: write enumerate(texts); got {pair[:20]!r}"
+        )
+    return pair
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:

@@ -50,7 +50,8 @@ class Hypothesis:
     score: float
     """Length-normalised log-probability, the value hypotheses are ranked by."""
     log_probability: float
-    """Natural log of the probability that the model gives to it."""
+    """Natural log of the probability that the model gives to it: among the sentence's candidates where it is
+    decoded with a shortlist, which is more than among all tokens."""
     finish_reason: FinishReason
     """Why it ended."""
     alignments: tuple[Alignment, ...]
@@ -62,7 +63,7 @@ class Timings:
     """Where a text's time went on the server; of its sentences, the one that took longest counts."""
 
     queue_seconds: float
-    """Waiting for a place in a batch."""
+    """Waiting for a place in a batch, and before that for room in the queue."""
     encode_seconds: float
     """Encoding."""
     decode_seconds: float
@@ -88,7 +89,7 @@ class Translation:
     source_tokens: int
     """Source tokens of all sentences, each with its end-of-sentence token."""
     target_tokens: int
-    """Target tokens of the best hypothesis, each sentence with its end-of-sentence token."""
+    """Target tokens of the best hypothesis, with the end of each sentence that the model ended."""
     timings: Timings
     """Where the time went."""
 
@@ -98,7 +99,7 @@ class StreamResult(Generic[Key]):
     """How one text of a stream ended: with a translation or with an error, never both."""
 
     id: Key
-    """The caller's id of the text; its position in the stream, from 0, where the caller gave none."""
+    """The caller's id of the text."""
     translation: Translation | None
     """The translation."""
     error: DragomanError | None

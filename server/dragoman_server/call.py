@@ -78,8 +78,16 @@ async def open_call(method: str, context: Context, gate: Gate) -> AsyncIterator[
     call = Call(context)
     started = time.perf_counter()
     code = grpc.StatusCode.OK
+
+    def leave(_: Context) -> None:
+        gate.answers.leave()
+
     try:
         with gate.admitted():
+            # What a handler returns is not out with that: a caller may take its time to read it.
+            gate.answers.enter()
+            # It is declared as taking a class that does not exist.
+            context.add_done_callback(leave)  # type: ignore[arg-type]
             yield call
     except asyncio.CancelledError:
         code = cancellation_code(context)

@@ -127,8 +127,13 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
     )
 
 
-def complete(document: Document, results: Sequence[SentenceResult], bundle: Bundle) -> TranslatedText:
-    """Joins the results of a document's sentences, in their order, with the caller's own white space."""
+def complete(
+    document: Document, results: Sequence[SentenceResult], bundle: Bundle, *, waited_seconds: float = 0.0
+) -> TranslatedText:
+    """Joins the results of a document's sentences, in their order, with the caller's own white space.
+
+    They `waited_seconds` for room in the engine's queue before they were in it.
+    """
     num_hypotheses = max((len(result.hypotheses) for result in results), default=0)
     is_aligned = any(sentence.return_attention for sentence in document.sentences)
     source_spans = [
@@ -157,7 +162,7 @@ def complete(document: Document, results: Sequence[SentenceResult], bundle: Bund
         num_source_tokens=sum(len(sentence.source) for sentence in document.sentences),
         num_target_tokens=sum(_num_tokens(result.hypotheses[0]) for result in results),
         timings=Timings(
-            queue=slowest.queue_seconds if slowest else 0.0,
+            queue=waited_seconds + slowest.queue_seconds if slowest else 0.0,
             encode=slowest.encode_seconds if slowest else 0.0,
             decode=slowest.decode_seconds if slowest else 0.0,
         ),

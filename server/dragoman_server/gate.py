@@ -18,6 +18,8 @@ class Gate:
         self._max_calls = max_calls
         self._open = False
         self._calls = Occupancy()
+        self.answers = Occupancy()
+        """Calls whose last message is not out yet."""
         self.draining = asyncio.Event()
         """Set once no more work is taken."""
 
@@ -26,10 +28,10 @@ class Gate:
         self._open = True
 
     async def drain(self, timeout_seconds: float) -> bool:
-        """Lets no more calls in and waits for those inside; whether all of them left in time."""
+        """Lets no more calls in and waits until those inside are answered; whether all were in time."""
         self.draining.set()
         try:
-            await asyncio.wait_for(self._calls.wait_until_empty(), timeout_seconds)
+            await asyncio.wait_for(self.answers.wait_until_empty(), timeout_seconds)
         except TimeoutError:
             return False
         return True

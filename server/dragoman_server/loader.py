@@ -30,12 +30,10 @@ class ModelLoader:
         # By an engine that nobody watches: it is no traffic, and its pace is nobody's.
         with closing(open_engine(decoder, self._config, self._max_beam_size)) as engine:
             _warm(engine, bundle, beam_size)
-        limits = _limits(self._config, self._max_beam_size)
+        limits = engine_limits(self._config, self._max_beam_size)
         metrics = ModelMetrics(self._metrics, bundle.manifest)
         engine = open_engine(decoder, self._config, self._max_beam_size, metrics)
-        metrics.on_load(
-            precision=decoder.precision, providers=decoder.providers, max_queue=self._config.max_queue
-        )
+        metrics.on_load(engine=engine, precision=decoder.precision, providers=decoder.providers)
         return Model(
             bundle=bundle,
             engine=engine,
@@ -68,14 +66,14 @@ def open_engine(
     engine = EnginePool(
         decoder,
         num_engines=(config.threads or count_processors()) if decoder.device == "cpu" else 1,
-        limits=_limits(config, max_beam_size),
+        limits=engine_limits(config, max_beam_size),
         observer=observer,
     )
     engine.start()
     return engine
 
 
-def _limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
+def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
     return EngineLimits(
         max_rows=config.max_rows,
         max_source_tokens=config.max_source_tokens,

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from dragoman_bundle import Manifest
 from dragoman_server.document import TranslatedText
-from dragoman_server.engine import Observer, Outcome, Priority
+from dragoman_server.engine import EnginePool, Observer, Outcome, Priority
 
 LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.4, 0.6, 1.0, 1.5, 2.5,
                    4.0, 6.0, 10.0, 15.0, 25.0, 40.0, 60.0)  # fmt: skip
@@ -33,7 +33,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         counter = partial(Counter, registry=registry)
-        gauge = partial(Gauge, labelnames=_MODEL, registry=registry)
+        gauge = partial(Gauge, registry=registry)
         total = partial(Counter, labelnames=_MODEL, registry=registry)
         latency = partial(Histogram, buckets=LATENCY_BUCKETS, registry=registry)
         step = partial(Histogram, labelnames=_MODEL, buckets=STEP_BUCKETS, registry=registry)
@@ -66,26 +66,27 @@ class Metrics:
         self.padded_positions = total(
             "dragoman_step_padded_positions_total", "Source positions in decoder steps, padding included."
         )
-        self.waiting = gauge("dragoman_queue_sentences", "Sentences that wait for a place in a batch.")
-        self.queue_limit = gauge("dragoman_queue_limit_sentences", "Most sentences that may wait.")
-        self.running = gauge("dragoman_running_sentences", "Sentences that are being decoded.")
-        self.model_info = Gauge(
+        self.waiting = gauge(
+            "dragoman_queue_sentences", "Sentences that wait for a place in a batch.", _WAITING
+        )
+        self.queue_limit = gauge(
+            "dragoman_queue_limit_sentences", "Most that may wait beside the others that do.", _WAITING
+        )
+        self.running = gauge("dragoman_running_sentences", "Sentences that are being decoded.", _MODEL)
+        self.model_info = gauge(
             "dragoman_model_info",
             "1 for each model that is served.",
             (*_MODEL, "architecture", "precision"),
-            registry=registry,
         )
-        self.provider_info = Gauge(
+        self.provider_info = gauge(
             "dragoman_provider_info",
             "1 for each graph and the execution provider it really runs on.",
             (*_MODEL, "graph", "provider"),
-            registry=registry,
         )
-        self.serving = Gauge(
-            "dragoman_serving", "1 while the server takes calls, as its health tells.", registry=registry
-        )
-        self.refused_bundles = Gauge(
-            "dragoman_refused_bundles", "Bundles in the models folder that are not served.", registry=registry
+        self.serving = gauge("dragoman_serving", "1 while the server takes calls, as its health tells.")
+        self.refused_bundles = gauge(
+            "dragoman_refused_bundles",
+            "Bundles in the models folder that are not served as they are.",
         )
 
 
@@ -98,10 +99,11 @@ class ModelMetrics(Observer):
         self._architecture = manifest.architecture.family
         self._model_info = metrics.model_info
         self._provider_info = metrics.provider_info
+        self._waiting = metrics.waiting
+        self._queue_limit = metrics.queue_limit
+        self._running = metrics.running
         # What it is, rather than what it has done: gauges with the labels that it has in each.
-        self._present: dict[Gauge, list[tuple[str, ...]]] = {
-            gauge: [labels] for gauge in (metrics.waiting, metrics.queue_limit, metrics.running)
-        }
+        self._present: list[tuple[Gauge, tuple[str, ...]]] = []
         self._requests = {outcome: metrics.requests.labels(*labels, outcome) for outcome in _OUTCOMES}
         self._request_seconds = _by_priority(metrics.request_seconds, labels)
         self._texts = metrics.texts.labels(*labels)
@@ -118,24 +120,22 @@ class ModelMetrics(Observer):
         self._step_rows = metrics.step_rows.labels(*labels)
         self._source_positions = metrics.source_positions.labels(*labels)
         self._padded_positions = metrics.padded_positions.labels(*labels)
-        self._waiting = metrics.waiting.labels(*labels)
-        self._queue_limit = metrics.queue_limit.labels(*labels)
-        self._running = metrics.running.labels(*labels)
 
-    def on_load(self, *, precision: str, providers: Mapping[str, str], max_queue: int) -> None:
-        """The model is ready; `providers` says by graph where it runs."""
-        self._queue_limit.set(max_queue)
-        self._present[self._model_info] = [(*self._labels, self._architecture, precision)]
-        self._present[self._provider_info] = [(*self._labels, *graph) for graph in providers.items()]
-        for gauge in (self._model_info, self._provider_info):
-            for labels in self._present[gauge]:
-                gauge.labels(*labels).set(1)
+    def on_load(self, *, engine: EnginePool, precision: str, providers: Mapping[str, str]) -> None:
+        """The model is ready; `providers` says by graph where it runs. Gauges ask the engine when scraped."""
+        self._present_at(self._model_info, self._architecture, precision).set(1)
+        for graph, provider in providers.items():
+            self._present_at(self._provider_info, graph, provider).set(1)
+        self._present_at(self._running).set_function(lambda: engine.num_running)
+        for priority in Priority:
+            waiting, limit = partial(engine.num_waiting, priority), partial(engine.max_waiting, priority)
+            self._present_at(self._waiting, priority.value).set_function(waiting)
+            self._present_at(self._queue_limit, priority.value).set_function(limit)
 
     def on_retire(self) -> None:
         """The model takes no more requests: what it is goes, and what it has done stays."""
-        for gauge, labelled in self._present.items():
-            for labels in labelled:
-                gauge.remove(*labels)
+        for gauge, labels in self._present:
+            gauge.remove(*labels)
 
     def on_request(self, *, outcome: str, priority: Priority, seconds: float) -> None:
         """A Translate call or an item of a stream ended; `outcome` is the name of its status code."""
@@ -153,14 +153,7 @@ class ModelMetrics(Observer):
             self._queue_seconds[priority].observe(translated.timings.queue)
             self._decode_seconds.observe(translated.timings.decode)
 
-    def on_queue(self, *, num_waiting: int, num_running: int) -> None:
-        """From the engine: who waits and who is decoded."""
-        self._waiting.set(num_waiting)
-        self._running.set(num_running)
-
-    def on_encode(
-        self, *, num_sentences: int, source_positions: int, padded_positions: int, seconds: float
-    ) -> None:
+    def on_encode(self, seconds: float) -> None:
         """From the engine: a group was encoded."""
         self._encode_seconds.observe(seconds)
 
@@ -183,6 +176,10 @@ class ModelMetrics(Observer):
     def on_finish(self, outcome: Outcome) -> None:
         """From the engine: an accepted sentence ended."""
         self._sentences[outcome].inc()
+
+    def _present_at(self, gauge: Gauge, *labels: str) -> Gauge:
+        self._present.append((gauge, (*self._labels, *labels)))
+        return gauge.labels(*self._labels, *labels)
 
 
 def _by_priority(family: Histogram, labels: tuple[str, ...]) -> dict[Priority, Histogram]:

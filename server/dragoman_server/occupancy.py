@@ -16,17 +16,25 @@ class Occupancy:
         self._empty = asyncio.Event()
         self._empty.set()
 
+    def enter(self) -> None:
+        """One more is inside, who must `leave`."""
+        self.num_inside += 1
+        self._empty.clear()
+
+    def leave(self) -> None:
+        """One less is."""
+        self.num_inside -= 1
+        if self.num_inside == 0:
+            self._empty.set()
+
     @contextmanager
     def inside(self) -> Iterator[None]:
         """Around the use of it."""
-        self.num_inside += 1
-        self._empty.clear()
+        self.enter()
         try:
             yield
         finally:
-            self.num_inside -= 1
-            if self.num_inside == 0:
-                self._empty.set()
+            self.leave()
 
     async def wait_until_empty(self) -> None:
         """Returns once nobody is inside."""

@@ -38,7 +38,6 @@ _ORDINALS = {
 _WINDOW = 4_000
 _ZERO_WIDTH_JOINER = "\u200d"
 _SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
-# Languages that write no space between sentences.
 
 
 class Segmentation(enum.Enum):

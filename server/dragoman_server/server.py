@@ -204,6 +204,8 @@ async def serve(config: ServerConfig) -> None:
         stop.set()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+            # Python's own handler of SIGINT would take the interpreter down around running engines.
+            signal.signal(number, signal.SIG_DFL)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)

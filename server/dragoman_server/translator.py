@@ -70,14 +70,16 @@ async def translate(
     sentences = [sentence for document in documents for sentence in document.sentences]
     ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
     turn = request.model.turns[request.options.priority] if waits else None
+    came_at = time.monotonic()
     futures = await _submit_in_turn(on_loop, request.model, sentences, ended, turn)
+    waited_seconds = time.monotonic() - came_at
     try:
         if (error := await ended) is not None:
             raise error
     except BaseException:
         _cancel(on_loop, futures)
         raise
-    return await _run(on_loop, lambda: write(_complete(request.model, documents, futures)))
+    return await _run(on_loop, lambda: write(_complete(request.model, documents, futures, waited_seconds)))
 
 
 def _is_small(request: TranslationRequest) -> bool:
@@ -183,9 +185,16 @@ def _cancel(on_loop: bool, futures: Futures) -> None:
         asyncio.get_running_loop().run_in_executor(None, cancel)
 
 
-def _complete(model: Model, documents: Sequence[Document], futures: Futures) -> list[TranslatedText]:
+def _complete(
+    model: Model, documents: Sequence[Document], futures: Futures, waited_seconds: float
+) -> list[TranslatedText]:
     remaining = iter(futures)
     return [
-        complete(document, [next(remaining).result() for _ in document.sentences], model.bundle)
+        complete(
+            document,
+            [next(remaining).result() for _ in document.sentences],
+            model.bundle,
+            waited_seconds=waited_seconds,
+        )
         for document in documents
     ]

@@ -339,6 +339,12 @@ def test_loopback_is_reached_past_a_proxy(server, monkeypatch):
     assert translation.text == "JA"
 
 
+def test_bare_texts_are_no_stream(client):
+    # Two characters would pass for an id and a text.
+    with pytest.raises(TypeError, match=r"pairs \(id, text\), not texts: write enumerate\(texts\); got 'ja'"):
+        list(client.translate_stream(["ja", "nein"], **DE_EN))
+
+
 def test_stream_reads_no_further_ahead_than_its_window(client):
     read = []
 

@@ -9,11 +9,14 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 from tests.deploy.dockerfile import Instruction, final_stage, read_dockerfile
+from tests.engine.house import VOCABULARY, endless
+from tests.engine.table_decoder import TableDecoder
 from tests.server.copying_bundle import MANIFEST
 
 from dragoman.v1 import translation_pb2
 from dragoman_server.call_metrics import CallMetrics
 from dragoman_server.cli import serve
+from dragoman_server.engine import EngineLimits, EnginePool
 from dragoman_server.metrics import Metrics, ModelMetrics
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +91,8 @@ def exported() -> dict[str, frozenset[str]]:
     """By name of a sample that the server exports: its labels, and those that a scrape adds."""
     registry = CollectorRegistry()
     model = ModelMetrics(Metrics(registry), MANIFEST)
-    model.on_load(precision="fp32", providers={"encoder": "CPUExecutionProvider"}, max_queue=1)
+    engine = EnginePool(TableDecoder(endless, VOCABULARY), limits=EngineLimits())
+    model.on_load(engine=engine, precision="fp32", providers={"encoder": "CPUExecutionProvider"})
     CallMetrics(registry).prepare(translation_pb2.DESCRIPTOR.services_by_name["TranslationService"])
     return {
         sample.name: frozenset(sample.labels) | {"job", "instance"}

@@ -42,17 +42,11 @@ class Recorder(SilentObserver):
     def __init__(self) -> None:
         self.outcomes: Counter[Outcome] = Counter()
         self.steps: list[tuple[int, int, int, int]] = []
-        self.encodes: list[tuple[int, int, int]] = []
-        self.queue: list[tuple[int, int]] = []
+        self.num_encodes = 0
 
-    def on_queue(self, *, num_waiting: int, num_running: int) -> None:
-        self.queue.append((num_waiting, num_running))
-
-    def on_encode(
-        self, *, num_sentences: int, source_positions: int, padded_positions: int, seconds: float
-    ) -> None:
+    def on_encode(self, seconds: float) -> None:
         assert seconds >= 0
-        self.encodes.append((num_sentences, source_positions, padded_positions))
+        self.num_encodes += 1
 
     def on_step(
         self,

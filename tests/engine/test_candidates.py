@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dragoman_bundle import Shortlist
-from dragoman_server.engine.candidates import CANDIDATE, BatchCandidates, CandidateChooser, padded
+from dragoman_server.engine.candidates import CANDIDATE, BatchCandidates, CandidateChooser
+from dragoman_server.engine.padding import padded_candidates
 
 AXES = {CANDIDATE: 1, "memory.weight": 2}
 
@@ -36,7 +37,7 @@ def own(batch: BatchCandidates, s: int, count: int) -> list[int]:
 
 @pytest.mark.parametrize(("num_candidates", "width"), [(1, 128), (128, 128), (129, 192), (192, 192)])
 def test_widths_are_few(num_candidates: int, width: int) -> None:
-    assert padded(num_candidates) == width
+    assert padded_candidates(num_candidates) == width
 
 
 def test_sentences_keep_their_candidates_when_others_come_and_go() -> None:

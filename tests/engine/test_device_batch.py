@@ -31,7 +31,7 @@ from dragoman_server.engine import (
 )
 from dragoman_server.engine.device_model import DeviceModel
 from dragoman_server.engine.onnx_session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
-from dragoman_server.engine.regrouper import bucket
+from dragoman_server.engine.padding import padded_rows
 
 VOCABULARY = 40
 FAMILIES = ["luong", "plain", "transformer"]
@@ -290,20 +290,20 @@ def test_shapes_come_from_few_sizes(exported: Bundle) -> None:
         part = batch._part
         for name, value in {**part.memory, **part.state, **batch._candidate_memory}.items():
             sizes = value.shape()
-            assert sizes[0] == bucket(sizes[0]), name
+            assert sizes[0] == padded_rows(sizes[0]), name
         (output,) = journey.step([batch])
         num_sentences = len(output.top_score_SC)
         for name, value in batch._part.state.items():
-            assert value.shape()[0] == 3 * bucket(num_sentences), name
+            assert value.shape()[0] == 3 * padded_rows(num_sentences), name
             if growing[name] is not None:
                 assert value.shape()[growing[name]] == batch._num_grown
 
 
 def test_sizes_that_shapes_are_padded_to() -> None:
-    assert [bucket(count) for count in (1, 2, 3, 4, 5, 6, 7, 9, 13, 17, 25, 320)] == [
+    assert [padded_rows(count) for count in (1, 2, 3, 4, 5, 6, 7, 9, 13, 17, 25, 320)] == [
         *(1, 2, 3, 4, 6, 6, 8, 12, 16, 24, 32, 384)
     ]
-    assert all(count <= bucket(count) < 1.5 * count for count in range(1, 500))
+    assert all(count <= padded_rows(count) < 1.5 * count for count in range(1, 500))
 
 
 def test_every_node_of_the_regroup_graph_must_be_on_the_device(exported: Bundle) -> None:

@@ -10,8 +10,8 @@ from dragoman_server.engine.lane import (
     MAX_PASSES,
     Lane,
     Regrouping,
-    padded,
 )
+from dragoman_server.engine.padding import padded_positions
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
 from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
@@ -63,7 +63,7 @@ def lengths(regrouping: Regrouping | None) -> list[int]:
 
 
 def test_padding_goes_to_the_next_multiple_of_eight() -> None:
-    assert [padded(length) for length in (1, 8, 9, 16, 17)] == [8, 8, 16, 16, 24]
+    assert [padded_positions(length) for length in (1, 8, 9, 16, 17)] == [8, 8, 16, 16, 24]
 
 
 def test_everyone_joins_where_there_is_room() -> None:

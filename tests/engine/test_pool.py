@@ -1,7 +1,8 @@
 """Several engines are to their callers what one of them is."""
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
 
@@ -13,10 +14,11 @@ from tests.engine.test_onnx_decoder import random_sentences
 from dragoman_bundle.bundle import Bundle
 from dragoman_server.engine.errors import EngineClosedError, QueueFullError, SentenceError
 from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.onnx_decoder import OnnxDecoder
 from dragoman_server.engine.pool import EnginePool
-from dragoman_server.engine.request import Priority, SentenceResult
+from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
 class Crew:
@@ -119,16 +121,64 @@ def test_one_bad_sentence_and_none_is_taken(crew: Crew) -> None:
 
 
 def test_who_waits_and_who_runs_is_added_up() -> None:
-    crew = Crew(2, EngineLimits(max_rows=1, max_beam_size=1))
+    crew = Crew(2, EngineLimits(max_rows=1, max_beam_size=1, max_queue=8, max_bulk_share=0.5))
+    pool = crew.pool
     crew.may_step.clear()
-    futures = crew.pool.submit([sentence(7 + i, steps=1) for i in range(6)])
-    crew.pool.start()
+    pool.submit([sentence(7 + i, steps=1) for i in range(6)])
+    assert (pool.num_waiting(Priority.INTERACTIVE), pool.num_running) == (6, 0)
+    pool.submit([replace(sentence(7), priority=Priority.BULK)])
+    assert [pool.num_waiting(priority) for priority in Priority] == [6, 1]
+    assert [pool.max_waiting(priority) for priority in Priority] == [7, 2]
+    pool.start()
+    while pool.num_running < 2:
+        time.sleep(0.001)
+    assert [pool.num_waiting(priority) for priority in Priority] == [4, 1]
+    assert [pool.max_waiting(priority) for priority in Priority] == [7, 4]
     crew.may_step.set()
-    wait(futures, timeout=30)
+    pool.close()
+    # Whatever was left failed.
+    assert ([pool.num_waiting(priority) for priority in Priority], pool.num_running) == ([0, 0], 0)
+
+
+def test_who_is_on_the_way_to_an_engine_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    crew = Crew(1, EngineLimits(max_rows=1, max_beam_size=1, max_queue=4))
+    submit, between = Engine.submit, [sentence(10)]
+
+    def submit_with_another_between(engine: Engine, own: Sequence[Sentence]) -> list[Future[SentenceResult]]:
+        accepted = submit(engine, own)
+        if between:
+            crew.pool.submit([between.pop()])
+        return accepted
+
+    monkeypatch.setattr(Engine, "submit", submit_with_another_between)
+    crew.pool.submit([sentence(7), sentence(8), sentence(9)])
+    assert crew.pool.num_waiting(Priority.INTERACTIVE) == 4
+    with pytest.raises(QueueFullError, match="4 of 4 are waiting"):
+        crew.pool.submit([sentence(11)])
     crew.pool.close()
-    assert max(waiting + running for waiting, running in crew.recorder.queue) == 6
-    assert max(running for _, running in crew.recorder.queue) == 2
-    assert crew.recorder.queue[-1] == (0, 0)
+
+
+def test_what_a_closed_engine_does_not_take_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    crew = Crew(2)
+    crew.pool._engines[1].close()
+    with pytest.raises(EngineClosedError):
+        crew.pool.submit([sentence(7 + i) for i in range(4)])
+    assert crew.pool.num_waiting(Priority.INTERACTIVE) == 2
+    crew.pool.close()
+    assert crew.pool.num_waiting(Priority.INTERACTIVE) == 0
+
+
+def test_an_engine_that_nothing_is_for_is_left_asleep(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit, called = Engine.submit, []
+
+    def noted(engine: Engine, own: Sequence[Sentence]) -> list[Future[SentenceResult]]:
+        called.append(len(own))
+        return submit(engine, own)
+
+    monkeypatch.setattr(Engine, "submit", noted)
+    crew.pool.submit([sentence(7)])
+    crew.pool.submit([sentence(8), sentence(9)])
+    assert called == [1, 1, 1]
 
 
 def test_what_is_left_at_the_end_fails_and_nothing_more_is_taken(crew: Crew) -> None:

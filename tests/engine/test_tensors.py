@@ -17,14 +17,14 @@ def regroup(memory: Memory, origin: np.ndarray, joined: list[np.ndarray], source
 
 
 def test_newcomers_are_padded_with_zeros() -> None:
-    memory = Memory(position_axis=1)
+    memory = Memory(padded_axis=1)
     regroup(memory, np.arange(3), [sentences(1, 2, positions=3), sentences(3, positions=5)], 8)
     assert memory.array.shape == (3, 8, 2)
     assert memory.array[:, :, 0].tolist() == [[1] * 3 + [0] * 5, [2] * 3 + [0] * 5, [3] * 5 + [0] * 3]
 
 
 def test_who_leaves_is_overwritten_and_leaves_no_trace() -> None:
-    memory = Memory(position_axis=1)
+    memory = Memory(padded_axis=1)
     regroup(memory, np.arange(3), [sentences(1, 2, 3, positions=8)], 8)
     buffer = memory.array
     regroup(memory, np.array([0, 3, 2]), [sentences(4, positions=2)], 8)
@@ -33,7 +33,7 @@ def test_who_leaves_is_overwritten_and_leaves_no_trace() -> None:
 
 
 def test_the_last_one_moves_into_a_gap_in_place() -> None:
-    memory = Memory(position_axis=1)
+    memory = Memory(padded_axis=1)
     regroup(memory, np.arange(3), [sentences(1, 2, 3, positions=4)], 8)
     buffer = memory.array
     regroup(memory, np.array([2, 1]), [], 8)
@@ -43,21 +43,21 @@ def test_the_last_one_moves_into_a_gap_in_place() -> None:
 
 @pytest.mark.parametrize("source_positions", [16, 4])
 def test_positions_are_added_and_trimmed(source_positions: int) -> None:
-    memory = Memory(position_axis=1)
+    memory = Memory(padded_axis=1)
     regroup(memory, np.arange(2), [sentences(1, 2, positions=4)], 8)
     regroup(memory, np.array([1]), [], source_positions)
     assert memory.array[:, :, 0].tolist() == [[2] * 4 + [0] * (source_positions - 4)]
 
 
 def test_the_array_is_contiguous_so_that_it_can_be_handed_over_uncopied() -> None:
-    memory = Memory(position_axis=1)
+    memory = Memory(padded_axis=1)
     regroup(memory, np.arange(5), [sentences(1, 2, 3, 4, 5, positions=4)], 8)
     regroup(memory, np.array([4, 1]), [], 8)
     assert memory.array.flags.c_contiguous
 
 
 def test_a_tensor_without_positions_keeps_its_shape() -> None:
-    memory = Memory(position_axis=None)
+    memory = Memory(padded_axis=None)
     regroup(memory, np.arange(2), [np.array([[1], [2]])], 8)
     regroup(memory, np.array([2, 1, 3]), [np.array([[3], [4]])], 16)
     assert memory.array.tolist() == [[3], [2], [4]]
@@ -65,7 +65,7 @@ def test_a_tensor_without_positions_keeps_its_shape() -> None:
 
 def test_random_regrouping_equals_concatenating_and_gathering() -> None:
     random = np.random.default_rng(0)
-    memory, expected, serial = Memory(position_axis=2), np.zeros((0, 2, 0), np.float32), 0
+    memory, expected, serial = Memory(padded_axis=2), np.zeros((0, 2, 0), np.float32), 0
     for _ in range(60):
         groups = [
             random.random((random.integers(1, 4), 2, random.integers(1, 9))).astype(np.float32)

@@ -18,7 +18,9 @@ from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.conftest import RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.wire import wire_to
 
+from dragoman.channel import CHANNEL_OPTIONS
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_bundle import Bundle
@@ -81,17 +83,20 @@ def test_a_drain_that_takes_too_long_cuts_calls_off(start_process: StartProcess,
     assert "cut off" in rest
 
 
-def test_a_second_signal_ends_at_once(start_process: StartProcess, slow_models: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_at_once(
+    start_process: StartProcess, slow_models: Path, number: signal.Signals
+) -> None:
     server = start_process("--models", str(slow_models), "--port", "0")
     port = server.wait_for("ready")["port"]
     with grpc.insecure_channel(f"localhost:{port}") as channel:
         stub = TranslationServiceStub(channel)
         stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 500, **GERMAN))
         stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
-        server.process.terminate()
+        server.process.send_signal(number)
         server.wait_for("draining")
-        server.process.terminate()
-        assert server.end()[0] == -signal.SIGTERM
+        server.process.send_signal(number)
+        assert server.end()[0] == -number
 
 
 def test_a_port_in_use_is_told(models: Path) -> None:
@@ -231,48 +236,76 @@ async def test_a_start_that_is_cancelled_closes_what_it_loaded_and_loads_no_more
     assert not loaded[0].engine.is_alive
 
 
+async def test_a_drain_waits_until_a_slow_caller_has_its_answer(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.server._FLUSH_SECONDS", 0.1)
+    # More than the buffers between them hold.
+    large = pb.Translation(text="x" * 32_000_000)
+    monkeypatch.setattr("dragoman_server.service.write_translation", lambda _: large)
+    running = await start_server(drain_seconds=60.0)
+    async with (
+        asyncio.timeout(60),
+        wire_to(running.server.port) as (port, answers_pass),
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=CHANNEL_OPTIONS) as channel,
+    ):
+        stub = TranslationServiceStub(channel)
+        await stub.ListModels(pb.ListModelsRequest())
+        answers_pass.clear()
+        answering = asyncio.ensure_future(stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN)))
+        while running.metric("dragoman_requests_total", outcome="OK") == 0:
+            await asyncio.sleep(0.01)
+        draining = asyncio.create_task(running.server.drain())
+        done, _ = await asyncio.wait({draining}, timeout=1)
+        assert not done
+        answers_pass.set()
+        assert (await answering).translations[0] == large
+        assert await draining
+
+
+@pytest.mark.parametrize("ends", ["answered", "refused", "cancelled"])
+async def test_however_a_call_ends_no_drain_waits_for_it(
+    start_server: StartServer, slow_models: Path, ends: str
+) -> None:
+    running = await start_server(models=slow_models, drain_seconds=60.0)
+    texts = ["wort " * 10] * (50 if ends == "cancelled" else 1)
+    call = running.stub.Translate(
+        pb.TranslateRequest(texts=texts, model="none" if ends == "refused" else "de-en")
+    )
+    if ends == "cancelled":
+        while running.metric("dragoman_running_sentences") == 0:
+            await asyncio.sleep(0.01)
+        call.cancel()
+    await asyncio.wait({asyncio.ensure_future(call)})
+    async with asyncio.timeout(30):
+        assert await running.server.drain()
+
+
 async def test_a_caller_whose_machine_is_gone_leaves(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dragoman_server.server._KEEPALIVE_MILLISECONDS", 100)
     monkeypatch.setattr("dragoman_server.server._KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
     running = await start_server()
-    wire = asyncio.Event()
-    wire.set()
-    connections: list[asyncio.Task[object]] = []
-
-    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(4096):
-            await wire.wait()
-            writer.write(data)
-        writer.close()
-
-    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", running.server.port)
-        connections.append(asyncio.current_task())
-        await asyncio.gather(forward(reader, there_writer), forward(there_reader, writer))
-        await asyncio.gather(writer.wait_closed(), there_writer.wait_closed())
 
     async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
         yield pb.TranslateStreamRequest(config={"model": "de-en"})
         yield pb.TranslateStreamRequest(item={"id": "1", "text": "Ja."})
         await asyncio.Event().wait()
 
-    async with asyncio.timeout(60), await asyncio.start_server(connect, "127.0.0.1", 0) as proxy:
-        address = f"127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-        async with grpc.aio.insecure_channel(address) as channel:
+    async with asyncio.timeout(60), wire_to(running.server.port, both_ways=True) as (port, passes):
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             call = TranslationServiceStub(channel).TranslateStream(messages())
             assert (await call.read()).id == "1"
             # While it answers, it may be silent.
             await asyncio.sleep(1)
             stream = {"grpc_method": "TranslateStream"}
             assert running.metric("grpc_server_handled_total", **stream) == 0
-            wire.clear()
+            passes.clear()
             while running.metric("grpc_server_handled_total", **stream) == 0:
                 await asyncio.sleep(0.05)
             call.cancel()
-        wire.set()
-        await asyncio.wait(connections)
+        passes.set()
 
 
 def break_down(scheduler: Scheduler, now: float) -> None:

@@ -1,8 +1,10 @@
 """TranslateStream over a real port."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -13,6 +15,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.errors import IdleStreamError
 from dragoman_server.stream import TranslationStream
+from dragoman_server.translator import translate
 
 CONFIG = pb.TranslateStreamRequest(
     config=pb.TranslateStreamConfig(source_language="de", target_language="en")
@@ -118,17 +121,25 @@ async def test_a_malformed_message_ends_the_stream_after_the_items_before_it(run
     assert response.translation.text == "Ja."
 
 
-async def test_no_more_items_are_taken_than_fit(start_server: StartServer, slow_models: Path) -> None:
+async def test_no_more_items_are_taken_than_fit(
+    start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    num_at_work, most_at_work = 0, 0
+
+    async def counted(*args: Any, **options: Any) -> pb.TranslateStreamResponse:
+        nonlocal num_at_work, most_at_work
+        num_at_work += 1
+        most_at_work = max(most_at_work, num_at_work)
+        try:
+            return await translate(*args, **options)
+        finally:
+            num_at_work -= 1
+
+    monkeypatch.setattr("dragoman_server.service.translate", counted)
     running = await start_server(models=slow_models, limits=RequestLimits(max_stream_items=3))
     items = [item(str(number), "wort wort") for number in range(12)]
-    stream = asyncio.ensure_future(answers(running, CONFIG, *items))
-    at_work = []
-    while not stream.done():
-        await asyncio.sleep(0.01)
-        names = ("dragoman_running_sentences", "dragoman_queue_sentences")
-        at_work.append(sum(running.metric(name) for name in names))
-    assert len(stream.result()) == 12
-    assert max(at_work) == 3
+    assert len(await answers(running, CONFIG, *items)) == 12
+    assert most_at_work == 3
 
 
 async def test_a_cancelled_stream_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
@@ -296,6 +307,21 @@ async def test_a_large_item_is_not_passed_over_by_small_ones(
     assert len(received) < 60
     await reading
     assert len(received) == 60
+
+
+async def test_the_wait_for_room_is_told(start_server: StartServer, slow_models: Path) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=1, max_rows=1)
+    running = await start_server(models=slow_models, engine=engine, limits=RequestLimits(max_beam_size=1))
+    config = pb.TranslateStreamRequest(config={"model": "de-en", "options": {"beam_size": 1}})
+    started = time.monotonic()
+    found = await answers(running, config, *[item(str(number), "wort") for number in range(12)])
+    seconds = time.monotonic() - started
+    # One is decoded and one is in the queue; the last has waited outside for nearly all of that time.
+    waits = [answer.translation.timings.queue.ToNanoseconds() / 1e9 for answer in found.values()]
+    assert 0.5 * seconds < max(waits) <= seconds
+    assert running.metric("dragoman_queue_seconds_sum", priority="bulk") == pytest.approx(
+        sum(waits), rel=1e-3
+    )
 
 
 async def test_an_item_waits_for_room_no_longer_than_its_deadline(

@@ -70,8 +70,9 @@ class TranslationServiceServicer:
 
     def TranslateStream(self, request_iterator, context):
         """Translates a stream of texts. The first message configures, every later one carries an item under
-        the caller's own id. Results come back as they complete, each with a translation or a status:
-        one bad item never ends the stream. How far the caller reads is the flow control: where the server is
+        the caller's own id. Results come back as they complete, each with a translation or a status: an item
+        whose text can't be translated never ends the stream, a message that is no item, malformed or too large
+        does. How far the caller reads is the flow control: where the server is
         full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
         under way for long ends with ABORTED, so that it holds nobody's place.
         """

@@ -41,8 +41,9 @@ class TranslationServiceStub:
     """Translates many texts in one call: the fast path. All of them or an error."""
     TranslateStream: _grpc.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]
     """Translates a stream of texts. The first message configures, every later one carries an item under
-    the caller's own id. Results come back as they complete, each with a translation or a status:
-    one bad item never ends the stream. How far the caller reads is the flow control: where the server is
+    the caller's own id. Results come back as they complete, each with a translation or a status: an item
+    whose text can't be translated never ends the stream, a message that is no item, malformed or too large
+    does. How far the caller reads is the flow control: where the server is
     full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
     under way for long ends with ABORTED, so that it holds nobody's place.
     """
@@ -60,8 +61,9 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     """Translates many texts in one call: the fast path. All of them or an error."""
     TranslateStream: _aio.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]  # type: ignore[assignment]
     """Translates a stream of texts. The first message configures, every later one carries an item under
-    the caller's own id. Results come back as they complete, each with a translation or a status:
-    one bad item never ends the stream. How far the caller reads is the flow control: where the server is
+    the caller's own id. Results come back as they complete, each with a translation or a status: an item
+    whose text can't be translated never ends the stream, a message that is no item, malformed or too large
+    does. How far the caller reads is the flow control: where the server is
     full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
     under way for long ends with ABORTED, so that it holds nobody's place.
     """
@@ -88,8 +90,9 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_translation_pb2.TranslateStreamResponse], _abc.AsyncIterator[_translation_pb2.TranslateStreamResponse]]:
         """Translates a stream of texts. The first message configures, every later one carries an item under
-        the caller's own id. Results come back as they complete, each with a translation or a status:
-        one bad item never ends the stream. How far the caller reads is the flow control: where the server is
+        the caller's own id. Results come back as they complete, each with a translation or a status: an item
+        whose text can't be translated never ends the stream, a message that is no item, malformed or too large
+        does. How far the caller reads is the flow control: where the server is
         full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
         under way for long ends with ABORTED, so that it holds nobody's place.
         """

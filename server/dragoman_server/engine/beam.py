@@ -89,7 +89,7 @@ class Beams:
         # Running sentences own K rows each of the decoder's state, and behind these every newcomer has one.
         first_parent_S = num_before * K + np.arange(num_joined)
 
-        def regroup(running: npt.NDArray[Number], new: npt.ArrayLike) -> npt.NDArray[Number]:
+        def moved(running: npt.NDArray[Number], new: npt.ArrayLike) -> npt.NDArray[Number]:
             if not num_joined:
                 return running[origin_S]
             pool = np.empty((num_before + num_joined, *running.shape[1:]), running.dtype)
@@ -97,13 +97,13 @@ class Beams:
             pool[num_before:] = new
             return pool[origin_S]
 
-        self._token_SK = regroup(self._token_SK, self._bos)
-        self._parent_SK = regroup(self._parent_SK, first_parent_S[:, None])
-        self._score_SK = regroup(self._score_SK, first_score_K)
+        self._token_SK = moved(self._token_SK, self._bos)
+        self._parent_SK = moved(self._parent_SK, first_parent_S[:, None])
+        self._score_SK = moved(self._score_SK, first_score_K)
         now = self._ages.now
         self._ages.regroup(origin_S, num_joined)
-        self._leave_at_S = regroup(self._leave_at_S, [now + s.options.max_output_tokens for s in joined])
-        self._prefix_until_S = regroup(self._prefix_until_S, [now + len(s.target_prefix) for s in joined])
+        self._leave_at_S = moved(self._leave_at_S, [now + s.options.max_output_tokens for s in joined])
+        self._prefix_until_S = moved(self._prefix_until_S, [now + len(s.target_prefix) for s in joined])
         self._first_leaves_at = int(self._leave_at_S.min(initial=np.iinfo(np.int64).max))
         self._first_row_S = np.arange(len(origin_S)) * K
         self._no_forced_SK = np.zeros_like(self._token_SK)

@@ -12,14 +12,11 @@ import numpy as np
 
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.padding import padded_candidates
 from dragoman_server.engine.tensors import Array, Memory, Moves
 
 PADDING = -1
 """What a sentence with fewer candidates than its neighbours is filled up with."""
-WIDTH_MULTIPLE = 64
-"""Batches are padded to multiples of so many candidates: few shapes, and sums in the same order in all."""
-MIN_WIDTH = 128
-"""Below it a float product sums in another order."""
 CANDIDATE = "memory.candidate"
 
 Gather = Callable[[IntArray], Mapping[str, Array]]
@@ -45,7 +42,9 @@ class CandidateChooser:
         """What each sentence may be translated with, whatever its neighbours."""
         candidates = self._shortlist.candidates(sources)
         num_candidates_S = np.array([len(own) for own in candidates], np.int64)
-        candidates_SC = np.full((len(sources), padded(int(num_candidates_S.max()))), PADDING, np.int64)
+        candidates_SC = np.full(
+            (len(sources), padded_candidates(int(num_candidates_S.max()))), PADDING, np.int64
+        )
         candidates_SC[np.arange(candidates_SC.shape[1]) < num_candidates_S[:, None]] = np.concatenate(
             candidates
         )
@@ -81,7 +80,7 @@ class BatchCandidates:
         """As `Batch.regroup`."""
         moves = Moves(origin_S, len(self._num_S), [len(offer.num_candidates_S) for offer in joined])
         self._num_S = np.concatenate([self._num_S, *(offer.num_candidates_S for offer in joined)])[origin_S]
-        needed = padded(int(self._num_S.max(initial=0)))
+        needed = padded_candidates(int(self._num_S.max(initial=0)))
         # A batch is trimmed only if a quarter is saved, as that copies all of it.
         if needed > self._width or needed * 4 <= self._width * 3:
             self._width = needed
@@ -113,8 +112,3 @@ class BatchCandidates:
         memory = self._chooser.choose_token(token)
         for name, buffer in self._buffers.items():
             buffer.array[s, ..., place] = memory[name][0, ..., 0]
-
-
-def padded(num_candidates: int) -> int:
-    """The candidates that a batch is padded to whose sentence with the most has so many."""
-    return max(MIN_WIDTH, -(-num_candidates // WIDTH_MULTIPLE) * WIDTH_MULTIPLE)

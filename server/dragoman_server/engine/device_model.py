@@ -5,7 +5,7 @@ of the output layer is gathered anew at each regrouping: on a device that moves 
 batch to batch would, and the host has to know no more than the candidates' ids.
 
 Shapes vary little, so that onnxruntime's arena of device memory does not grow with every new one: sentences
-and rows are padded to the sizes of `bucket`, source positions and candidates to multiples. Only a
+and rows are padded to the sizes of `padded_rows`, source positions and candidates to multiples. Only a
 Transformer's past has a new length at each step.
 
 Shape suffixes: S sentences, K beam, T source positions, C candidates of a sentence.
@@ -23,7 +23,7 @@ from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.bound_run import run_bound, step_results
 from dragoman_server.engine.candidates import CANDIDATE, BatchCandidates, CandidateChooser, Offer
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
-from dragoman_server.engine.lane import padded
+from dragoman_server.engine.padding import padded_positions
 from dragoman_server.engine.regrouper import Part, Regrouper
 from dragoman_server.engine.tensors import Array, pad_sources, steps_to_keep
 
@@ -78,7 +78,7 @@ class DeviceModel:
             sources,
             self._pad_id,
             num_sentences=self.regrouper.pad(num_sentences),
-            source_positions=padded(longest) if self._pads else longest,
+            source_positions=padded_positions(longest) if self._pads else longest,
         )
         memory = [spec.name for spec in self._contract.memory]
         state = [spec.name for spec in self._contract.state]

@@ -10,13 +10,12 @@ from itertools import islice
 import numpy as np
 
 from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.padding import padded_positions
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
 from dragoman_server.engine.waiting import Waiting
 
-POSITION_MULTIPLE = 8
-"""Batches are padded to multiples of so many source positions: few shapes, and few changes of shape."""
 MIN_FREE_SHARE = 0.25
 """Share of a crowded lane that must be free before others join: a few are encoded as slowly as many."""
 GATHER_SHARE = 0.25
@@ -39,11 +38,6 @@ class Regrouping:
     """Who stands at each place."""
     source_positions: int
     """Positions that every sentence is padded to."""
-
-
-def padded(length: int) -> int:
-    """Source positions that a batch has whose longest sentence has this length."""
-    return -(-length // POSITION_MULTIPLE) * POSITION_MULTIPLE
 
 
 class Lane:
@@ -273,7 +267,7 @@ class Lane:
 
     def _positions(self, longest: int) -> int:
         """Padded positions for this longest sentence; a batch is trimmed only if a quarter is saved."""
-        needed = padded(longest)
+        needed = padded_positions(longest)
         worth_trimming = needed * 4 <= self._source_positions * 3
         return needed if needed > self._source_positions or worth_trimming else self._source_positions
 

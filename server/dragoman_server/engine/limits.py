@@ -18,7 +18,7 @@ class EngineLimits:
     """Most source tokens, padding included, that are attended to at a time."""
     max_bulk_share: float = 0.75
     """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
-    max_bulk_step_seconds: float = 0.005
+    max_bulk_step_seconds: float = 0.002
     """Most that bulk adds to a decoder step, as far as the steps before tell; one of bulk always runs."""
     max_queue: int = 10_000
     """Most sentences that wait for a place in a batch."""

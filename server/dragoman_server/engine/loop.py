@@ -6,6 +6,7 @@ Owns the thread, the lock and the order of events; the scheduler decides, the de
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -23,7 +24,7 @@ from dragoman_server.engine.errors import (
 from dragoman_server.engine.lane import Lane, Regrouping
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
-from dragoman_server.engine.request import Hypothesis, Sentence, SentenceResult
+from dragoman_server.engine.request import Hypothesis, Priority, Sentence, SentenceResult
 from dragoman_server.engine.scheduler import Scheduler
 from dragoman_server.engine.ticket import Ticket
 
@@ -60,11 +61,14 @@ class Engine:
     ) -> None:
         self._decoder = decoder
         self._observer = observer or SilentObserver()
-        self._scheduler = Scheduler(limits)
+        self.num_left = dict.fromkeys(Priority, 0)
+        """By priority, how many of those submitted no longer wait, as of the last step. Needs no lock."""
         self._runs: dict[Lane, _Run] = {}
+        self._scheduler = Scheduler(limits)
+        self._num_submitted = dict.fromkeys(Priority, 0)
         self._cancelled: list[Ticket] = []
         self._closed = False
-        # Guards the scheduler and the three fields above; notified when there is work, or no more to come.
+        # Guards the four above; notified when there is work, or no more to come.
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="dragoman-engine", daemon=True)
 
@@ -86,9 +90,13 @@ class Engine:
             if self._closed:
                 raise EngineClosedError("the engine is shutting down and takes no more sentences")
             self._scheduler.add(tickets)
+            for sentence in sentences:
+                self._num_submitted[sentence.priority] += 1
             self._changed.notify_all()
         for ticket in tickets:
-            ticket.future.add_done_callback(partial(self._note_if_cancelled, ticket))
+            # Futures keep their callbacks: with the ticket, which has the future, its result would stay until
+            # somebody collects cycles.
+            ticket.future.add_done_callback(partial(self._note_if_cancelled, weakref.ref(ticket)))
         return [ticket.future for ticket in tickets]
 
     def close(self) -> None:
@@ -112,16 +120,10 @@ class Engine:
                 raise SentenceError(f"{name} holds token {wrong}; the vocabulary has {vocabulary} tokens")
 
     @property
-    def num_waiting(self) -> int:
-        """Sentences that no batch has taken up."""
+    def num_running(self) -> int:
+        """Sentences that are being encoded or decoded."""
         with self._changed:
-            return self._scheduler.num_waiting
-
-    @property
-    def num_bulk_waiting(self) -> int:
-        """How many of them are bulk."""
-        with self._changed:
-            return self._scheduler.num_bulk_waiting
+            return self._scheduler.num_running
 
     @property
     def is_alive(self) -> bool:
@@ -132,12 +134,14 @@ class Engine:
     def _num_accepted(self) -> int:
         return self._scheduler.num_waiting + self._scheduler.num_running
 
-    def _note_if_cancelled(self, ticket: Ticket, future: Future[SentenceResult]) -> None:
+    def _note_if_cancelled(self, ticket: weakref.ref[Ticket], future: Future[SentenceResult]) -> None:
         if future.cancelled():
             # Wakes those who wait for several futures; nobody else marks a cancelled one.
             future.set_running_or_notify_cancel()
             with self._changed:
-                self._cancelled.append(ticket)
+                # Whom the scheduler has let go of has ended in another way.
+                if (cancelled := ticket()) is not None:
+                    self._cancelled.append(cancelled)
                 self._changed.notify_all()
 
     def _work(self) -> None:
@@ -149,7 +153,6 @@ class Engine:
                 except Exception as error:
                     # The decoder's or our own: it costs those who were in it, and nobody after them.
                     self._fail_batch(lane.running, error)
-                self._report_queue()
         except BaseException:
             logger.exception("the engine's thread ended; nothing more is decoded")
             raise
@@ -169,9 +172,11 @@ class Engine:
                 cancelled = self._scheduler.remove(self._cancelled)
                 self._cancelled.clear()
                 expired = self._scheduler.expire(time.monotonic())
-                self._drop_empty_runs()
                 turn = self._scheduler.next_turn(time.monotonic())
-            self._report_queue()
+                for priority in Priority:
+                    still_there = self._scheduler.num_waiting_of(priority)
+                    self.num_left[priority] = self._num_submitted[priority] - still_there
+            self._drop_empty_runs()
             for _ in cancelled:
                 self._observer.on_finish(Outcome.CANCELLED)
             for ticket in expired:
@@ -237,13 +242,7 @@ class Engine:
             self._scheduler.on_encode(now - started)
         for ticket in group:
             ticket.encoding_at, ticket.encoded_at = started, now
-        lengths = [len(source) for source in sources]
-        self._observer.on_encode(
-            num_sentences=len(group),
-            source_positions=sum(lengths),
-            padded_positions=len(lengths) * max(lengths),
-            seconds=now - started,
-        )
+        self._observer.on_encode(now - started)
         return encoded
 
     def _fail_batch(self, tickets: Sequence[Ticket], cause: Exception) -> None:
@@ -258,17 +257,13 @@ class Engine:
     def _fail_what_is_left(self) -> None:
         with self._changed:
             left = self._scheduler.clear()
+            self.num_left.update(self._num_submitted)
         for ticket in left:
             error = EngineClosedError("the engine was closed before the sentence was translated")
             self._fail(ticket, error, Outcome.CLOSED)
 
     def _fail(self, ticket: Ticket, error: EngineError, outcome: Outcome) -> None:
         self._report(ticket.fail(error), outcome)
-
-    def _report_queue(self) -> None:
-        with self._changed:
-            num_waiting, num_running = self._scheduler.num_waiting, self._scheduler.num_running
-        self._observer.on_queue(num_waiting=num_waiting, num_running=num_running)
 
     def _report(self, was_waited_for: bool, outcome: Outcome) -> None:
         self._observer.on_finish(outcome if was_waited_for else Outcome.CANCELLED)
@@ -277,7 +272,7 @@ class Engine:
         """Ends tickets that were answered."""
         with self._changed:
             self._scheduler.remove(tickets)
-            self._drop_empty_runs()
+        self._drop_empty_runs()
 
     def _drop_empty_runs(self) -> None:
         """Frees the batches of lanes that ran empty, and lets these begin anew."""

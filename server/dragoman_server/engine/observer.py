@@ -22,14 +22,8 @@ class Outcome(enum.Enum):
 class Observer(Protocol):
     """Called in the engine's thread, in between its work: implementations are quick and do not raise."""
 
-    def on_queue(self, *, num_waiting: int, num_running: int) -> None:
-        """How many sentences wait and how many are decoded, before every step."""
-        ...
-
-    def on_encode(
-        self, *, num_sentences: int, source_positions: int, padded_positions: int, seconds: float
-    ) -> None:
-        """A group was encoded; `padded_positions` counts the real `source_positions` and the padding."""
+    def on_encode(self, seconds: float) -> None:
+        """A group was encoded."""
         ...
 
     def on_step(
@@ -41,7 +35,10 @@ class Observer(Protocol):
         padded_positions: int,
         seconds: float,
     ) -> None:
-        """A batch advanced by one token; `num_rows` is sentences times beam."""
+        """A batch advanced by one token; `num_rows` is sentences times beam.
+
+        `padded_positions` counts the real `source_positions` and the padding.
+        """
         ...
 
     def on_finish(self, outcome: Outcome) -> None:
@@ -52,12 +49,7 @@ class Observer(Protocol):
 class SilentObserver(Observer):
     """Looks away."""
 
-    def on_queue(self, *, num_waiting: int, num_running: int) -> None:
-        """Does nothing."""
-
-    def on_encode(
-        self, *, num_sentences: int, source_positions: int, padded_positions: int, seconds: float
-    ) -> None:
+    def on_encode(self, seconds: float) -> None:
         """Does nothing."""
 
     def on_step(

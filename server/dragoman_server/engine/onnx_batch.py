@@ -53,7 +53,7 @@ class OnnxBatch:
         self._num_grown = 0
 
     def regroup(self, origin_S: IntArray, joined: Sequence[Encoded], source_positions: int) -> None:
-        """As `Batch.regroup`. On a GPU the tensors that change pass through the host."""
+        """As `Batch.regroup`."""
         moves = Moves(origin_S, self._ages.num_sentences, [encoded.num_sentences for encoded in joined])
         for name, buffer in self._buffers.items():
             buffer.regroup(moves, [encoded.memory[name] for encoded in joined], source_positions)

@@ -3,8 +3,9 @@
 The threads of one matrix product wait for each other at every operator; engines wait for nobody.
 """
 
+import heapq
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -13,8 +14,7 @@ from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.errors import EngineClosedError
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Observer, SilentObserver
-from dragoman_server.engine.queue_gauge import QueueGauge
+from dragoman_server.engine.observer import Observer
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
@@ -33,18 +33,28 @@ class EnginePool:
 
         So many threads use the decoder at a time.
         """
-        gauge = QueueGauge(observer or SilentObserver(), num_engines)
         self._limits = limits
-        self._engines = [
-            Engine(decoder, limits=limits, observer=gauge.part(number)) for number in range(num_engines)
-        ]
+        self._engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(num_engines)]
         self._load = [0] * num_engines
         self._urgent_load = [0] * num_engines
-        # Dealt out, and not yet with their engines.
-        self._num_on_the_way = 0
-        self._num_bulk_on_the_way = 0
-        # Guards the four above. Not held while engines take sentences in, which for thousands takes a while.
+        self._num_accepted = dict.fromkeys(Priority, 0)
+        # Guards the three above. Not held while engines take sentences in, which for thousands takes a while.
         self._lock = threading.Lock()
+
+    def num_waiting(self, priority: Priority) -> int:
+        """Sentences of a priority that no batch has taken up, those on their way to an engine among them."""
+        return self._num_accepted[priority] - sum(engine.num_left[priority] for engine in self._engines)
+
+    def max_waiting(self, priority: Priority) -> int:
+        """How many of a priority may wait beside those of the others that do."""
+        num_others = sum(self.num_waiting(other) for other in Priority if other is not priority)
+        left = self._limits.max_queue - num_others
+        return min(left, self._limits.max_bulk_queue) if priority is Priority.BULK else left
+
+    @property
+    def num_running(self) -> int:
+        """Sentences that are being encoded or decoded."""
+        return sum(engine.num_running for engine in self._engines)
 
     @property
     def is_alive(self) -> bool:
@@ -63,18 +73,21 @@ class EnginePool:
         with self._lock:
             self._check_queue(sentences)
             shares = self._deal_out(sentences)
-            self._note_on_the_way(sentences, 1)
+            self._count(sentences, 1)
         futures: dict[int, Future[SentenceResult]] = {}
         for engine, share in zip(self._engines, shares, strict=True):
-            own = [sentences[place] for place in share]
+            # An engine that nothing is for sleeps on.
+            if not share:
+                continue
             try:
-                futures |= zip(share, engine.submit(own), strict=True)
+                accepted = engine.submit([sentences[place] for place in share])
             except EngineClosedError:
                 for future in futures.values():
                     future.cancel()
+                with self._lock:
+                    self._count((s for place, s in enumerate(sentences) if place not in futures), -1)
                 raise
-            with self._lock:
-                self._note_on_the_way(own, -1)
+            futures |= zip(share, accepted, strict=True)
         for number, share in enumerate(shares):
             for place in share:
                 futures[place].add_done_callback(partial(self._unload, number, sentences[place]))
@@ -89,14 +102,13 @@ class EnginePool:
         """Raises QueueFullError where all of them are more than may wait."""
         self._limits.check_queue(
             sentences,
-            num_waiting=self._num_on_the_way + sum(engine.num_waiting for engine in self._engines),
-            num_bulk_waiting=self._num_bulk_on_the_way
-            + sum(engine.num_bulk_waiting for engine in self._engines),
+            num_waiting=sum(map(self.num_waiting, Priority)),
+            num_bulk_waiting=self.num_waiting(Priority.BULK),
         )
 
-    def _note_on_the_way(self, sentences: Sequence[Sentence], sign: int) -> None:
-        self._num_on_the_way += sign * len(sentences)
-        self._num_bulk_on_the_way += sign * sum(each.priority is Priority.BULK for each in sentences)
+    def _count(self, sentences: Iterable[Sentence], sign: int) -> None:
+        for sentence in sentences:
+            self._num_accepted[sentence.priority] += sign
 
     def _deal_out(self, sentences: Sequence[Sentence]) -> list[list[int]]:
         """The numbers of each engine's sentences: each goes where least is to do.
@@ -104,13 +116,24 @@ class EnginePool:
         For an interactive one that is where least is to do that it would have to wait for.
         """
         shares: list[list[int]] = [[] for _ in self._engines]
-        for number, sentence in enumerate(sentences):
-            urgent = sentence.priority is Priority.INTERACTIVE
-            loads = list(zip(self._urgent_load, self._load, strict=True)) if urgent else self._load
-            chosen = min(range(len(loads)), key=loads.__getitem__)
-            self._load[chosen] += _cost(sentence)
-            self._urgent_load[chosen] += _cost(sentence) * urgent
-            shares[chosen].append(number)
+        for priority in Priority:
+            urgent = priority is Priority.INTERACTIVE
+            loads = [
+                (self._urgent_load[engine] if urgent else 0, self._load[engine], engine)
+                for engine in range(len(self._engines))
+            ]
+            heapq.heapify(loads)
+            for number, sentence in enumerate(sentences):
+                if sentence.priority is not priority:
+                    continue
+                urgent_load, load, engine = loads[0]
+                cost = _cost(sentence)
+                heapq.heapreplace(loads, (urgent_load + cost * urgent, load + cost, engine))
+                shares[engine].append(number)
+            for urgent_load, load, engine in loads:
+                self._load[engine] = load
+                if urgent:
+                    self._urgent_load[engine] = urgent_load
         return shares
 
     def _unload(self, number: int, sentence: Sentence, _: Future[SentenceResult]) -> None:

@@ -15,6 +15,7 @@ from onnxruntime import OrtValue
 from dragoman_bundle.manifest import TensorContract
 from dragoman_server.engine.bound_run import run_bound
 from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.padding import padded_rows
 from dragoman_server.engine.tensors import Array
 
 
@@ -42,7 +43,7 @@ class Regrouper:
         device: str,
         pads: bool,
     ) -> None:
-        """With `pads`, new parts have as many sentences and rows as `bucket` gives."""
+        """With `pads`, new parts have as many sentences and rows as `padded_rows` gives."""
         self._session = session
         self._inputs = {value.name for value in session.get_inputs()}
         self._names = [spec.name for spec in (*contract.memory, *contract.state)]
@@ -67,7 +68,7 @@ class Regrouper:
 
     def pad(self, count: int) -> int:
         """Sentences or rows of a tensor that must hold so many."""
-        return bucket(count) if self._pads else count
+        return padded_rows(count) if self._pads else count
 
     def regroup(
         self, running: Part, joined: Part, origin_S: IntArray, *, source_positions: int, num_grown: int
@@ -155,15 +156,6 @@ class Regrouper:
         shape = [size if isinstance(size, int) else num_rows for size in sizes]
         shape[self._growth_axis[name]] = num_steps
         return shape
-
-
-def bucket(count: int) -> int:
-    """The least of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is as large: less than a third of it is padding.
-
-    A GPU takes hardly longer for a few rows more, and a shape that it has not seen takes memory of its own.
-    """
-    power = 1 << (count - 1).bit_length()
-    return power * 3 // 4 if count <= power * 3 // 4 else power
 
 
 def _length(tensors: Mapping[str, OrtValue]) -> int:

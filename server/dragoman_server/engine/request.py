@@ -92,7 +92,8 @@ class Hypothesis:
     score: float
     """Length-normalised log-probability, which hypotheses are ranked by."""
     log_probability: float
-    """Natural log of the model's probability, the end of the sentence included where there is one."""
+    """Natural log of the model's probability, the end of the sentence included where there is one; with a
+    shortlist that among the sentence's candidates."""
     finish_reason: FinishReason
     """Why it ended."""
     attention: npt.NDArray[np.float32] | None

@@ -16,9 +16,10 @@ from itertools import chain, count
 
 from dragoman_server.engine.errors import SentenceError
 from dragoman_server.engine.grouping import group_by_length
-from dragoman_server.engine.lane import MAX_PASSES, Lane, padded
+from dragoman_server.engine.lane import MAX_PASSES, Lane
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.pace import Pace, RecentLow
+from dragoman_server.engine.padding import padded_positions
 from dragoman_server.engine.request import Priority, Sentence
 from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
@@ -60,10 +61,9 @@ class Scheduler:
         """Sentences that no batch has taken up."""
         return sum(len(lane.waiting) for lane in self._lanes.values())
 
-    @property
-    def num_bulk_waiting(self) -> int:
-        """How many of them are bulk."""
-        return sum(len(lane.waiting.queue(Priority.BULK)) for lane in self._lanes.values())
+    def num_waiting_of(self, priority: Priority) -> int:
+        """How many of them have that priority."""
+        return sum(len(lane.waiting.queue(priority)) for lane in self._lanes.values())
 
     @property
     def num_running(self) -> int:
@@ -78,9 +78,9 @@ class Scheduler:
                 f"beam_size is {beam_size}, and the engine's max_beam_size {self._limits.max_beam_size}; "
                 "ask for less, or start the server with a larger --max-beam-size"
             )
-        if padded(length) > self._limits.max_source_tokens:
+        if padded_positions(length) > self._limits.max_source_tokens:
             raise SentenceError(
-                f"the source has {length} tokens, padded to {padded(length)}, "
+                f"the source has {length} tokens, padded to {padded_positions(length)}, "
                 f"and the engine's max_source_tokens is {self._limits.max_source_tokens}; "
                 "send shorter sentences, or start the server with larger --max-source-tokens"
             )
@@ -90,7 +90,7 @@ class Scheduler:
         self._limits.check_queue(
             [ticket.sentence for ticket in tickets],
             num_waiting=self.num_waiting,
-            num_bulk_waiting=self.num_bulk_waiting,
+            num_bulk_waiting=self.num_waiting_of(Priority.BULK),
         )
         for ticket in tickets:
             beam_size = ticket.sentence.options.beam_size

@@ -64,11 +64,9 @@ class Memory:
     Regrouping copies who joins and who moves; all are copied only when T or the buffer's size changes.
     """
 
-    def __init__(self, position_axis: int | None) -> None:
-        """`position_axis` is the axis that is padded, if the tensor has one: that of the source positions T,
-        or that of the candidates.
-        """
-        self._axis = position_axis
+    def __init__(self, padded_axis: int | None) -> None:
+        """`padded_axis` is that of the source positions T, or of the candidates, if the tensor has one."""
+        self._axis = padded_axis
         self._buffer: Array | None = None
         self._num_sentences = 0
 
@@ -78,25 +76,25 @@ class Memory:
         assert self._buffer is not None
         return self._buffer[: self._num_sentences]
 
-    def regroup(self, moves: Moves, joined: Sequence[Array], source_positions: int) -> None:
-        """As `Batch.regroup`; `joined` are the new sentences' tensors, each with a T of its own."""
+    def regroup(self, moves: Moves, joined: Sequence[Array], length: int) -> None:
+        """As `Batch.regroup`; `joined` are the new sentences' tensors, each of a length of its own."""
         assert moves.num_before == self._num_sentences
         if self._buffer is None:
             # An empty batch of the newcomers' kind, for them to join.
             self._buffer = np.zeros((0, *joined[0].shape[1:]), joined[0].dtype)
-        source, target = self._buffer, self._room_for(self._buffer, moves.num_after, source_positions)
+        source, target = self._buffer, self._room_for(self._buffer, moves.num_after, length)
         self._put(target, source, moves.moved if target is source else moves.stayed)
         for array, arrived in zip(joined, moves.arrived, strict=True):
             self._put(target, array, arrived)
         self._buffer, self._num_sentences = target, moves.num_after
 
-    def _room_for(self, buffer: Array, num_sentences: int, source_positions: int) -> Array:
+    def _room_for(self, buffer: Array, num_sentences: int, length: int) -> Array:
         """The buffer if it has the shape that is needed, otherwise a new one of zeros."""
         shape = list(buffer.shape)
         if num_sentences > shape[0]:
             shape[0] = max(num_sentences, 2 * shape[0])
         if self._axis is not None:
-            shape[self._axis] = source_positions
+            shape[self._axis] = length
         return buffer if tuple(shape) == buffer.shape else np.zeros(shape, buffer.dtype)
 
     def _put(self, target: Array, source: Array, spans: tuple[Places, Places]) -> None:

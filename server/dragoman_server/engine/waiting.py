@@ -19,9 +19,6 @@ class Waiting:
     def __iter__(self) -> Iterator[Ticket]:
         return chain.from_iterable(self._queues.values())
 
-    def __contains__(self, ticket: Ticket) -> bool:
-        return ticket in self.queue(ticket.sentence.priority)
-
     def queue(self, priority: Priority) -> dict[Ticket, None]:
         """Those of one priority, who waits longest first; not to be changed."""
         return self._queues[priority]

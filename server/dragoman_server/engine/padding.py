@@ -1,0 +1,26 @@
+"""How far a batch's tensors are padded: few shapes, which cost less than the padding does."""
+
+_POSITIONS = 8
+_CANDIDATES = 64
+# Below it a float product sums in another order.
+_MIN_CANDIDATES = 128
+
+
+def padded_positions(length: int) -> int:
+    """Source positions of a batch whose longest sentence has this length: a multiple of eight."""
+    return -(-length // _POSITIONS) * _POSITIONS
+
+
+def padded_candidates(num_candidates: int) -> int:
+    """Candidates of a batch whose sentence with the most has so many; sums are in the same order in all."""
+    return max(_MIN_CANDIDATES, -(-num_candidates // _CANDIDATES) * _CANDIDATES)
+
+
+def padded_rows(count: int) -> int:
+    """On a device: the least of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is as large as so many.
+
+    Less than a third of it is padding. A GPU takes hardly longer for a few rows more, and a shape that it has
+    not seen takes memory of its own.
+    """
+    power = 1 << (count - 1).bit_length()
+    return power * 3 // 4 if count <= power * 3 // 4 else power
