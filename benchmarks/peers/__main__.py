@@ -117,9 +117,10 @@ def peers(
         "steps": steps,
     }
     versions: dict[str, object] = {}
+    sizes: dict[str, Mapping[str, object]] = {}
     with ExitStack() as stack:
         for name in peers:
-            toolkit = TOOLKITS[name](beam=beam, threads=threads)
+            toolkit = TOOLKITS[name](bundle=bundle, beam=beam, threads=threads)
             try:
                 worker, answer = stack.enter_context(
                     running_worker(
@@ -133,7 +134,7 @@ def peers(
             except PeerMissingError as error:
                 left_out[name] = str(error)
                 continue
-            versions[name] = answer
+            versions[name], sizes[name] = answer, toolkit.sizes
         progress = Progress(len(cases) * repeats)
         for name, reason in left_out.items():
             progress.say(f"left out: {name}: {reason}")
@@ -170,12 +171,16 @@ def peers(
             "threads": threads,
             "steps_of_peers": steps,
             "peers": versions,
+            "sizes": sizes,
             "repeats": repeats,
             "rows": rows,
             "ratios": ratios,
             "left_out": left_out,
         },
-        tables=[peer_table(rows, corpus.name, len(corpus.sources), repeats, beam), ratio_table(ratios)],
+        tables=[
+            peer_table(rows, corpus.name, len(corpus.sources), repeats, beam, sizes),
+            ratio_table(ratios),
+        ],
     ).publish(Console(), json_path=json_path, markdown_path=markdown_path)
 
 

@@ -8,11 +8,26 @@ from benchmarks.report import Column, Row, Table
 
 AIM = 2.0
 """How often as fast as CTranslate2's Transformer the engine with int8 and shortlist is to be."""
+_MODELS = {
+    "ctranslate2": "CTranslate2: a Transformer in int8",
+    "joeynmt": "JoeyNMT: an LSTM with Luong attention in fp32",
+}
 _OURS = "engine_int8_shortlist"
 
 
-def peer_table(rows: Sequence[Row], name: str, num_sentences: int, repeats: int, beam: int) -> Table:
-    """Speed of every system in every setting."""
+def peer_table(
+    rows: Sequence[Row],
+    name: str,
+    num_sentences: int,
+    repeats: int,
+    beam: int,
+    sizes: Mapping[str, Mapping[str, object]],
+) -> Table:
+    """Speed of every system in every setting; `sizes` are those of the peers' models."""
+    models = "; ".join(
+        f"{_MODELS[peer]}, " + ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in own.items())
+        for peer, own in sizes.items()
+    )
     return Table(
         title=f"{name}, {num_sentences:,} sentences, beam {beam}, median of {repeats}",
         columns=(
@@ -24,8 +39,8 @@ def peer_table(rows: Sequence[Row], name: str, num_sentences: int, repeats: int,
             Column(key="spread", header="spread", format=".0%"),
         ),
         rows=rows,
-        note="CTranslate2: a Transformer of 3+3 layers and width 256 in int8; JoeyNMT: an LSTM with Luong "
-        "attention in fp32. Both have random weights, which cost the same time, and decode exactly as many "
+        note=models
+        and f"{models}. Peers have random weights, which cost the same time, and decode exactly as many "
         "tokens a sentence as the engine does on average, none less and none more. They are given token ids; "
         "the engine is given text, and tokenizing and joining are in its time.",
     )

@@ -1,5 +1,6 @@
 """The toolkits beside the engine: how to install each, what to tell it, in which settings to run it."""
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +38,17 @@ class Toolkit:
         return Path(__file__).with_name(f"{self.name}_worker.py")
 
 
-def ctranslate2(*, beam: int, threads: int) -> Toolkit:
+LSTM_SIZES = {
+    "embedding_size": 256,
+    "encoder_layers": 2,
+    "encoder_units": 256,
+    "decoder_layers": 1,
+    "decoder_units": 512,
+}
+"""Of an LSTM with attention, where the bundle's own model has none such: those of multi30k-luong.toml."""
+
+
+def ctranslate2(*, bundle: Path, beam: int, threads: int) -> Toolkit:
     """CTranslate2, a Transformer of 3+3 layers and width 256: several workers, or several threads of one."""
     shares = {(threads, 1), (1, threads)}
     flags = describe_machine(())["flags"]
@@ -56,21 +67,22 @@ def ctranslate2(*, beam: int, threads: int) -> Toolkit:
     )
 
 
-def joeynmt(*, beam: int, threads: int) -> Toolkit:
-    """JoeyNMT with an LSTM and Luong attention of the sizes of our recipe for Multi30k."""
+def joeynmt(*, bundle: Path, beam: int, threads: int) -> Toolkit:
+    """JoeyNMT with an LSTM and Luong attention, of the sizes that the bundle's recipe has."""
     return Toolkit(
         name="joeynmt",
         install=_install_joeynmt,
-        sizes={
-            "embedding_size": 256,
-            "encoder_layers": 2,
-            "encoder_units": 256,
-            "decoder_layers": 2,
-            "decoder_units": 512,
-        },
+        sizes=lstm_sizes(bundle),
         settings=[{"beam": beam, "threads": threads, "batch": 64}],
         environment={},
     )
+
+
+def lstm_sizes(bundle: Path) -> dict[str, int]:
+    """The sizes of the bundle's model, as far as it has them, and LSTM_SIZES for the others."""
+    recipe = bundle / "recipe.toml"
+    model = tomllib.loads(recipe.read_text(encoding="utf-8"))["model"] if recipe.exists() else {}
+    return {name: model.get(name, size) for name, size in LSTM_SIZES.items()}
 
 
 def _install_joeynmt() -> Path:

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from benchmarks.machine import describe_machine
-from benchmarks.measuring import interleave, summarize
+from benchmarks.measuring import interleave, ratio, summarize
 from benchmarks.options import command_line, json_option, markdown_option, repeats_option
 from benchmarks.report import Column, Report, Table
 from benchmarks.train import joeynmt, ours
@@ -83,17 +83,18 @@ def main(
             on_done,
         )
     speeds = {name: summarize([each.tokens_per_second for each in runs]) for name, runs in timings.items()}
+    ratios = {name: ratio(speed.values, speeds[PEER].values) for name, speed in speeds.items()}
     rows = [
         {
             "system": name,
             "parameters": runs[0].parameters,
             "tokens_per_second": speeds[name].median,
             "spread": speeds[name].spread,
-            "ratio": speeds[name].median / speeds[PEER].median,
+            "ratio": ratios[name].median,
+            "ratio_spread": ratios[name].spread,
         }
         for name, runs in timings.items()
     ]
-    ratio = speeds[OURS].median / speeds[PEER].median
     report = Report(
         command=command_line("benchmarks.train"),
         results={
@@ -109,7 +110,8 @@ def main(
                 title="Training on the CPU, fp32",
                 columns=COLUMNS,
                 rows=rows,
-                note=f"Ratio to {PEER}; the aim is {AIM:g}, which is {'met' if ratio >= AIM else 'missed'}.",
+                note=f"Ratio to {PEER}, the median of the repeats' own; the aim is {AIM:g}, which is "
+                f"{'met' if ratios[OURS].median >= AIM else 'missed'}.",
             )
         ],
     )

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from benchmarks.peers.environment import PeerMissingError
 from benchmarks.peers.tables import compare
+from benchmarks.peers.toolkits import LSTM_SIZES, lstm_sizes
 from benchmarks.peers.worker import running_worker
 
 ECHO = """
@@ -32,6 +34,15 @@ def test_the_engine_is_measured_and_what_is_missing_is_told(benchmark: Callable[
     assert [row["system"] for row in rows] == ["engine_int8", "engine_int8_shortlist"]
     assert all(row["tokens_per_second"] > row["sentences_per_second"] > 0 for row in rows)
     assert "torch" in ran.results["left_out"]["opennmt-py"]
+
+
+def test_a_peer_of_our_family_has_the_sizes_of_our_model(tmp_path: Path, toy: Any) -> None:
+    recipe = toy.bundle / "recipe.toml"
+    own = tomllib.loads(recipe.read_text())["model"]
+    assert lstm_sizes(toy.bundle) == {name: own[name] for name in LSTM_SIZES}
+    (tmp_path / "recipe.toml").write_text("[model]\nfamily = 'transformer'\nencoder_layers = 6\n")
+    assert lstm_sizes(tmp_path) == {**LSTM_SIZES, "encoder_layers": 6}
+    assert lstm_sizes(tmp_path / "ensemble") == LSTM_SIZES
 
 
 def test_a_peer_is_asked_again_and_again(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class AttentionalConfig:
     """Whether the decoder reads its last attentional state beside the token. Without it training needs no
     loop over the target."""
     dropout: float = 0.3
-    """Probability of dropping an activation between layers."""
+    """Probability of dropping an activation: of embeddings, between layers, and of the attentional state."""
 
     def __post_init__(self) -> None:
         require_at_least(self, "model", embedding_size=1, encoder_layers=1, encoder_units=1)
@@ -59,8 +59,9 @@ class AttentionalLSTM(Seq2Seq):
 
     The attentional state h̃ = tanh(W [context; hidden]) (Luong et al. 2015, equation 5) feeds the output layer
     and, with input feeding, the first layer at the next step (section 3.3). Differs from the paper: the
-    encoder reads in both directions, a tanh layer leads from its last states to the decoder's first, and the
-    output layer is tied to the embedding.
+    encoder reads in both directions, a tanh layer leads from its last states to the decoder's first, the
+    output layer is tied to the embedding and the attentional state as wide as that, not as the decoder, and
+    what is fed of it has been through dropout.
     """
 
     def __init__(
