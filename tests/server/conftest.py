@@ -18,7 +18,7 @@ from tests.server.server_process import ServerProcess
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_bundle import Bundle, open_bundle
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
-from dragoman_server.server import Server
+from dragoman_server.server import PortError, Server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +73,17 @@ async def start_server(models: Path) -> AsyncIterator[StartServer]:
     async with AsyncExitStack() as stack:
 
         async def start(**config: object) -> RunningServer:
-            metrics_port = free_port()
             defaults = {"models": models, "engine": EngineConfig(device="cpu"), "drain_seconds": 5.0}
-            server = Server(ServerConfig(port=0, metrics_port=metrics_port, **(defaults | config)))
-            await server.start()
+            for remaining in reversed(range(5)):
+                metrics_port = free_port()
+                server = Server(ServerConfig(port=0, metrics_port=metrics_port, **(defaults | config)))
+                try:
+                    await server.start()
+                    break
+                except PortError:
+                    # Somebody else took it in between.
+                    if not remaining:
+                        raise
             stack.push_async_callback(server.drain)
             channel = await stack.enter_async_context(grpc.aio.insecure_channel(f"localhost:{server.port}"))
             return RunningServer(

@@ -492,9 +492,9 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {}
 
     def recorded(work: Callable[..., object]) -> Callable[..., object]:
-        def run(*arguments: object) -> object:
+        def run(*arguments: object, **options: object) -> object:
             found.setdefault(work.__name__, set()).add(threading.get_ident())
-            return work(*arguments)
+            return work(*arguments, **options)
 
         return run
 
