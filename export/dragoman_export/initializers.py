@@ -1,4 +1,4 @@
-"""The constants of an ONNX graph: reading them, and keeping a tied matrix once."""
+"""The constants of an ONNX graph: making them, reading them, and keeping a tied matrix once."""
 
 from typing import Any
 
@@ -6,6 +6,14 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
+
+
+def make_constant(name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
+    """A constant that holds a copy of the array; a graph has it once it is registered as an initializer."""
+    tensor = ir.tensor(np.array(array, order="C"), name=name)
+    return ir.Value(
+        name=name, shape=ir.Shape(tensor.shape.numpy()), type=ir.TensorType(tensor.dtype), const_value=tensor
+    )
 
 
 def constant_array(value: ir.Value | None) -> NDArray[Any] | None:

@@ -5,11 +5,10 @@ Shapes: R rows, D width, V target vocabulary.
 
 from dataclasses import dataclass
 
-import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import constant_array
+from dragoman_export.initializers import constant_array, make_constant
 from dragoman_export.int8.graph import PRODUCT
 
 
@@ -73,10 +72,7 @@ def store_by_rows(step: ir.Graph) -> None:
     array = constant_array(weight)
     if array is None:
         return
-    tensor = ir.tensor(np.ascontiguousarray(array.T), name=f"{weight.name}.rows")
-    rows = ir.Value(
-        name=tensor.name, shape=ir.Shape(array.T.shape), type=ir.TensorType(tensor.dtype), const_value=tensor
-    )
+    rows = make_constant(f"{weight.name}.rows", array.T)
     step.register_initializer(rows)
     tape = Tape()
     product.replace_input_with(1, tape.op("Transpose", [rows], {"perm": [1, 0]}))

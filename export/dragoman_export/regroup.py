@@ -17,6 +17,7 @@ from onnx_ir.tape import Tape
 
 from dragoman_bundle.manifest import REGROUP_GRAPH, TensorContract, TensorSpec
 from dragoman_export.contract import DTYPES
+from dragoman_export.initializers import make_constant
 from dragoman_export.trace import OPSET
 
 _TYPES = {name: dtype for dtype, name in DTYPES.items()}
@@ -137,10 +138,7 @@ class _Builder:
     def _constant(self, array: NDArray[np.generic]) -> ir.Value:
         name = f"{array.dtype}_" + "_".join(map(str, array.flatten()))
         if name not in self.constants:
-            tensor = ir.tensor(array, name=name)
-            self.constants[name] = ir.Value(
-                name=name, shape=ir.Shape(array.shape), type=ir.TensorType(tensor.dtype), const_value=tensor
-            )
+            self.constants[name] = make_constant(name, array)
         return self.constants[name]
 
     def _type(self, spec: TensorSpec) -> ir.DataType:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import constant_array
+from dragoman_export.initializers import constant_array, make_constant
 from dragoman_export.int8.graph import KERNELS, PRODUCT, ZERO_POINT
 from dragoman_export.output_layer import OutputProduct, find_output_product
 from dragoman_export.trace import OPSET, Graphs
@@ -51,7 +51,7 @@ class _Builder:
         """The initializer of that name, made where there is none yet."""
         name = f"shortlist.{name}"
         if name not in self._graph.initializers:
-            self._graph.register_initializer(_initializer(name, np.asarray(value)))
+            self._graph.register_initializer(make_constant(name, value))
         return self._graph.initializers[name]
 
     def axis(self, number: int) -> ir.Value:
@@ -188,13 +188,6 @@ def _shape(name: str, width: int) -> list[int | str]:
 
 
 def _copy(graph: ir.Graph, name: str, array: NDArray[np.generic]) -> ir.Value:
-    value = _initializer(name, array)
+    value = make_constant(name, array)
     graph.register_initializer(value)
     return value
-
-
-def _initializer(name: str, array: NDArray[np.generic]) -> ir.Value:
-    tensor = ir.tensor(np.array(array, order="C"), name=name)
-    return ir.Value(
-        name=name, shape=ir.Shape(tensor.shape.numpy()), type=ir.TensorType(tensor.dtype), const_value=tensor
-    )

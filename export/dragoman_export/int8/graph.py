@@ -15,6 +15,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
+from dragoman_export.initializers import make_constant
 from dragoman_export.int8.weights import quantize_weight
 
 KERNELS = "com.microsoft"
@@ -64,15 +65,7 @@ class Int8Graph:
     def constant(self, name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
         """The initializer of that name, made of the array where there is none yet."""
         if name not in self.graph.initializers:
-            tensor = ir.tensor(np.array(array, order="C"), name=name)
-            self.graph.register_initializer(
-                ir.Value(
-                    name=name,
-                    shape=ir.Shape(tensor.shape.numpy()),
-                    type=ir.TensorType(tensor.dtype),
-                    const_value=tensor,
-                )
-            )
+            self.graph.register_initializer(make_constant(name, array))
         return self.graph.initializers[name]
 
     def weight(self, name: str, array: NDArray[np.float32], *, output_axis: int) -> StoredWeight:
