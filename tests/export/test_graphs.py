@@ -86,7 +86,7 @@ def test_attention_adds_up_within_the_sentence(checkpoint: Checkpoint, graphs_fo
 
 
 def test_heads_too_wide_for_sums_in_a_fixed_order_are_refused_with_a_number_that_is_not() -> None:
-    shape = VocabularyShape(source_size=20, target_size=20, shared=True, pad_id=0, unk_id=1, bos_id=2)
+    shape = VocabularyShape(source_size=20, target_size=20, shared=True, never_produced=(0, 1, 2))
     config = TransformerConfig(width=512, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
     with pytest.raises(ValueError, match=r"its 2 heads are 256 wide, .* model\.heads of at least 4"):
         export_ready(build_model(config, shape))

@@ -18,7 +18,7 @@ from dragoman_training.recipe import RecipeError
 from dragoman_training.recipe_reader import load_recipe
 from dragoman_training.validation import perplexity
 
-VOCABULARY = VocabularyShape(source_size=30, target_size=30, shared=True, pad_id=0, unk_id=1, bos_id=2)
+VOCABULARY = VocabularyShape(source_size=30, target_size=30, shared=True, never_produced=(0, 1, 2))
 SOURCE = {"source_ST": torch.tensor([[3], [3]]), "source_length_S": torch.tensor([1, 1])}
 
 RECIPE = """

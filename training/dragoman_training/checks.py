@@ -1,6 +1,7 @@
 """Bounds of a config's fields; what breaks them is named as a recipe names it."""
 
 import dataclasses
+import math
 from typing import Any
 
 
@@ -26,6 +27,13 @@ def require_default(config: Any, table: str, *names: str, because: str) -> None:
             raise ValueError(
                 f"{table}.{name} is {getattr(config, name)}, but changes nothing: {because}; leave it out"
             )
+
+
+def require_positive(config: object, table: str, *names: str) -> None:
+    """Raises ValueError for the first field that is not above 0, or not finite."""
+    for name in names:
+        if not 0 < getattr(config, name) < math.inf:
+            raise ValueError(f"{table}.{name} is {getattr(config, name)}, but must be above 0")
 
 
 def require_share(config: object, table: str, *names: str) -> None:

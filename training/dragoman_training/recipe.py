@@ -1,11 +1,10 @@
 """Recipes: everything about a training run, as frozen settings that check themselves."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 from dragoman_bundle.manifest import check_language, check_name
-from dragoman_training.checks import require_at_least, require_at_most, require_share
+from dragoman_training.checks import require_at_least, require_at_most, require_positive, require_share
 from dragoman_training.models import LanguageModelConfig, ModelConfig, TransformerConfig
 from dragoman_training.scheduled_sampling import ScheduledSamplingConfig
 from dragoman_training.subword_sampling import SubwordSamplingConfig
@@ -179,9 +178,7 @@ class TrainingConfig:
                 "warm-up on and so would be near 0 at once; warm up for some hundred steps, or set "
                 'training.decay = "linear"'
             )
-        for name in ("learning_rate", "clip_norm", "validate_every_epochs"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"training.{name} is {getattr(self, name)}, but must be above 0")
+        require_positive(self, "training", "learning_rate", "clip_norm", "validate_every_epochs")
         if not all(0 <= beta < 1 for beta in self.adam_betas):
             raise ValueError(f"training.adam_betas are {self.adam_betas}, but must be at least 0 and below 1")
 

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from dragoman_export.from_hf.errors import MarianError
 from dragoman_training.models import Transformer, TransformerConfig, VocabularyShape
-from dragoman_training.models.output import OutputLayer
 from dragoman_training.models.transformer_attention import CrossAttention, SelfAttention
 from dragoman_training.models.transformer_layers import Activation
 
@@ -58,18 +57,14 @@ def marian_transformer(marian: Any, never_produced: Iterable[int]) -> Transforme
         )
     if not torch.equal(encoder.embed_positions.weight, decoder.embed_positions.weight):
         raise MarianError("its encoder and decoder have different positions; such a model can't be exported")
-    start = config.decoder_start_token_id
     vocabulary = VocabularyShape(
         source_size=encoder.embed_tokens.num_embeddings,
         target_size=decoder.embed_tokens.num_embeddings,
         shared=torch.equal(encoder.embed_tokens.weight, decoder.embed_tokens.weight),
-        pad_id=start,
-        unk_id=start,
-        bos_id=start,
+        # Unlike our own models, these may produce the unknown token.
+        never_produced=tuple(never_produced),
     )
     model = Transformer(marian_config(config), vocabulary)
-    # Unlike our own models, these may produce the unknown token.
-    model.output = OutputLayer(model.target_embedding, tuple(never_produced))
     with torch.no_grad():
         model.source_embedding.weight.copy_(encoder.embed_tokens.weight)
         model.target_embedding.weight.copy_(decoder.embed_tokens.weight)

@@ -7,7 +7,6 @@ a step, U in training), E embedding width, H decoder units, M = 2 · encoder uni
 G = 4 · H.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.checks import require_at_least, require_share
+from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.attention import Attention
 from dragoman_training.models.embedding import embeddings
 from dragoman_training.models.lstm import StackedLSTM
@@ -50,8 +49,7 @@ class AttentionalConfig:
         require_at_least(self, "model", embedding_size=1, encoder_layers=1, encoder_units=1)
         require_at_least(self, "model", decoder_layers=1, decoder_units=1)
         require_share(self, "model", "dropout")
-        if not 0 < self.embedding_std < math.inf:
-            raise ValueError(f"model.embedding_std is {self.embedding_std}, but must be above 0")
+        require_positive(self, "model", "embedding_std")
 
 
 class AttentionalLSTM(Seq2Seq):
@@ -107,9 +105,7 @@ class AttentionalLSTM(Seq2Seq):
         self.attention = attention()
         self.combine = nn.Linear(context_size + units, width, bias=False)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = OutputLayer(
-            self.target_embedding, (vocabulary.pad_id, vocabulary.unk_id, vocabulary.bos_id)
-        )
+        self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)
 
     @abstractmethod
     def remember(self, states_STM: Tensor, mask_ST: Tensor) -> Tensors:

@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.checks import require_at_least, require_share
+from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.attention import AdditiveAttention
 from dragoman_training.models.embedding import embeddings
 from dragoman_training.models.output import OutputLayer
@@ -47,8 +47,7 @@ class BahdanauConfig:
         require_at_least(self, "model", embedding_size=1, encoder_layers=1, encoder_units=1)
         require_at_least(self, "model", decoder_units=1, attention_units=1)
         require_share(self, "model", "dropout")
-        if not 0 < self.embedding_std < math.inf:
-            raise ValueError(f"model.embedding_std is {self.embedding_std}, but must be above 0")
+        require_positive(self, "model", "embedding_std")
 
 
 class Bahdanau(Seq2Seq):
@@ -89,9 +88,7 @@ class Bahdanau(Seq2Seq):
         self.token_readout = nn.Linear(width, 2 * width)
         self.row_readout = nn.Linear(memory_size + units, 2 * width, bias=False)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = OutputLayer(
-            self.target_embedding, (vocabulary.pad_id, vocabulary.unk_id, vocabulary.bos_id)
-        )
+        self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)
 
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
         token_STE = self.source_embedding(source_ST) * self.embedding_scale

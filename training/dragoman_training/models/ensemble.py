@@ -37,7 +37,7 @@ class Ensemble(Seq2Seq):
         table = nn.Embedding.from_pretrained(
             torch.cat([weight / size for weight, size in zip(weights, sizes, strict=True)], dim=1)
         )
-        self.output = OutputLayer(table, (vocabulary.pad_id, vocabulary.unk_id, vocabulary.bos_id))
+        self.output = OutputLayer(table, vocabulary.never_produced)
         self.output.bias.detach().copy_(torch.stack(biases).mean(dim=0))
         scale_D = torch.cat(
             [size.expand(weight.shape[1]) for weight, size in zip(weights, sizes, strict=True)]

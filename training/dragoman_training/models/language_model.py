@@ -4,14 +4,13 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions (which nobody rea
 positions, E embedding width, H units.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.checks import require_at_least, require_share
+from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.attention import AdditiveAttention
 from dragoman_training.models.lstm import StackedLSTM
 from dragoman_training.models.output import OutputLayer
@@ -42,8 +41,7 @@ class LanguageModelConfig:
     def __post_init__(self) -> None:
         require_at_least(self, "model", embedding_size=1, layers=1, units=1, attention_units=1, span=0)
         require_share(self, "model", "dropout")
-        if not 0 < self.embedding_std < math.inf:
-            raise ValueError(f"model.embedding_std is {self.embedding_std}, but must be above 0")
+        require_positive(self, "model", "embedding_std")
 
 
 class LanguageModel(Seq2Seq):
@@ -70,7 +68,7 @@ class LanguageModel(Seq2Seq):
         self.attention = AdditiveAttention(query_size=units, value_size=units, units=config.attention_units)
         self.combine = nn.Linear(2 * units, width, bias=False)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = OutputLayer(self.embedding, (vocabulary.pad_id, vocabulary.unk_id, vocabulary.bos_id))
+        self.output = OutputLayer(self.embedding, vocabulary.never_produced)
 
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
         mask_ST = source_mask(source_ST, source_length_S)

@@ -3,14 +3,13 @@
 Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, E embedding width, H units.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.checks import require_at_least, require_share
+from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.embedding import embeddings
 from dragoman_training.models.lstm import ForwardEncoder, StackedLSTM
 from dragoman_training.models.output import OutputLayer
@@ -40,8 +39,7 @@ class PlainConfig:
     def __post_init__(self) -> None:
         require_at_least(self, "model", embedding_size=1, layers=1, units=1)
         require_share(self, "model", "dropout")
-        if not 0 < self.embedding_std < math.inf:
-            raise ValueError(f"model.embedding_std is {self.embedding_std}, but must be above 0")
+        require_positive(self, "model", "embedding_std")
 
 
 class Plain(Seq2Seq):
@@ -65,9 +63,7 @@ class Plain(Seq2Seq):
         )
         self.readout = nn.Linear(config.units, width)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = OutputLayer(
-            self.target_embedding, (vocabulary.pad_id, vocabulary.unk_id, vocabulary.bos_id)
-        )
+        self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)
 
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
         mask_ST = source_mask(source_ST, source_length_S)

@@ -23,12 +23,8 @@ class VocabularyShape:
     """Number of target pieces."""
     shared: bool
     """Whether both sides use one vocabulary, and so one embedding."""
-    pad_id: int
-    """Target id that pads."""
-    unk_id: int
-    """Target id of unknown pieces."""
-    bos_id: int
-    """Target id that begins a sentence."""
+    never_produced: tuple[int, ...]
+    """Target ids that no translation holds, such as the one that begins every sentence."""
 
 
 class Seq2Seq(nn.Module, ABC):

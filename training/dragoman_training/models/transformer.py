@@ -99,9 +99,7 @@ class Transformer(Seq2Seq):
         self.encoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
-        self.output = OutputLayer(
-            self.target_embedding, (vocabulary.pad_id, vocabulary.unk_id, vocabulary.bos_id)
-        )
+        self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)
 
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
         mask_ST = source_mask(source_ST, source_length_S)
