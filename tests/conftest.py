@@ -3,9 +3,11 @@
 import os
 import random
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.once import once, shared_folder
 
 # One thread: small matrices gain nothing from more, and the numbers do not depend on how many there are.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -114,25 +116,42 @@ credit = "Nobody"
 
 
 @pytest.fixture(scope="session")
-def toy_checkpoint(toy_folder: Path) -> Path:
+def toy_checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of a model that has learned the toy corpus."""
     from click.testing import CliRunner
 
     from dragoman_training.cli import train
 
-    result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(toy_folder / "run")])
-    assert result.exit_code == 0, result.output
-    return toy_folder / "run" / "best.safetensors"
+    def make(folder: Path) -> None:
+        result = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(folder)])
+        assert result.exit_code == 0, result.output
+
+    return once(shared_folder(tmp_path_factory) / "toy-run", make) / "best.safetensors"
 
 
 @pytest.fixture(scope="session")
-def toy_models(toy_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def remembered_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Exporting traces no model that another test of the run had traced."""
+    from tests.export.remembered_traces import RememberedTraces
+
+    from dragoman_export import exporter
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exporter, "trace", RememberedTraces(shared_folder(tmp_path_factory)))
+        yield
+
+
+@pytest.fixture(scope="session")
+def toy_models(
+    remembered_traces: None, toy_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A folder of bundles with that model, exported in fp32 and int8, as toy/1."""
     from click.testing import CliRunner
 
     from dragoman_export.cli import export
 
-    folder = tmp_path_factory.mktemp("models")
-    result = CliRunner().invoke(export, [str(toy_checkpoint), "--out", str(folder / "toy" / "1")])
-    assert result.exit_code == 0, result.output
-    return folder
+    def make(folder: Path) -> None:
+        result = CliRunner().invoke(export, [str(toy_checkpoint), "--out", str(folder / "toy" / "1")])
+        assert result.exit_code == 0, result.output
+
+    return once(shared_folder(tmp_path_factory) / "toy-models", make)

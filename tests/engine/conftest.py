@@ -10,6 +10,11 @@ from dragoman_bundle.bundle import Bundle
 from dragoman_bundle.tokenizer import Tokenizer
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _remembered_traces(remembered_traces: None) -> None:
+    """For every test here."""
+
+
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
     model = io.BytesIO()

@@ -14,6 +14,11 @@ from dragoman_training.checkpoint import Checkpoint, write_checkpoint
 from dragoman_training.members import as_one
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _remembered_traces(remembered_traces: None) -> None:
+    """For every test here."""
+
+
 @pytest.fixture(scope="session")
 def tokenizer() -> Tokenizer:
     return train_tokenizer(40)

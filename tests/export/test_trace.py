@@ -7,9 +7,10 @@ import onnx
 import onnx_ir as ir
 import pytest
 
+from dragoman_export import exporter
 from dragoman_export.contract import tensor_contract
 from dragoman_export.exporter import make_graphs
-from dragoman_export.trace import OPSET, Graphs
+from dragoman_export.trace import OPSET, Graphs, trace
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.models.lstm import ForwardLayer
 from dragoman_training.models.recurrent import BidirectionalLayer
@@ -107,7 +108,9 @@ def test_exporting_is_quiet_and_repeats_itself(
     luong_graphs: dict[str, Graphs],
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(exporter, "trace", trace)
     with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.WARNING):
         again = make_graphs(luong.model, ["int8"])["int8"]
     assert [str(warning.message) for warning in caught] == []

@@ -1,5 +1,6 @@
 """What a training says of itself."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,8 @@ def test_a_resumed_run_keeps_the_validation_it_was_saved_after(tmp_path: Path) -
     with Reporter(tmp_path) as reporter:
         for step in (50, 100, 150):
             validated(reporter, step)
+    # TensorBoard reads files in the order of their names, which have the second in them.
+    time.sleep(1.0)
     # Of what came after the state that is gone on from, nothing is left.
     with Reporter(tmp_path, first_step=100) as reporter:
         validated(reporter, 200)

@@ -139,12 +139,12 @@ def allow_fp16_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def variant_recipe(toy_folder: Path, folder: Path, variant: str) -> Path:
-    """The toy recipe with that family and a third of the corpus, elsewhere."""
+    """The toy recipe with that family and a part of the corpus, elsewhere."""
     text = (toy_folder / "toy.toml").read_text()
     if family := FAMILIES.get(variant.split(",")[0]):
         head, tail = text.split('family = "luong"')[0], text.split("dropout = 0.1")[1]
         text = head + family + tail
-    for split, num_pairs in (("train", 1000), ("valid", 20)):
+    for split, num_pairs in (("train", 400), ("valid", 20)):
         for language in ("de", "en"):
             lines = (toy_folder / f"{split}.{language}").read_text().splitlines(keepends=True)
             (folder / f"{split}.{language}").write_text("".join(lines[:num_pairs]))
@@ -187,7 +187,7 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(
     calls = count(1)
 
     def interrupted(*arguments: object, **options: object) -> object:
-        if next(calls) == (30 if moment == "in a step" else 1):
+        if next(calls) == (15 if moment == "in a step" else 1):
             os.kill(os.getpid(), signal_number)
         return original(*arguments, **options)
 
@@ -295,7 +295,7 @@ def test_resuming_on_other_pairs_is_refused(toy_folder: Path, tmp_path: Path) ->
     lines = (tmp_path / "train.en").read_text().splitlines(keepends=True)
     (tmp_path / "train.en").write_text("".join([*lines[:-1], "the dog.\n"]))
     said = refusal(recipe, *options, "--set", "training.max_epochs=2", "--resume")
-    assert "the run was begun on other training pairs (1,000 pairs, checksum " in said
+    assert "the run was begun on other training pairs (400 pairs, checksum " in said
 
 
 def test_a_warm_up_that_never_ends_is_warned_of(toy_folder: Path, tmp_path: Path) -> None:
@@ -456,6 +456,7 @@ def test_gradients_that_overflow_in_fp16_lower_the_scale_and_not_the_run(
 def test_a_run_whose_every_step_overflowed_goes_on(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    recipe = variant_recipe(toy_folder, tmp_path, "luong in fp16")
     allow_fp16_anywhere(monkeypatch)
     monkeypatch.setattr(trainer, "FIRST_LOSS_SCALE", 2.0**60)
     options = ["--set", "training.batch_tokens=1200", *FP16]
@@ -468,12 +469,14 @@ def test_a_run_whose_every_step_overflowed_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(objective, "linear_cross_entropy", interrupted)
-        stopped = CliRunner().invoke(train, [str(toy_folder / "toy.toml"), "--out", str(tmp_path), *options])
+        stopped = CliRunner().invoke(train, [str(recipe), "--out", str(tmp_path / "run"), *options])
     assert stopped.exit_code == 130
-    assert not any(name.startswith("optimizer.") for name in tensors_of(tmp_path / "last.safetensors"))
+    assert not any(
+        name.startswith("optimizer.") for name in tensors_of(tmp_path / "run" / "last.safetensors")
+    )
     again = ["--resume", *options, "--set", "training.max_epochs=1"]
-    run(toy_folder / "toy.toml", "--out", tmp_path, *again)
-    assert read_checkpoint(tmp_path / "last.safetensors")[2]["epoch"] == 1
+    run(recipe, "--out", tmp_path / "run", *again)
+    assert read_checkpoint(tmp_path / "run" / "last.safetensors")[2]["epoch"] == 1
 
 
 def test_a_validation_without_a_number_stops_training(
