@@ -20,12 +20,18 @@ class RememberedTraces:
         self._folder = folder
 
     def __call__(self, model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
+        made: list[Graphs] = []
+
         def make(folder: Path) -> None:
             graphs = trace(model, dtype=dtype)
             ir.save(graphs.encoder, folder / "encoder.onnx")
             ir.save(graphs.decoder_step, folder / "decoder_step.onnx")
+            made.append(graphs)
 
         folder = once(self._folder / f"trace-{_fingerprint(model, dtype)}", make)
+        if made:
+            # Whoever comes first goes on with what was traced, as outside of tests.
+            return made[0]
         return Graphs(ir.load(folder / "encoder.onnx"), ir.load(folder / "decoder_step.onnx"))
 
 

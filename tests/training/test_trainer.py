@@ -138,13 +138,13 @@ def allow_fp16_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)
 
 
-def variant_recipe(toy_folder: Path, folder: Path, variant: str) -> Path:
+def variant_recipe(toy_folder: Path, folder: Path, variant: str, *, num_train: int = 400) -> Path:
     """The toy recipe with that family and a part of the corpus, elsewhere."""
     text = (toy_folder / "toy.toml").read_text()
     if family := FAMILIES.get(variant.split(",")[0]):
         head, tail = text.split('family = "luong"')[0], text.split("dropout = 0.1")[1]
         text = head + family + tail
-    for split, num_pairs in (("train", 400), ("valid", 20)):
+    for split, num_pairs in (("train", num_train), ("valid", 20)):
         for language in ("de", "en"):
             lines = (toy_folder / f"{split}.{language}").read_text().splitlines(keepends=True)
             (folder / f"{split}.{language}").write_text("".join(lines[:num_pairs]))
@@ -289,13 +289,13 @@ def test_resuming_a_checkpoint_of_another_family_is_refused(
 
 
 def test_resuming_on_other_pairs_is_refused(toy_folder: Path, tmp_path: Path) -> None:
-    recipe = variant_recipe(toy_folder, tmp_path, "luong")
+    recipe = variant_recipe(toy_folder, tmp_path, "luong", num_train=1000)
     options = ["--out", tmp_path / "run", "--set", "training.batch_tokens=1200"]
     run(recipe, *options, "--set", "training.max_epochs=1")
     lines = (tmp_path / "train.en").read_text().splitlines(keepends=True)
     (tmp_path / "train.en").write_text("".join([*lines[:-1], "the dog.\n"]))
     said = refusal(recipe, *options, "--set", "training.max_epochs=2", "--resume")
-    assert "the run was begun on other training pairs (400 pairs, checksum " in said
+    assert "the run was begun on other training pairs (1,000 pairs, checksum " in said
 
 
 def test_a_warm_up_that_never_ends_is_warned_of(toy_folder: Path, tmp_path: Path) -> None:
