@@ -14,7 +14,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.channel import channel_options, read_address
+from dragoman.channel import call_metadata, channel_options, read_address
 from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -42,6 +42,7 @@ class AsyncClient:
         *,
         timeout_seconds: float | None = 600.0,
         credentials: grpc.ChannelCredentials | None = None,
+        token: str | None = None,
     ) -> None:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS.
 
@@ -49,10 +50,12 @@ class AsyncClient:
 
         `timeout_seconds` holds for each call but a stream, where the call sets none of its own; None is no
         limit.
-        `credentials` turn on TLS too, with roots of their own.
+        `credentials` turn on TLS too, with roots of their own. `token` is for a server that asks who calls;
+        without TLS all on its way can read it.
         """
         self._address, self._credentials = read_address(address, credentials)
         self._timeout_seconds = within_clock(timeout_seconds)
+        self._metadata = call_metadata(token)
 
     @cached_property
     def _channel(self) -> grpc.aio.Channel:
@@ -134,7 +137,11 @@ class AsyncClient:
             for request in requests:
                 if len(calls) == messages.MAX_REQUESTS_IN_FLIGHT:
                     translations += messages.translations(await calls.popleft())
-                calls.append(self._stub.Translate(request, timeout=deadline.remaining_seconds()))
+                calls.append(
+                    self._stub.Translate(
+                        request, timeout=deadline.remaining_seconds(), metadata=self._metadata
+                    )
+                )
             while calls:
                 translations += messages.translations(await calls.popleft())
         except grpc.aio.AioRpcError as error:
@@ -208,7 +215,7 @@ class AsyncClient:
         loop = asyncio.get_running_loop()
         arrived: asyncio.Queue[pb.TranslateStreamResponse | grpc.RpcError | None] = asyncio.Queue()
         call = pb_grpc.TranslationServiceStub(self._stream_channel).TranslateStream(
-            feed, timeout=within_clock(timeout_seconds)
+            feed, timeout=within_clock(timeout_seconds), metadata=self._metadata
         )
 
         def read() -> None:
@@ -239,7 +246,9 @@ class AsyncClient:
         """The models being served, by name and version; only those of the languages that are given."""
         request = pb.ListModelsRequest(source_language=source, target_language=target)
         try:
-            response = await self._stub.ListModels(request, timeout=self._timeout_seconds)
+            response = await self._stub.ListModels(
+                request, timeout=self._timeout_seconds, metadata=self._metadata
+            )
         except grpc.aio.AioRpcError as error:
             raise errors.from_call(error) from error
         return [messages.model(model) for model in response.models]
@@ -247,7 +256,9 @@ class AsyncClient:
     async def model(self, name: str) -> Model:
         """One model, by "name" or "name/version". Raises ModelNotFoundError, which names those there are."""
         try:
-            response = await self._stub.GetModel(pb.GetModelRequest(name=name), timeout=self._timeout_seconds)
+            response = await self._stub.GetModel(
+                pb.GetModelRequest(name=name), timeout=self._timeout_seconds, metadata=self._metadata
+            )
         except grpc.aio.AioRpcError as error:
             raise errors.from_call(error) from error
         return messages.model(response.model)
@@ -260,7 +271,7 @@ class AsyncClient:
         request = health_pb2.HealthCheckRequest(service=service)
         try:
             response = await health_pb2_grpc.HealthStub(self._channel).Check(
-                request, timeout=self._timeout_seconds
+                request, timeout=self._timeout_seconds, metadata=self._metadata
             )
         except grpc.aio.AioRpcError as error:
             raise errors.from_call(error) from error

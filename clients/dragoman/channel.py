@@ -81,3 +81,12 @@ def read_address(
     if not address.startswith(GRPC_SCHEMES) and not re.fullmatch(r".+:\d+", address):
         raise InvalidRequestError(f"{address!r} has no port; write HOST:PORT, such as localhost:50051")
     return address, credentials
+
+
+def call_metadata(token: str | None) -> tuple[tuple[str, str], ...] | None:
+    """What a call shows of who makes it (RFC 6750, section 2.1). Raises InvalidRequestError."""
+    if token is None:
+        return None
+    if not re.fullmatch(r"[!-~]+", token):
+        raise InvalidRequestError("the token is empty, or has a space or a character that is not ASCII")
+    return (("authorization", f"Bearer {token}"),)

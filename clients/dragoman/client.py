@@ -9,7 +9,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.channel import channel_options, read_address
+from dragoman.channel import call_metadata, channel_options, read_address
 from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -38,14 +38,17 @@ class Client:
         *,
         timeout_seconds: float | None = 600.0,
         credentials: grpc.ChannelCredentials | None = None,
+        token: str | None = None,
     ) -> None:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS; connects at the first call, not here.
 
         `timeout_seconds` holds for each call but a stream, where the call sets none of its own; None is no
         limit.
-        `credentials` turn on TLS too, with roots of their own.
+        `credentials` turn on TLS too, with roots of their own. `token` is for a server that asks who calls;
+        without TLS all on its way can read it.
         """
         self._timeout_seconds = within_clock(timeout_seconds)
+        self._metadata = call_metadata(token)
         address, credentials = read_address(address, credentials)
         if credentials is None:
             self._channel = grpc.insecure_channel(address, options=channel_options(address))
@@ -118,7 +121,11 @@ class Client:
             for request in requests:
                 if len(calls) == messages.MAX_REQUESTS_IN_FLIGHT:
                     take_first()
-                calls.append(self._stub.Translate.future(request, timeout=deadline.remaining_seconds()))
+                calls.append(
+                    self._stub.Translate.future(
+                        request, timeout=deadline.remaining_seconds(), metadata=self._metadata
+                    )
+                )
             while calls:
                 take_first()
         except grpc.RpcError as error:
@@ -179,7 +186,9 @@ class Client:
     def _stream(
         self, feed: Feed[Key], ledger: Ledger[Key], timeout_seconds: float | None
     ) -> Generator[StreamResult[Key], None, None]:
-        call = self._stub.TranslateStream(feed, timeout=within_clock(timeout_seconds))
+        call = self._stub.TranslateStream(
+            feed, timeout=within_clock(timeout_seconds), metadata=self._metadata
+        )
         try:
             for response in call:
                 for result in ledger.receive(response):
@@ -196,7 +205,7 @@ class Client:
         """The models being served, by name and version; only those of the languages that are given."""
         request = pb.ListModelsRequest(source_language=source, target_language=target)
         try:
-            response = self._stub.ListModels(request, timeout=self._timeout_seconds)
+            response = self._stub.ListModels(request, timeout=self._timeout_seconds, metadata=self._metadata)
         except grpc.RpcError as error:
             raise errors.from_call(error) from error
         return [messages.model(model) for model in response.models]
@@ -204,7 +213,9 @@ class Client:
     def model(self, name: str) -> Model:
         """One model, by "name" or "name/version". Raises ModelNotFoundError, which names those there are."""
         try:
-            response = self._stub.GetModel(pb.GetModelRequest(name=name), timeout=self._timeout_seconds)
+            response = self._stub.GetModel(
+                pb.GetModelRequest(name=name), timeout=self._timeout_seconds, metadata=self._metadata
+            )
         except grpc.RpcError as error:
             raise errors.from_call(error) from error
         return messages.model(response.model)
@@ -216,7 +227,7 @@ class Client:
         """
         request = health_pb2.HealthCheckRequest(service=service)
         try:
-            response = self._health.Check(request, timeout=self._timeout_seconds)
+            response = self._health.Check(request, timeout=self._timeout_seconds, metadata=self._metadata)
         except grpc.RpcError as error:
             raise errors.from_call(error) from error
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)

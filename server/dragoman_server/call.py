@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 import grpc
 from grpc_status import rpc_status
 
+from dragoman_server.callers import Callers
 from dragoman_server.document import TranslatedText
 from dragoman_server.engine import Priority
 from dragoman_server.errors import cancellation_code, code_of, status_of
@@ -33,11 +34,13 @@ class Call:
         self._lock = threading.Lock()
         self.model: str | None = None
         """ "name/version", once it is known."""
+        self.caller: str | None = None
+        """Who calls, where the server asks."""
 
     @property
     def fields(self) -> dict[str, object]:
         """For the log."""
-        return {"model": self.model, **self._counts}
+        return {"caller": self.caller, "model": self.model, **self._counts}
 
     @contextmanager
     def request(self, model: Model, priority: Priority) -> Iterator[None]:
@@ -73,7 +76,7 @@ class Call:
 
 
 @asynccontextmanager
-async def open_call(method: str, context: Context, gate: Gate) -> AsyncIterator[Call]:
+async def open_call(method: str, context: Context, *, gate: Gate, callers: Callers) -> AsyncIterator[Call]:
     """Around a call's work. An exception becomes the call's status; see `errors`."""
     call = Call(context)
     started = time.perf_counter()
@@ -83,6 +86,7 @@ async def open_call(method: str, context: Context, gate: Gate) -> AsyncIterator[
         gate.answers.leave()
 
     try:
+        call.caller = callers.identify(context.invocation_metadata())
         with gate.admitted():
             # What a handler returns is not out with that: a caller may take its time to read it.
             gate.answers.enter()

@@ -28,6 +28,25 @@ _POSITIVE = click.IntRange(min=1)
     help="HTTP port of /metrics; 0 turns it off.",
 )
 @click.option(
+    "--tls-certificate",
+    type=click.Path(path_type=Path),
+    default=ServerConfig.tls_certificate,
+    help="PEM file of the certificate to serve gRPC over TLS with, those who vouch for it behind it; after a "
+    "change the next connection gets the new one.  [default: without TLS]",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(path_type=Path),
+    default=ServerConfig.tls_key,
+    help="PEM file of its key, without a password.",
+)
+@click.option(
+    "--tokens",
+    type=click.Path(path_type=Path),
+    default=ServerConfig.tokens,
+    help="File of those who may call, a line each: NAME TOKEN.  [default: everybody who reaches the port]",
+)
+@click.option(
     "--device",
     type=click.Choice(["auto", "cpu", "cuda"]),
     default=EngineConfig.device,
@@ -159,6 +178,9 @@ def serve(
     host: str,
     port: int,
     metrics_port: int,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    tokens: Path | None,
     device: str,
     precision: str,
     shortlist: bool,
@@ -185,10 +207,12 @@ def serve(
     """Serve the bundles of a folder over gRPC.
 
     Every option can be given by an environment variable too: --max-texts by DRAGOMAN_SERVE_MAX_TEXTS. SIGTERM
-    and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder read again: new
-    bundles are served, and those that are gone end once nobody uses them.
+    and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder and the tokens
+    read again: new bundles are served, and those that are gone end once nobody uses them.
     """
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
+    from dragoman_server.callers import TokenFileError
+    from dragoman_server.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.logs import configure_logging
     from dragoman_server.repository import RepositoryError
@@ -201,6 +225,9 @@ def serve(
             host=host,
             port=port,
             metrics_port=metrics_port,
+            tls_certificate=tls_certificate,
+            tls_key=tls_key,
+            tokens=tokens,
             drain_seconds=drain_seconds,
             reflection=reflection,
             limits=RequestLimits(
@@ -232,7 +259,14 @@ def serve(
     configure_logging(log_format)
     try:
         asyncio.run(serve_until_stopped(config))
-    except (DeviceUnavailableError, EngineEndedError, PortError, RepositoryError) as error:
+    except (
+        CertificateError,
+        DeviceUnavailableError,
+        EngineEndedError,
+        PortError,
+        RepositoryError,
+        TokenFileError,
+    ) as error:
         if log_format == "text":
             raise click.ClickException(str(error)) from error
         # Whoever reads the log finds nothing in it but JSON.

@@ -99,6 +99,13 @@ class ServerConfig:
     """Port of gRPC; 0 lets the system choose."""
     metrics_port: int = 9090
     """Port of /metrics over HTTP; 0 serves none."""
+    tls_certificate: Path | None = None
+    """PEM file of the certificate that gRPC is served with over TLS, those who vouch for it behind it; None:
+    without TLS. A renewed one is taken at the next connection."""
+    tls_key: Path | None = None
+    """PEM file of its key, without a password."""
+    tokens: Path | None = None
+    """File of those who may call, as `callers.read_tokens` reads it; None: everybody who reaches the port."""
     drain_seconds: float = 30.0
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
     reflection: bool = True
@@ -109,6 +116,8 @@ class ServerConfig:
     """How each model's engine runs."""
 
     def __post_init__(self) -> None:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key are given together, or neither is")
         if self.drain_seconds < 0:
             raise ValueError(f"drain_seconds is {self.drain_seconds}; it must be 0 or more")
         if self.limits.max_beam_size > self.engine.max_rows:

@@ -5,6 +5,7 @@ Exception
 │   ├── InvalidRequestError      INVALID_ARGUMENT, a violation for each field
 │   ├── ModelNotFoundError       NOT_FOUND, naming what there is
 │   ├── TooManyCallsError        RESOURCE_EXHAUSTED, with the time to wait before trying again
+│   ├── UnknownCallerError       UNAUTHENTICATED
 │   ├── IdleStreamError          ABORTED: a stream begins anew when there is something to translate
 │   └── NotServingError          UNAVAILABLE: the models are loading, or the server drains
 ├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
@@ -83,6 +84,13 @@ class TooManyCallsError(RequestError):
         )
 
 
+class UnknownCallerError(RequestError):
+    """A call shows no token, or one that is nobody's."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}; a call shows its token in its metadata, as `authorization: Bearer TOKEN`")
+
+
 class IdleStreamError(RequestError):
     """A stream held its place for nothing."""
 
@@ -116,6 +124,7 @@ _TABLE: dict[type[Exception], _Answer] = {
     TooManyCallsError: _Answer(
         code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0
     ),
+    UnknownCallerError: _Answer(code=grpc.StatusCode.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),
     IdleStreamError: _Answer(code=grpc.StatusCode.ABORTED, reason="STREAM_IDLE"),
     NotServingError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
     SentenceError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),

@@ -7,6 +7,7 @@ prints where the graphs of each model run: the container's own record of its rea
 import os
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import click
 import grpc
@@ -14,6 +15,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
+from dragoman_server.callers import AUTHORIZATION, TokenFileError, read_tokens
+from dragoman_server.certificate import name_in
 from dragoman_server.config import ServerConfig
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -35,13 +38,26 @@ def _default_server() -> str:
     show_default="host and port as `dragoman serve` takes them",
     help="HOST:PORT of the server.",
 )
+@click.option(
+    "--tls-certificate",
+    envvar="DRAGOMAN_SERVE_TLS_CERTIFICATE",
+    type=click.Path(path_type=Path),
+    help="PEM file of the certificate that the server has; without one it is called without TLS.",
+)
+@click.option(
+    "--tokens",
+    envvar="DRAGOMAN_SERVE_TOKENS",
+    type=click.Path(path_type=Path),
+    help="The server's file of tokens, with one of which it tells where its graphs run.",
+)
 @click.option("--service", default="", help='Which service; "" is the server as a whole.')
 @click.option("--timeout", default=3.0, help="Seconds to wait.")
-def healthcheck(server: str, service: str, timeout: float) -> None:
+def healthcheck(
+    server: str, tls_certificate: Path | None, tokens: Path | None, service: str, timeout: float
+) -> None:
     """Ask a server whether it is healthy, and which provider its graphs run on."""
     deadline = time.monotonic() + timeout
-    # Directly: a proxy that `http_proxy` names knows nothing of the host that this runs on.
-    with grpc.insecure_channel(server, options=[("grpc.enable_http_proxy", 0)]) as channel:
+    with _open_channel(server, tls_certificate, timeout) as channel:
         try:
             request = health_pb2.HealthCheckRequest(service=service)
             status = health_pb2_grpc.HealthStub(channel).Check(request, timeout=timeout).status
@@ -50,13 +66,37 @@ def healthcheck(server: str, service: str, timeout: float) -> None:
         if status != _SERVING:
             name = health_pb2.HealthCheckResponse.ServingStatus.Name(status)
             raise click.ClickException(f"{server} is {name}")
-        # A server that is too busy to tell is still healthy.
-        with suppress(grpc.RpcError):
-            stub = pb_grpc.TranslationServiceStub(channel)
-            listed = stub.ListModels(pb.ListModelsRequest(), timeout=max(0.0, deadline - time.monotonic()))
+        # A server that is too busy to tell, or tells it to none of these, is still healthy.
+        with suppress(grpc.RpcError, TokenFileError):
+            listed = pb_grpc.TranslationServiceStub(channel).ListModels(
+                pb.ListModelsRequest(),
+                timeout=max(0.0, deadline - time.monotonic()),
+                metadata=_metadata(tokens),
+            )
             for model in listed.models:
                 graphs = ", ".join(f"{graph} on {where}" for graph, where in sorted(model.providers.items()))
                 click.echo(f"{model.name}/{model.version}, {model.precision}: {graphs}")
+
+
+def _metadata(tokens: Path | None) -> tuple[tuple[str, str], ...]:
+    """What shows the server the first of its tokens."""
+    return () if tokens is None else ((AUTHORIZATION, f"Bearer {next(iter(read_tokens(tokens)))}"),)
+
+
+def _open_channel(server: str, certificate: Path | None, timeout: float) -> grpc.Channel:
+    # Directly: a proxy that `http_proxy` names knows nothing of the host that this runs on.
+    options: list[tuple[str, int | str]] = [("grpc.enable_http_proxy", 0)]
+    if certificate is None:
+        return grpc.insecure_channel(server, options=options)
+    host, _, port = server.rpartition(":")
+    try:
+        name = name_in(certificate, host.strip("[]"), int(port), timeout_seconds=timeout)
+        credentials = grpc.ssl_channel_credentials(certificate.read_bytes())
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f"{server} does not answer with {certificate}: {error}") from error
+    return grpc.secure_channel(
+        server, credentials, options=[*options, ("grpc.ssl_target_name_override", name)]
+    )
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ from prometheus_client.process_collector import ProcessCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.call_metrics import CallMetrics
+from dragoman_server.callers import Callers, TokenFileError
+from dragoman_server.certificate import Certificate
 from dragoman_server.config import ServerConfig
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.gate import Gate
@@ -66,7 +68,8 @@ class Server:
             collector(registry=self._registry)
         self._gate = Gate(config.limits.max_calls)
         self._health = Health(self._metrics.serving)
-        self._service = TranslationService(gate=self._gate, limits=config.limits)
+        self._callers = Callers(config.tokens)
+        self._service = TranslationService(gate=self._gate, callers=self._callers, limits=config.limits)
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
         self._models = ModelManager(config.models, loader, self._metrics)
@@ -78,9 +81,11 @@ class Server:
     async def start(self) -> None:
         """Listens and loads the models. Where this is cancelled, it ends after the model it is at.
 
-        Raises PortError, RepositoryError, or DeviceUnavailableError; the ports are free again then.
+        Raises TokenFileError, CertificateError, PortError, RepositoryError, or DeviceUnavailableError; the
+        ports are free again then.
         """
         try:
+            self._callers.load()
             await self._listen()
             await self._models.load()
         except BaseException:
@@ -94,11 +99,13 @@ class Server:
     async def reload(self) -> None:
         """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
 
-        Where it leaves nothing to serve, what is served goes on, and the log says why.
+        And before it the tokens. Where there is nothing to serve, or nobody who may call, all stays as it is
+        from there on, and the log says why.
         """
         try:
+            self._callers.load()
             await self._models.load()
-        except (DeviceUnavailableError, RepositoryError) as error:
+        except (DeviceUnavailableError, RepositoryError, TokenFileError) as error:
             logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
             return
         await self._open()
@@ -130,11 +137,8 @@ class Server:
     async def _listen(self) -> None:
         config = self._config
         self.port = self._bind(config.host, config.port)
-        if not _is_loopback(config.host):
-            logger.warning(
-                "this port speaks without TLS and asks nobody who they are: put a proxy in front of it",
-                extra={"host": config.host, "port": self.port},
-            )
+        if not _is_loopback(config.host) and (warning := _what_is_open(config)):
+            logger.warning(warning, extra={"host": config.host, "port": self.port})
         if config.metrics_port:
             try:
                 http, thread = start_http_server(config.metrics_port, config.host, self._registry)
@@ -152,10 +156,19 @@ class Server:
 
     def _bind(self, host: str, port: int) -> int:
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        credentials = self._credentials()
         try:
-            return self._grpc.add_insecure_port(address)
+            if credentials is None:
+                return self._grpc.add_insecure_port(address)
+            return self._grpc.add_secure_port(address, credentials)
         except RuntimeError as error:
             raise PortError(_describe(host, port, _why_unbindable(host, port) or error)) from error
+
+    def _credentials(self) -> grpc.ServerCredentials | None:
+        config = self._config
+        if config.tls_certificate is None or config.tls_key is None:
+            return None
+        return Certificate(config.tls_certificate, config.tls_key).credentials()
 
     async def _close(self, *, flush_seconds: float) -> None:
         if self._watch is not None:
@@ -251,6 +264,23 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _what_is_open(config: ServerConfig) -> str | None:
+    """What those who reach the port can do that they should not, and how to change it."""
+    if config.tls_certificate is None and config.tokens is None:
+        return (
+            "this port speaks without TLS and asks nobody who they are: put a proxy in front of it, or give "
+            "the server --tls-certificate and --tokens"
+        )
+    if config.tls_certificate is None:
+        return (
+            "tokens and texts come to this port without TLS, for all on their way to read: put a proxy in "
+            "front of it, or give the server --tls-certificate"
+        )
+    if config.tokens is None:
+        return "this port asks nobody who they are: give the server --tokens"
+    return None
 
 
 def _why_unbindable(host: str, port: int) -> OSError | None:

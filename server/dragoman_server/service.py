@@ -1,10 +1,12 @@
 """The TranslationService: messages in, messages out. What they mean is decided elsewhere."""
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
 from dragoman_server.call import Call, log_if_internal, open_call
+from dragoman_server.callers import Callers
 from dragoman_server.config import RequestLimits
 from dragoman_server.document import TranslatedText, TranslationOptions
 from dragoman_server.errors import status_of
@@ -20,8 +22,9 @@ from dragoman_server.translator import translate
 class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     """Answers for the models of a repository, once there is one, and each call for those of its beginning."""
 
-    def __init__(self, *, gate: Gate, limits: RequestLimits) -> None:
+    def __init__(self, *, gate: Gate, callers: Callers, limits: RequestLimits) -> None:
         self._gate = gate
+        self._callers = callers
         self._limits = limits
         self._repository = Repository([], {})
 
@@ -32,7 +35,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
 
     async def Translate(self, message: pb.TranslateRequest, context: Context) -> pb.TranslateResponse:
         """See the proto."""
-        async with open_call("Translate", context, self._gate) as call:
+        async with self._open_call("Translate", context) as call:
             reader = self._reader()
             model = reader.choose_model(message)
             call.model = model.key
@@ -53,7 +56,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         self, messages: AsyncIterator[pb.TranslateStreamRequest], context: Context
     ) -> None:
         """See the proto."""
-        async with open_call("TranslateStream", context, self._gate) as call:
+        async with self._open_call("TranslateStream", context) as call:
             max_idle_seconds = self._limits.max_stream_idle_seconds
             config = await read_config(messages, self._gate.draining, max_idle_seconds=max_idle_seconds)
             reader = self._reader()
@@ -75,7 +78,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
 
     async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
         """See the proto."""
-        async with open_call("ListModels", context, self._gate):
+        async with self._open_call("ListModels", context):
             wanted = (message.source_language.lower(), message.target_language.lower())
             return pb.ListModelsResponse(
                 models=[
@@ -87,7 +90,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
 
     async def GetModel(self, message: pb.GetModelRequest, context: Context) -> pb.GetModelResponse:
         """See the proto."""
-        async with open_call("GetModel", context, self._gate) as call:
+        async with self._open_call("GetModel", context) as call:
             model = self._reader().find_model(message)
             call.model = model.key
             return pb.GetModelResponse(model=write_model(model))
@@ -119,6 +122,9 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             log_if_internal(error)
             call.count_failed_item()
             return pb.TranslateStreamResponse(id=item.id, error=status_of(error), model=reference)
+
+    def _open_call(self, method: str, context: Context) -> AbstractAsyncContextManager[Call]:
+        return open_call(method, context, gate=self._gate, callers=self._callers)
 
     def _reader(self) -> RequestReader:
         return RequestReader(self._repository, self._limits)

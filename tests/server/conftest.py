@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,11 +104,11 @@ async def running(start_server: StartServer) -> RunningServer:
 
 @pytest.fixture
 def start_process() -> Iterator[StartProcess]:
-    """Starts `python -m dragoman_server` with the options given."""
+    """Starts `python -m dragoman_server` with the options given, and variables of the environment besides."""
     started: list[ServerProcess] = []
 
-    def start(*arguments: str) -> ServerProcess:
-        started.append(ServerProcess(*arguments))
+    def start(*arguments: str, environment: Mapping[str, str] | None = None) -> ServerProcess:
+        started.append(ServerProcess(*arguments, environment=environment or {}))
         return started[-1]
 
     yield start

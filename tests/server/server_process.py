@@ -1,14 +1,16 @@
 """A server in a process of its own, where signals and exit codes matter."""
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 
 
 class ServerProcess:
     """`python -m dragoman_server` as a user starts it."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, environment: Mapping[str, str]) -> None:
         command = [
             sys.executable,
             "-m",
@@ -19,7 +21,9 @@ class ServerProcess:
             "0",
             *arguments,
         ]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+        )
         self.log: list[dict[str, object]] = []
 
     def wait_for(self, event: str) -> dict[str, object]:

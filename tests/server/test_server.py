@@ -453,15 +453,6 @@ async def test_the_health_check_command_takes_a_server_that_is_full_for_healthy(
     assert len((await at_work).translations) == 40
 
 
-@pytest.mark.parametrize(("host", "is_told"), [("127.0.0.1", False), ("0.0.0.0", True)])
-async def test_who_opens_the_port_to_others_is_told_that_it_speaks_without_tls(
-    start_server: StartServer, caplog: pytest.LogCaptureFixture, host: str, is_told: bool
-) -> None:
-    await start_server(host=host)
-    warnings = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert any("without TLS" in warning for warning in warnings) == is_told
-
-
 async def test_several_models_are_served_side_by_side(start_server: StartServer, tmp_path: Path) -> None:
     write_bundle(tmp_path)
     write_bundle(tmp_path, manifest=replace(MANIFEST, name="fr-en", source_language="fr"))

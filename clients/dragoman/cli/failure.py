@@ -4,7 +4,14 @@ from importlib.metadata import EntryPoint
 
 import click
 
-from dragoman.errors import DeadlineExceededError, DragomanError, OverloadedError, UnavailableError
+from dragoman.cli.options import TOKEN_VARIABLE
+from dragoman.errors import (
+    AuthenticationError,
+    DeadlineExceededError,
+    DragomanError,
+    OverloadedError,
+    UnavailableError,
+)
 
 
 class Failure(click.ClickException):
@@ -34,6 +41,8 @@ def _message(error: Exception) -> str:
     match error:
         case UnavailableError():
             return f"{error}\nIs a server running there? `dragoman serve --models models` starts one."
+        case AuthenticationError():
+            return f"{error}\nPut it into the environment variable {TOKEN_VARIABLE}."
         case DeadlineExceededError():
             return f"{error}\nA longer --timeout gives the server more time."
         case OverloadedError():

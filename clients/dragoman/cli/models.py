@@ -7,8 +7,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from dragoman.cli.options import server_option, timeout_option
-from dragoman.client import Client
+from dragoman.cli.options import open_client, server_option, timeout_option
 from dragoman.model import Model
 
 
@@ -22,7 +21,7 @@ from dragoman.model import Model
 @timeout_option("Most time the server may take to answer.")
 def models(*, server: str, source: str, target: str, as_json: bool, timeout_seconds: float) -> None:
     """List the models that a server serves."""
-    with Client(server, timeout_seconds=timeout_seconds) as client:
+    with open_client(server, timeout_seconds=timeout_seconds) as client:
         listed = client.models(source=source, target=target)
     if as_json:
         for model in listed:

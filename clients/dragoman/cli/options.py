@@ -1,14 +1,19 @@
-"""The options that the subcommands of a client share."""
+"""The options that the subcommands of a client share, and the client that they ask for."""
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import click
 
+from dragoman.client import Client
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 
 Command = Callable[..., None]
+
+TOKEN_VARIABLE = "DRAGOMAN_TOKEN"
+"""Who calls a server that asks. No option: other users of a machine see its command lines."""
 
 server_option = click.option(
     "--server",
@@ -17,8 +22,14 @@ server_option = click.option(
     envvar="DRAGOMAN_SERVER",
     show_default=True,
     show_envvar=True,
-    help="Where the server listens; grpcs://HOST:PORT over TLS.",
+    help="Where the server listens; grpcs://HOST:PORT over TLS. One that asks who calls is shown "
+    f"{TOKEN_VARIABLE} of the environment.",
 )
+
+
+def open_client(server: str, *, timeout_seconds: float | None = 600.0) -> Client:
+    """A client of `--server` with the environment's token."""
+    return Client(server, timeout_seconds=timeout_seconds, token=os.environ.get(TOKEN_VARIABLE) or None)
 
 
 def timeout_option(help_text: str) -> Callable[[Command], Command]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Protocol
 
+from dragoman.cli.options import open_client
 from dragoman.client import Client
 from dragoman.settings import Settings
 
@@ -92,5 +93,5 @@ def open_server(
     settings = Settings(
         source=source_language, target=target_language, beam_size=beam_size, length_penalty=length_penalty
     )
-    with Client(location, timeout_seconds=None) as client:
+    with open_client(location, timeout_seconds=None) as client:
         yield ServerSystem(client, settings, f"server {location}")

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from dragoman.cli.alignment_picture import alignment_picture
 from dragoman.cli.heat_map import check_heat_map, write_heat_map
-from dragoman.cli.options import server_option, settings_options, timeout_option
+from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
 from dragoman.client import Client
 from dragoman.jobs.format import TextLines
 from dragoman.jobs.lines import Line, parse_line
@@ -91,7 +91,7 @@ def translate(
         heat_map=heatmap,
         number_heat_maps=len(texts) != 1,
     )
-    with Client(server, timeout_seconds=timeout_seconds) as client:
+    with open_client(server, timeout_seconds=timeout_seconds) as client:
         if texts:
             translations = client.translate(texts, **asdict(settings))
             for number, (text, translation) in enumerate(zip(texts, translations, strict=True), start=1):

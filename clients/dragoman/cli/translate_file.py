@@ -9,8 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from dragoman.cli.options import server_option, settings_options
-from dragoman.client import Client
+from dragoman.cli.options import open_client, server_option, settings_options
 from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
 from dragoman.settings import Settings
@@ -69,7 +68,7 @@ def translate_file(
     Exit code 3: OUTPUT is complete, and some lines failed.
     """
     job = FileJob(input_path, output_path, settings, window=window, patience_seconds=patience_seconds)
-    with Client(server) as client, _ProgressBar(input_path) as bar:
+    with open_client(server) as client, _ProgressBar(input_path) as bar:
         try:
             summary = job.run(client, bar, overwrite=overwrite, restart=restart)
         except KeyboardInterrupt:

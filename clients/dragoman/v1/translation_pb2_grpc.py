@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class TranslationServiceStub:
-    """Translates texts and tells which models do it.
+    """Translates texts and tells which models do it. A server with tokens answers calls whose metadata show one, as
+    `authorization: Bearer TOKEN`; others get UNAUTHENTICATED.
     """
 
     def __init__(self, channel):
@@ -58,7 +59,8 @@ class TranslationServiceStub:
 
 
 class TranslationServiceServicer:
-    """Translates texts and tells which models do it.
+    """Translates texts and tells which models do it. A server with tokens answers calls whose metadata show one, as
+    `authorization: Bearer TOKEN`; others get UNAUTHENTICATED.
     """
 
     def Translate(self, request, context):
@@ -126,7 +128,8 @@ def add_TranslationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TranslationService:
-    """Translates texts and tells which models do it.
+    """Translates texts and tells which models do it. A server with tokens answers calls whose metadata show one, as
+    `authorization: Bearer TOKEN`; others get UNAUTHENTICATED.
     """
 
     @staticmethod

@@ -31,7 +31,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TranslationServiceStub:
-    """Translates texts and tells which models do it."""
+    """Translates texts and tells which models do it. A server with tokens answers calls whose metadata show one, as
+    `authorization: Bearer TOKEN`; others get UNAUTHENTICATED.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -54,7 +56,9 @@ class TranslationServiceStub:
 
 @_typing.type_check_only
 class TranslationServiceAsyncStub(TranslationServiceStub):
-    """Translates texts and tells which models do it."""
+    """Translates texts and tells which models do it. A server with tokens answers calls whose metadata show one, as
+    `authorization: Bearer TOKEN`; others get UNAUTHENTICATED.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Translate: _aio.UnaryUnaryMultiCallable[_translation_pb2.TranslateRequest, _translation_pb2.TranslateResponse]  # type: ignore[assignment]
@@ -73,7 +77,9 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     """Describes one model. NOT_FOUND names the models there are."""
 
 class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Translates texts and tells which models do it."""
+    """Translates texts and tells which models do it. A server with tokens answers calls whose metadata show one, as
+    `authorization: Bearer TOKEN`; others get UNAUTHENTICATED.
+    """
 
     @_abc_1.abstractmethod
     def Translate(

@@ -1,0 +1,82 @@
+"""Who may call: everybody, or whoever shows a token of a file.
+
+Keeps digests of the tokens alone. No status and no log tells more of one than whose it is.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from dragoman_server.errors import UnknownCallerError
+
+MIN_TOKEN_CHARACTERS = 16
+"""A shorter token could be guessed."""
+AUTHORIZATION = "authorization"
+"""The key of a call's metadata that its token travels under, as `Bearer TOKEN` (RFC 6750, section 2.1)."""
+
+
+class TokenFileError(ValueError):
+    """A file of tokens can't be read, or is none."""
+
+
+def read_tokens(path: Path) -> dict[str, str]:
+    """The tokens of a file and whose they are: a line each, the caller's name and the token.
+
+    Empty lines and those that begin with # are skipped. A caller may have several tokens, as while they are
+    changed. Raises TokenFileError, which names the line and no token.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TokenFileError(f"{path} can't be read: {error}") from error
+    names: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = line.split()
+        if len(fields) != 2:
+            raise TokenFileError(f"{path}, line {number}: {len(fields)} words; a line is NAME TOKEN")
+        name, token = fields
+        if len(token) < MIN_TOKEN_CHARACTERS or not token.isascii():
+            raise TokenFileError(
+                f"{path}, line {number}: the token, behind the name, must be of {MIN_TOKEN_CHARACTERS} ASCII "
+                "characters or more; `openssl rand -hex 32` makes one"
+            )
+        if names.get(token, name) != name:
+            raise TokenFileError(f"{path}, line {number}: the token is another caller's too")
+        names[token] = name
+    if not names:
+        raise TokenFileError(f"{path} holds no token, so that nobody could call; a line is NAME TOKEN")
+    return names
+
+
+class Callers:
+    """Those who may call."""
+
+    def __init__(self, path: Path | None) -> None:
+        """With a file of tokens, as `read_tokens` reads it, once `load` has; without one, everybody may."""
+        self._path = path
+        self._names: Mapping[bytes, str] = {}
+
+    def load(self) -> None:
+        """Reads the file, again too. Raises TokenFileError; whoever could call before still can then."""
+        if self._path is not None:
+            self._names = {_digest(token): name for token, name in read_tokens(self._path).items()}
+
+    def identify(self, metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
+        """Whose token a call shows; None where none is asked for. Raises UnknownCallerError."""
+        if self._path is None:
+            return None
+        for key, value in metadata or ():
+            if key == AUTHORIZATION and isinstance(value, str):
+                scheme, _, token = value.partition(" ")
+                # How long a look for a digest takes says nothing of a token.
+                name = self._names.get(_digest(token.strip()))
+                if scheme.lower() != "bearer" or name is None:
+                    raise UnknownCallerError("the token that was shown is none of the server's")
+                return name
+        raise UnknownCallerError("the server answers callers with a token, and none was shown")
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,90 @@
+"""The server's TLS certificate, which is renewed while it serves.
+
+Knows the two files, and how grpc and a probe are given them.
+"""
+
+import logging
+import socket
+import ssl
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+logger = logging.getLogger(__name__)
+
+
+class CertificateError(ValueError):
+    """A certificate and its key can't be read, or are none."""
+
+
+class Certificate:
+    """A chain of certificates, the server's own first, and its key: two PEM files."""
+
+    def __init__(self, chain: Path, key: Path) -> None:
+        self._chain, self._key = chain, key
+        self._read: list[tuple[int, int, int] | None] = []
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """What grpc listens with. Files that change are read again at the next connection.
+
+        Raises CertificateError, here only: what replaces the first pair and is none is told in the log, and
+        that pair is kept.
+        """
+        # Declared as if there were always another one, unlike grpc's own description.
+        return grpc.dynamic_ssl_server_credentials(self._load(), self._renewed)  # type: ignore[arg-type]
+
+    def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
+        """For grpc, whose threads ask at every connection; None where nothing has changed."""
+        try:
+            return None if self._read == self._versions() else self._load()
+        except CertificateError as error:
+            logger.error("certificate not renewed", extra={"reason": str(error)})
+            return None
+
+    def _load(self) -> grpc.ServerCertificateConfiguration:
+        # Noted before anything is read, and of what can't be read too: it is tried and told once.
+        self._read = self._versions()
+        try:
+            # grpc itself would find out at the first connection, and tell nobody.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._chain, self._key, password="")
+            pair = self._key.read_bytes(), self._chain.read_bytes()
+        except OSError as error:
+            raise CertificateError(
+                f"{self._chain} and {self._key} are no certificate with its key, both in PEM and the key "
+                f"without a password: {error}"
+            ) from error
+        return grpc.ssl_server_certificate_configuration([pair])
+
+    def _versions(self) -> list[tuple[int, int, int] | None]:
+        return [_version(path) for path in (self._chain, self._key)]
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    """What changes where the file does; None where it can't be looked at."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def name_in(chain: Path, host: str, port: int, *, timeout_seconds: float) -> str:
+    """A name that the certificate is for, of a server there that has that very certificate.
+
+    For a probe, which calls by another name, such as localhost. Raises OSError, also where the server has
+    another certificate than the file, or one that has expired.
+    """
+    context = ssl.create_default_context(cafile=chain)
+    context.check_hostname = False
+    # Whoever made the certificate need not be known: it is in the file.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.set_alpn_protocols(["h2"])
+    with (
+        socket.create_connection((host, port), timeout_seconds) as connection,
+        context.wrap_socket(connection) as secured,
+    ):
+        names: Iterable[Any] = (secured.getpeercert() or {}).get("subjectAltName", ())
+    # A star stands for any one label.
+    return next((str(name).replace("*", "any") for _, name in names), host)
