@@ -12,9 +12,9 @@ from typing import NoReturn
 from dragoman_bundle.codec import CodecError, decode, encode
 from dragoman_bundle.errors import ManifestError
 
-FORMAT_VERSION = 2
-"""2 added the shortlist."""
-READABLE_VERSIONS = (1, 2)
+FORMAT_VERSION = 3
+"""2 added the shortlist, 3 `attention_of_input`."""
+READABLE_VERSIONS = (1, 2, 3)
 MANIFEST_FILE = "manifest.json"
 CARD_FILE = "README.md"
 SHORTLIST_FILE = "shortlist.npz"
@@ -189,6 +189,9 @@ class Manifest:
     """File with the id of each source piece, where they are not the tokenizer's own; since version 2."""
     target_pieces: str | None = None
     """The same of the target side; it may be the same file."""
+    attention_of_input: bool = False
+    """Whether a step's attention is on what that token comes from which goes into it, rather than that which
+    it predicts; since version 3."""
 
     def __post_init__(self) -> None:
         check_name("name", self.name)
@@ -215,7 +218,7 @@ class Manifest:
         if version is not None and version not in READABLE_VERSIONS:
             raise ManifestError(
                 f"{MANIFEST_FILE}: format_version is {version!r}, and this release reads "
-                f"{' and '.join(map(str, READABLE_VERSIONS))}; "
+                f"{', '.join(map(str, READABLE_VERSIONS))}; "
                 "export the model again, or use the release that wrote the bundle"
             )
         try:

@@ -136,15 +136,23 @@ def export(
             write = partial(export_subject, _load_marian(from_hf, source_language, target_language))
         else:
             members = load_members(paths)
+            learns_shortlist = _learns_shortlist(members, shortlist, console)
+            options = ShortlistOptions(
+                max_targets=shortlist_targets,
+                min_probability=shortlist_probability,
+                num_frequent=shortlist_frequent,
+            )
             write = partial(
                 export_bundle,
                 members,
-                shortlist_corpus=_shortlist_corpus(members, recipe_folder, shortlist, console),
-                shortlist_options=ShortlistOptions(
-                    max_targets=shortlist_targets,
-                    min_probability=shortlist_probability,
-                    num_frequent=shortlist_frequent,
+                corpus=_training_corpus(
+                    members,
+                    recipe_folder,
+                    learns_shortlist=learns_shortlist,
+                    is_needed=shortlist is True,
+                    console=console,
                 ),
+                shortlist_options=options if learns_shortlist else None,
             )
         with console.status("") as status:
 
@@ -171,14 +179,8 @@ def export(
     click.echo(f"{total / 1e6:9.3f} MB  {bundle.path}")
 
 
-def _shortlist_corpus(
-    members: Sequence["Checkpoint"], recipe_folder: Path, wanted: bool | None, console: "Console"
-) -> "Corpus | None":
-    """What a shortlist is learnt from; None where none is wanted or possible, or the corpus is not there."""
-    from dragoman_export.shortlist import ShortlistCorpusError, read_shortlist_corpus
-
-    if wanted is False or not members[0].recipe.data.has_source:
-        return None
+def _learns_shortlist(members: Sequence["Checkpoint"], wanted: bool | None, console: "Console") -> bool:
+    """Whether a shortlist is to be learnt from the training corpus, where that can be read."""
     starts = [start for member in members if (start := member.recipe.training.start_from)]
     if wanted is None and starts:
         # Its words alone would be candidates, and what the model learnt before could not be said any more.
@@ -186,13 +188,33 @@ def _shortlist_corpus(
             f"no shortlist: the model was begun with {starts[0]}, whose corpus the recipe does not name; "
             "--shortlist learns one from the recipe's own"
         )
+        return False
+    return wanted is not False
+
+
+def _training_corpus(
+    members: Sequence["Checkpoint"],
+    recipe_folder: Path,
+    *,
+    learns_shortlist: bool,
+    is_needed: bool,
+    console: "Console",
+) -> "Corpus | None":
+    """What is learnt from; None where nothing is to be learnt, or the corpus is neither there nor needed."""
+    from dragoman_export.training_corpus import TrainingCorpusError, read_training_corpus
+
+    has_heads = [member.recipe.model.family for member in members] == ["transformer"]
+    if not members[0].recipe.data.has_source or not (learns_shortlist or has_heads):
         return None
     try:
-        return read_shortlist_corpus(members[0], recipe_folder)
-    except ShortlistCorpusError as error:
-        if wanted:
+        return read_training_corpus(members[0], recipe_folder)
+    except TrainingCorpusError as error:
+        if is_needed:
             raise
-        console.print(f"no shortlist: {error}")
+        if learns_shortlist:
+            console.print(f"no shortlist: {error}")
+        if has_heads:
+            console.print(f"alignments are the mean of the last layer's heads: {error}")
         return None
 
 

@@ -13,6 +13,7 @@ from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec, check_language, check_name
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.writer import seal, staged_bundle
+from dragoman_export.alignment_head import with_alignment_head
 from dragoman_export.card import write_card
 from dragoman_export.contract import shortlist_memory, tensor_contract
 from dragoman_export.graph_files import write_graphs
@@ -41,20 +42,22 @@ def export_bundle(
     version: str,
     precisions: Sequence[str],
     overwrite: bool = False,
-    shortlist_corpus: Corpus | None = None,
+    corpus: Corpus | None = None,
     shortlist_options: ShortlistOptions | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
     """Writes a bundle of a checkpoint, or of several as an ensemble, as `export_subject` does.
 
-    A lexical shortlist is learnt from `shortlist_corpus`; without one the bundle has none.
+    From the training corpus, where it is given, a Transformer's alignment head is chosen, and with
+    `shortlist_options` a lexical shortlist learnt.
     """
-    build = None
-    if shortlist_corpus is not None:
-        options = shortlist_options or ShortlistOptions()
-        build = partial(build_shortlist, members[0], shortlist_corpus, options, report)
+    subject, build = subject_of(members), None
+    if corpus is not None:
+        subject = with_alignment_head(subject, corpus, report)
+        if shortlist_options is not None:
+            build = partial(build_shortlist, members[0], corpus, shortlist_options, report)
     return export_subject(
-        subject_of(members),
+        subject,
         destination,
         name=name,
         version=version,

@@ -52,6 +52,7 @@ def make_manifest(
         shortlist=shortlist,
         source_pieces=tokenizers.source_pieces,
         target_pieces=tokenizers.target_pieces,
+        attention_of_input=subject.attention_of_input,
     )
 
 

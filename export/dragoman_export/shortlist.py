@@ -5,15 +5,15 @@ Owns how large it is. The table is IBM model 1's; the bundle package owns the fi
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_export.training_corpus import TrainingCorpusError
 from dragoman_training.alignment import TranslationTable, find_links, train_model1
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.corpus import Corpus, CorpusError, read_corpus
+from dragoman_training.corpus import Corpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,33 +41,6 @@ class ShortlistOptions:
             raise ValueError(f"min_probability is {self.min_probability}; it must be from 0 to 1")
 
 
-class ShortlistCorpusError(ValueError):
-    """The training corpus can't be read, which a shortlist is learnt from. Says the way out."""
-
-
-def read_shortlist_corpus(checkpoint: Checkpoint, folder: Path) -> Corpus:
-    """The training pairs that the checkpoint's recipe names; relative paths start at `folder`.
-
-    Raises ShortlistCorpusError where they can't be read, or where other pairs stand there now: a shortlist
-    allows the words of its corpus alone.
-    """
-    try:
-        corpus = read_corpus(checkpoint.recipe.data, "train", folder)
-    except CorpusError as error:
-        raise ShortlistCorpusError(
-            f"the training corpus, which a shortlist is learnt from, is not there: {error}. Say with "
-            "--recipe-folder where the recipe's paths start, or export with --no-shortlist"
-        ) from error
-    trained, found = checkpoint.progress.get("corpus"), corpus.fingerprint()
-    if trained not in (None, found):
-        raise ShortlistCorpusError(
-            f"the files that a shortlist is learnt from hold other pairs ({found}) than the model was "
-            f"trained on ({trained}). Say with --recipe-folder where the recipe's paths start, or export "
-            "with --no-shortlist"
-        )
-    return corpus
-
-
 def build_shortlist(
     checkpoint: Checkpoint,
     corpus: Corpus,
@@ -86,7 +59,7 @@ def build_shortlist(
     limit = checkpoint.recipe.data.max_tokens
     pairs = [pair for pair in zip(sources, targets, strict=True) if max(map(len, pair)) <= limit]
     if not pairs:
-        raise ShortlistCorpusError(f"no training pair has {limit} tokens or fewer; use --no-shortlist")
+        raise TrainingCorpusError(f"no training pair has {limit} tokens or fewer; use --no-shortlist")
     sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     report(f"shortlist: learning from {len(pairs):,} sentence pairs")
     links = find_links(

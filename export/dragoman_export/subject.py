@@ -29,6 +29,9 @@ class Subject:
     """BCP 47 code."""
     target_language: str
     """BCP 47 code."""
+    attention_of_input: bool = False
+    """Whether a step's attention is on what that token comes from which goes into it, as a Transformer's
+    alignment head may have it, rather than that which it predicts."""
     decoding: DecodingConfig
     """Decoding defaults."""
     card: CardConfig

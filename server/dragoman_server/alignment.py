@@ -47,6 +47,7 @@ def align(
 
     The spans say which code points each token covers; rows and columns of `attention_UT` beyond them (the
     ends of the sentences) are left out, and so are words behind the last token, as of a unit that was cut.
+    Tokens that it has no rows for are not looked at.
     A target word's attention is the mean over its tokens, spread over
     the source words that each source token touches, and made to sum to 1. Its strongest link is always given,
     any other from `MIN_WEIGHT` on.
@@ -59,6 +60,7 @@ def align(
         return []
     attention_UT = attention_UT[: len(target_spans), : len(source_spans)]
     source_TV, target_UW = _overlap(source_spans, sources), _overlap(target_spans, targets)
+    target_UW = target_UW[: len(attention_UT)]
     weight_WV = _normalise(target_UW.T @ attention_UT @ source_TV)
     return [
         Alignment(source=sources[index], target=target, weight=float(weight_V[index]))

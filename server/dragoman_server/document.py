@@ -228,7 +228,8 @@ def _join_hypotheses(
             source_spans=spans,
             target_text=piece.text,
             target_spans=piece.spans,
-            attention_UT=hypothesis.attention,
+            # What a token comes from is known a step later then; the last one's end is not needed.
+            attention_UT=hypothesis.attention[int(bundle.manifest.attention_of_input) :],
         )
         alignments += [_shift(link, unit.span[0], offset) for link in links]
     return TranslatedHypothesis(

@@ -18,8 +18,8 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda m: m.update(format_version=3), "format_version is 3, and this release reads 1 and 2;"),
-        (lambda m: m.update(format_version=3, novelty=True), "format_version is 3, and this release reads 1"),
+        (lambda m: m.update(format_version=4), "format_version is 4, and this release reads 1, 2, 3;"),
+        (lambda m: m.update(format_version=4, novelty=True), "format_version is 4, and this release reads 1"),
         (lambda m: m.pop("format_version"), "key 'format_version' is missing"),
         (lambda m: m.update(licens="x"), "manifest: unknown key 'licens'"),
         (lambda m: m.pop("licence"), "manifest: key 'licence' is missing"),
@@ -55,6 +55,12 @@ def test_wrong_key_or_value_is_named(manifest: Manifest, edit: Edit, message: st
     edit(value)
     with pytest.raises(ManifestError, match=message):
         Manifest.from_json(json.dumps(value))
+
+
+def test_a_step_attends_for_what_it_predicts_where_an_older_manifest_does_not_say(manifest: Manifest) -> None:
+    value = json.loads(manifest.to_json())
+    del value["attention_of_input"]
+    assert not Manifest.from_json(json.dumps(value | {"format_version": 2})).attention_of_input
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"manifest"', '{"format_version": NaN}'])

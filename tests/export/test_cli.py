@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
-from dragoman_bundle import open_bundle
+from dragoman_bundle import Tokenizer, open_bundle
 from dragoman_export import exporter
 from dragoman_export.cli import export, record_quality
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
@@ -135,7 +136,7 @@ def test_without_the_corpus_there_is_no_shortlist_and_it_is_said(luong_file: Pat
     code, output = call(export, *arguments, "--recipe-folder", tmp_path)
     assert code == 0, output
     said = " ".join(output.split())
-    assert "no shortlist: the training corpus, which a shortlist is learnt from, is not there" in said
+    assert "no shortlist: the training corpus is not there" in said
     assert "--recipe-folder" in said
     assert open_bundle(tmp_path / "de-en" / "1").shortlist is None
     code, output = call(export, *arguments, "--force", "--no-shortlist")
@@ -158,6 +159,28 @@ def test_a_model_begun_with_another_learns_no_shortlist_from_its_own_text(
     assert code == 0, output
     assert "begun with general.safetensors, whose corpus the recipe does not name" in " ".join(output.split())
     assert open_bundle(out).shortlist is None
+
+
+@pytest.mark.parametrize("option", ["--shortlist", "--no-shortlist"])
+def test_export_chooses_the_head_of_a_transformer_that_aligns(
+    tokenizer: Tokenizer, recipe_folder: Path, tmp_path: Path, option: str
+) -> None:
+    transformer = make_checkpoint(CONFIGS["transformer"], tokenizer, tokenizer)
+    path = tmp_path / "best.safetensors"
+    tensors = {f"model.{name}": value for name, value in transformer.model.named_parameters()}
+    write_checkpoint(path, transformer.recipe, (tokenizer, tokenizer), tensors, transformer.progress)
+    arguments = [path, "--out", tmp_path / "de-en" / "1", "--precisions", "fp32", option]
+    code, output = call(export, *arguments, "--recipe-folder", recipe_folder)
+    assert code == 0, output
+    assert "of IBM model 1's links, and the last layer's mean" in " ".join(output.split())
+    if option == "--no-shortlist":
+        code, output = call(export, *arguments, "--force", "--recipe-folder", tmp_path)
+        assert code == 0, output
+        assert (
+            "alignments are the mean of the last layer's heads: the training corpus is not there"
+            in " ".join(output.split())
+        )
+        assert not open_bundle(tmp_path / "de-en" / "1").manifest.attention_of_input
 
 
 def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, tmp_path: Path) -> None:

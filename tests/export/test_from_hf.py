@@ -111,6 +111,25 @@ def test_the_engine_finds_the_tokens_that_generate_finds(
     assert len(lengths) > 2
 
 
+@torch.inference_mode()
+def test_alignments_are_those_that_marian_gives_out(checkpoint: Path, bundle: Bundle) -> None:
+    decoder = OnnxDecoder.open(bundle, device="cpu", precision="fp32", num_threads=1)
+    engine = Engine(decoder, limits=EngineLimits())
+    engine.start()
+    options = SearchOptions(beam_size=1, num_hypotheses=1, length_penalty=0.0, max_output_tokens=MAX_TOKENS)
+    source = tuple(sources(bundle)[0])
+    (future,) = engine.submit([Sentence(source=source, options=options, return_attention=True)])
+    (found,) = future.result(timeout=60).hypotheses
+    engine.close()
+    assert found.attention is not None
+    model = MarianMTModel.from_pretrained(checkpoint, attn_implementation="eager").eval()
+    read = torch.tensor([[model.config.decoder_start_token_id, *found.tokens]])
+    output: Any = model(torch.tensor([source]), decoder_input_ids=read, output_attentions=True)
+    theirs_UT = output.cross_attentions[-1][0, 0, : len(found.attention)].numpy()
+    assert theirs_UT == pytest.approx(found.attention, abs=1e-4)
+    assert not bundle.manifest.attention_of_input
+
+
 def test_int8_decodes_it_as_well(bundle: Bundle) -> None:
     same = [
         one.hypotheses[0].tokens == other.hypotheses[0].tokens

@@ -1,19 +1,10 @@
 """What a shortlist is learnt from."""
 
-import dataclasses
-from pathlib import Path
-
 import pytest
 
-from dragoman_export.shortlist import (
-    ShortlistCorpusError,
-    ShortlistOptions,
-    build_shortlist,
-    read_shortlist_corpus,
-)
+from dragoman_export.shortlist import ShortlistOptions, build_shortlist
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
-from dragoman_training.recipe import DataConfig
 
 
 @pytest.mark.parametrize(("max_pairs", "used"), [(10, 10), (26, 26), (40, 26), (1, 1)])
@@ -25,26 +16,3 @@ def test_of_a_larger_corpus_it_is_as_many_pairs_as_it_may_be(
     options = ShortlistOptions(max_pairs=max_pairs, num_frequent=0, num_iterations=1)
     build_shortlist(luong, Corpus(letters, letters), options, lines.append)
     assert lines[0] == f"shortlist: learning from {used} sentence pairs"
-
-
-def test_a_data_set_that_cannot_be_loaded_is_a_corpus_that_is_not_there(
-    luong: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
-    (tmp_path / "set").mkdir()
-    (tmp_path / "set" / "train.jsonl").write_text("{")
-    data = DataConfig(source_language="de", target_language="en", hugging_face="set")
-    checkpoint = dataclasses.replace(luong, recipe=dataclasses.replace(luong.recipe, data=data))
-    with pytest.raises(ShortlistCorpusError, match=r"set: can't be loaded.*--no-shortlist"):
-        read_shortlist_corpus(checkpoint, tmp_path)
-
-
-def test_other_pairs_than_the_model_was_trained_on_are_refused(luong: Checkpoint, tmp_path: Path) -> None:
-    for side in ("de", "en"):
-        (tmp_path / f"train.{side}").write_text("a b\nc d\n")
-    trained = Corpus(["a b", "c d"], ["a b", "c d"]).fingerprint()
-    checkpoint = dataclasses.replace(luong, progress={**luong.progress, "corpus": trained})
-    assert len(read_shortlist_corpus(checkpoint, tmp_path)) == 2
-    (tmp_path / "train.en").write_text("a b\nc e\n")
-    with pytest.raises(ShortlistCorpusError, match=r"hold other pairs.*--recipe-folder"):
-        read_shortlist_corpus(checkpoint, tmp_path)

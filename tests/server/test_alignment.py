@@ -154,6 +154,20 @@ def test_attention_on_nothing_but_the_end_links_nothing() -> None:
     assert alignments == []
 
 
+def test_a_token_without_a_row_is_not_looked_at() -> None:
+    alignments = align(
+        source_text="a b",
+        source_spans=[(0, 1), (1, 3)],
+        target_text="x yz w",
+        target_spans=[(0, 1), (1, 3), (3, 4), (4, 6)],
+        attention_UT=np.array([[1, 0, 0], [0, 1, 0]], np.float32),
+    )
+    assert [(link.source, link.target, link.weight) for link in alignments] == [
+        ((0, 1), (0, 1), 1.0),
+        ((2, 3), (2, 4), 1.0),
+    ]
+
+
 @pytest.mark.parametrize(("source", "target"), [("", "x"), ("x", ""), ("", "")])
 def test_no_words_no_links(source: str, target: str) -> None:
     attention_UT = np.ones((2, 2), np.float32)

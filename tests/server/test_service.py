@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -14,6 +15,7 @@ from grpc_status import rpc_status
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.server.conftest import RunningServer, StartServer
+from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
@@ -116,6 +118,25 @@ async def test_alignments_are_offsets_into_the_whole_texts(running: RunningServe
     # The model's word for a character it does not know, at its place.
     assert links[3][0] == "Ä😀ß"
     assert all(link.weight == pytest.approx(1.0) for link in translation.hypotheses[0].alignments)
+
+
+async def test_attention_on_what_a_token_that_is_read_comes_from_is_a_step_late(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    write_bundle(tmp_path, manifest=replace(MANIFEST, attention_of_input=True))
+    running = await start_server(models=tmp_path)
+    (translation,) = await translate(running, "Das!", return_alignments=True)
+    copied = translation.text
+    links = {
+        (
+            "Das!"[link.source_start : link.source_end],
+            copied[link.target_start : link.target_end],
+        ): link.weight
+        for link in translation.hypotheses[0].alignments
+    }
+    # It looks at the character that it copies next: behind the last one there is the end.
+    assert links.keys() == {("Das", "Das"), ("!", "Das")}
+    assert links["Das", "Das"] > links["!", "Das"] == pytest.approx(1 - links["Das", "Das"])
 
 
 async def test_alignments_come_only_where_asked_for(running: RunningServer) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from dragoman_export.from_hf.errors import MarianError
 from dragoman_training.models import Transformer, TransformerConfig, VocabularyShape
+from dragoman_training.models.transformer import AlignmentHead
 from dragoman_training.models.transformer_attention import CrossAttention, SelfAttention
 from dragoman_training.models.transformer_layers import Activation
 
@@ -48,7 +49,11 @@ def marian_config(config: Any) -> TransformerConfig:
 
 
 def marian_transformer(marian: Any, never_produced: Iterable[int]) -> Transformer:
-    """A `MarianMTModel` as a Transformer in evaluation mode. Raises MarianError."""
+    """A `MarianMTModel` as a Transformer in evaluation mode. Raises MarianError.
+
+    Its alignments are those of the last layer's first head: what Marian gives out, and what OPUS-MT's models
+    were trained to align with (`--guided-alignment`).
+    """
     config = marian.config
     encoder, decoder = marian.model.encoder, marian.model.decoder
     if not torch.equal(marian.lm_head.weight, decoder.embed_tokens.weight):
@@ -65,6 +70,7 @@ def marian_transformer(marian: Any, never_produced: Iterable[int]) -> Transforme
         never_produced=tuple(never_produced),
     )
     model = Transformer(marian_config(config), vocabulary)
+    model.alignment_head = AlignmentHead(layer=config.decoder_layers - 1, head=0)
     with torch.no_grad():
         model.source_embedding.weight.copy_(encoder.embed_tokens.weight)
         model.target_embedding.weight.copy_(decoder.embed_tokens.weight)

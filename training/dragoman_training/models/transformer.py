@@ -66,13 +66,24 @@ class TransformerConfig:
             )
 
 
+@dataclass(frozen=True, kw_only=True)
+class AlignmentHead:
+    """The one of a decoder's heads of cross-attention that looks at what a word comes from."""
+
+    layer: int
+    """Of the decoder, from 0 on."""
+    head: int
+    """Of the layer, from 0 on."""
+
+
 class Transformer(Seq2Seq):
     """Attention alone, in layers, on both sides.
 
     A step's state is the keys and values of every decoder layer's self-attention, [R, H, U, A], to which a
     step adds one position on the right, and `age` [R], the steps that a row has lived through. A row sees the
     last `age` positions of its past and nothing before them: what stands there pads it to the past of others.
-    The attention that a step returns is the mean over the heads of the last layer's cross-attention.
+    The attention that a step returns is that of its `alignment_head`, or where there is none the mean over
+    the heads of the last layer's cross-attention.
 
     Differs from the paper: `norm` may come before the sublayers, with one more at the end of each stack, and
     the output layer has a bias.
@@ -81,6 +92,8 @@ class Transformer(Seq2Seq):
     def __init__(self, config: TransformerConfig, vocabulary: VocabularyShape) -> None:
         super().__init__()
         self.config = config
+        self.alignment_head: AlignmentHead | None = None
+        """Chosen for a model that is trained; no parameter, and not kept in its checkpoint."""
         width = config.width
         sizes = (width, config.heads, config.feed_forward)
         # Multiplied by the root of the width, embeddings begin as large as the positions added to them.
@@ -124,6 +137,7 @@ class Transformer(Seq2Seq):
         past_mask_RN = (position_N >= past - age_R.unsqueeze(1)).float()
         x_SKD = self._embed(self.target_embedding, token_SK, age_R.view(token_SK.shape))
         new: Tensors = {"age": age_R + 1}
+        attentions = []
         for number, layer in enumerate(self.decoder_layers):
             assert isinstance(layer, DecoderLayer)
             keys, values = f"keys{number}", f"values{number}"
@@ -134,7 +148,12 @@ class Transformer(Seq2Seq):
                 (memory[keys], memory[values]),
                 memory["mask"],
             )
-        return self.decoder_norm(x_SKD).flatten(0, 1), weights_SHKT.mean(dim=1), new
+            attentions.append(weights_SHKT)
+        chosen = self.alignment_head
+        attention_SKT = (
+            attentions[-1].mean(dim=1) if chosen is None else attentions[chosen.layer][:, chosen.head]
+        )
+        return self.decoder_norm(x_SKD).flatten(0, 1), attention_SKT, new
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
         position_U = torch.arange(target_SU.shape[1], device=target_SU.device)

@@ -1,0 +1,180 @@
+"""Which of a Transformer's heads tells what its words come from, found by an alignment that needs no model.
+
+The heads of the last layers look at what the next token comes from, though spread over many; those of the
+first at what the token just read comes from, and one of them often at little else (Chen et al. 2020,
+"Accurate Word Alignment Induction from Neural Machine Translation", section 3). Each is held against the
+links that IBM model 1 finds in training pairs.
+
+Shapes: S sentences, K = 1, H heads, T source positions, U target tokens.
+"""
+
+import copy
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from dragoman_export.subject import Subject
+from dragoman_training.alignment import TranslationTable, find_links, train_model1
+from dragoman_training.batching import pad_ids
+from dragoman_training.corpus import Corpus
+from dragoman_training.models.transformer import AlignmentHead, Transformer
+from dragoman_training.models.transformer_layers import DecoderLayer
+
+MAX_PAIRS = 20_000
+"""Training pairs that the table is learnt from, evenly spread over the corpus."""
+NUM_ITERATIONS = 5
+"""Passes of expectation maximisation."""
+NUM_EXAMINED = 400
+"""Of them those that the heads are held against."""
+BATCH = 50
+"""Sentences that are looked at together."""
+
+Pair = tuple[Sequence[int], Sequence[int]]
+Links = dict[int, int]
+"""For target positions the source position that each comes from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How well a head's strongest weights agree with the links."""
+
+    head: AlignmentHead | None
+    """None: the mean over the heads of the last layer."""
+    of_input: bool
+    """Whether the weights of the step are taken that a token goes into, not of the one that predicts it."""
+    share: float
+    """Of the links, those that the head has too."""
+
+
+def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str], None]) -> Subject:
+    """The subject with the head chosen that agrees best; as it is where none is better, or none there is.
+
+    `report` is told what was found.
+    """
+    model = subject.model
+    if not isinstance(model, Transformer):
+        return subject
+    source, target = subject.source_tokenizer, subject.target_tokenizer
+    places = np.linspace(0, len(corpus) - 1, min(len(corpus), MAX_PAIRS)).astype(int).tolist()
+    pairs = [
+        pair
+        for pair in zip(
+            source.encode_ids([corpus.sources[place] for place in places]),
+            target.encode_ids([corpus.targets[place] for place in places]),
+            strict=True,
+        )
+        if all(0 < len(side) < subject.decoding.max_source_tokens for side in pair)
+    ]
+    if not pairs:
+        return subject
+    links = find_links(
+        *zip(*pairs, strict=True),
+        source_vocabulary=source.vocabulary_size,
+        target_vocabulary=target.vocabulary_size,
+    )
+    table = train_model1(links, num_iterations=NUM_ITERATIONS)
+    examined = pairs[:: len(pairs) // NUM_EXAMINED + 1]
+    mean, *heads = agreements(
+        model,
+        [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined],
+        [likeliest_links(table, pair) for pair in examined],
+        pads=(source.pad_id, target.pad_id),
+        bos=target.bos_id,
+    )
+    best = max(mean, *heads, key=lambda each: each.share)
+    if best.head is None:
+        return subject
+    report(
+        f"alignments: head {best.head.head + 1} of decoder layer {best.head.layer + 1}, of the token "
+        f"{'read' if best.of_input else 'predicted'}, has {best.share:.1%} of IBM model 1's links, and the "
+        f"last layer's mean {mean.share:.1%}"
+    )
+    chosen = copy.copy(model)
+    chosen.alignment_head = best.head
+    return dataclasses.replace(subject, model=chosen, attention_of_input=best.of_input)
+
+
+def likeliest_links(table: TranslationTable, pair: Pair) -> Links:
+    """For each target token the source token it most likely comes from, unless that is NULL."""
+    source, target = pair
+    rows = [table.row(token) for token in (*source, table.null)]
+    links = {}
+    for place, token in enumerate(target):
+        probabilities = [row.get(token, 0.0) for row in rows]
+        likeliest = int(np.argmax(probabilities))
+        if likeliest < len(source):
+            links[place] = likeliest
+    return links
+
+
+def agreements(
+    model: Transformer, pairs: Sequence[Pair], links: Sequence[Links], *, pads: tuple[int, int], bos: int
+) -> list[Agreement]:
+    """Of every head, both ways, and first of the last layer's mean. Pairs are ids with eos, links without."""
+    looks = [
+        look
+        for first in range(0, len(pairs), BATCH)
+        for look in look_along(model, pairs[first : first + BATCH], pads=pads, bos=bos)
+    ]
+    num_links = max(1, sum(map(len, links)))
+
+    def agreement(head: AlignmentHead | None, *, of_input: bool) -> Agreement:
+        hits = 0
+        for look_LHUT, own in zip(looks, links, strict=True):
+            weights_UT = look_LHUT[-1].mean(axis=0) if head is None else look_LHUT[head.layer, head.head]
+            from_U = weights_UT[int(of_input) :, :-1].argmax(axis=1)
+            hits += sum(int(from_U[place]) == source for place, source in own.items())
+        return Agreement(head=head, of_input=of_input, share=hits / num_links)
+
+    heads = [
+        AlignmentHead(layer=layer, head=head)
+        for layer in range(model.config.decoder_layers)
+        for head in range(model.config.heads)
+    ]
+    return [
+        agreement(None, of_input=False),
+        *(agreement(head, of_input=of_input) for head in heads for of_input in (False, True)),
+    ]
+
+
+@torch.inference_mode()
+def look_along(
+    model: Transformer, pairs: Sequence[Pair], *, pads: tuple[int, int], bos: int
+) -> list[NDArray[np.float32]]:
+    """For each pair of ids with eos where all layers and heads look saying the target: [L, H, U, T]."""
+    sources, targets = zip(*pairs, strict=True)
+    heard = [_Weights(layer) for layer in model.decoder_layers]
+    try:
+        memory, state = model.encode(
+            pad_ids(sources, pads[0]), torch.tensor([len(source) for source in sources])
+        )
+        inputs_SU = pad_ids([[bos, *target[:-1]] for target in targets], pads[1])
+        for token_S1 in inputs_SU.split(1, dim=1):
+            _, _, state = model.step(token_S1, memory, state)
+    finally:
+        for each in heard:
+            each.handle.remove()
+    # Steps of layers to layers of steps: U times [S, H, 1, T] -> [S, L, H, U, T]
+    looks_SLHUT = torch.stack([torch.cat(each.steps, dim=2) for each in heard], dim=1).numpy()
+    return [
+        look_LHUT[:, :, : len(target), : len(source)]
+        for look_LHUT, source, target in zip(looks_SLHUT, sources, targets, strict=True)
+    ]
+
+
+class _Weights:
+    """Hears what the heads of a layer look at."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        assert isinstance(layer, DecoderLayer)
+        self.steps: list[Tensor] = []
+        self.handle = layer.cross_attention.heads.register_forward_hook(self._hear)
+
+    def _hear(self, heads: nn.Module, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        self.steps.append(output[1].float())
