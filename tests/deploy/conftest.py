@@ -58,6 +58,15 @@ def options(
     service: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, Any]:
     """What `dragoman serve` makes of the image's environment, the service's environment and its command."""
+    return serve_options(dockerfile, service["environment"], service["command"], monkeypatch)
+
+
+def serve_options(
+    dockerfile: list[Instruction],
+    environment: dict[str, Any],
+    command: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> dict[str, Any]:
     image = dict(
         pair.split("=", 1)
         for instruction in final_stage(dockerfile)
@@ -65,11 +74,11 @@ def options(
         for pair in instruction.words
     )
     known = {f"DRAGOMAN_SERVE_{parameter.name}".upper() for parameter in serve.params}
-    for name, value in (image | service["environment"]).items():
+    for name, value in (image | environment).items():
         if name.startswith("DRAGOMAN"):
             assert name in known
             monkeypatch.setenv(name, str(value))
-    context: click.Context = serve.make_context("serve", [str(word) for word in service["command"]])
+    context: click.Context = serve.make_context("serve", [str(word) for word in command])
     return context.params
 
 
