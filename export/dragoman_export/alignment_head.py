@@ -31,8 +31,8 @@ MAX_PAIRS = 20_000
 NUM_ITERATIONS = 5
 """Passes of expectation maximisation."""
 NUM_EXAMINED = 400
-"""Of them those that the heads are held against."""
-BATCH = 50
+"""Most of them that the heads are held against."""
+BATCH = 20
 """Sentences that are looked at together."""
 
 Pair = tuple[Sequence[int], Sequence[int]]
@@ -53,7 +53,7 @@ class Agreement:
 
 
 def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str], None]) -> Subject:
-    """The subject with the head chosen that agrees best; as it is where none is better, or none there is.
+    """The subject with the head chosen that agrees best; as it is where none does better than the mean.
 
     `report` is told what was found.
     """
@@ -61,7 +61,7 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
     if not isinstance(model, Transformer):
         return subject
     source, target = subject.source_tokenizer, subject.target_tokenizer
-    places = np.linspace(0, len(corpus) - 1, min(len(corpus), MAX_PAIRS)).astype(int).tolist()
+    places = _spread(len(corpus), MAX_PAIRS)
     pairs = [
         pair
         for pair in zip(
@@ -72,6 +72,9 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
         if all(0 < len(side) < subject.decoding.max_source_tokens for side in pair)
     ]
     if not pairs:
+        report(
+            "alignments: no training pair is short enough to choose a head by; the last layer's mean it is"
+        )
         return subject
     links = find_links(
         *zip(*pairs, strict=True),
@@ -79,7 +82,7 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
         target_vocabulary=target.vocabulary_size,
     )
     table = train_model1(links, num_iterations=NUM_ITERATIONS)
-    examined = pairs[:: len(pairs) // NUM_EXAMINED + 1]
+    examined = [pairs[place] for place in _spread(len(pairs), NUM_EXAMINED)]
     mean, *heads = agreements(
         model,
         [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined],
@@ -89,6 +92,9 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
     )
     best = max(mean, *heads, key=lambda each: each.share)
     if best.head is None:
+        report(
+            f"alignments: no head has more of IBM model 1's links than the last layer's mean {mean.share:.1%}"
+        )
         return subject
     report(
         f"alignments: head {best.head.head + 1} of decoder layer {best.head.layer + 1}, of the token "
@@ -98,6 +104,12 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
     chosen = copy.copy(model)
     chosen.alignment_head = best.head
     return dataclasses.replace(subject, model=chosen, attention_of_input=best.of_input)
+
+
+def _spread(total: int, most: int) -> list[int]:
+    """Places from the first to the last, all or so many of them."""
+    places: list[int] = np.linspace(0, total - 1, min(total, most)).astype(int).tolist()
+    return places
 
 
 def likeliest_links(table: TranslationTable, pair: Pair) -> Links:
@@ -117,29 +129,25 @@ def agreements(
     model: Transformer, pairs: Sequence[Pair], links: Sequence[Links], *, pads: tuple[int, int], bos: int
 ) -> list[Agreement]:
     """Of every head, both ways, and first of the last layer's mean. Pairs are ids with eos, links without."""
-    looks = [
-        look
-        for first in range(0, len(pairs), BATCH)
-        for look in look_along(model, pairs[first : first + BATCH], pads=pads, bos=bos)
-    ]
-    num_links = max(1, sum(map(len, links)))
-
-    def agreement(head: AlignmentHead | None, *, of_input: bool) -> Agreement:
-        hits = 0
-        for look_LHUT, own in zip(looks, links, strict=True):
-            weights_UT = look_LHUT[-1].mean(axis=0) if head is None else look_LHUT[head.layer, head.head]
-            from_U = weights_UT[int(of_input) :, :-1].argmax(axis=1)
-            hits += sum(int(from_U[place]) == source for place, source in own.items())
-        return Agreement(head=head, of_input=of_input, share=hits / num_links)
-
     heads = [
         AlignmentHead(layer=layer, head=head)
         for layer in range(model.config.decoder_layers)
         for head in range(model.config.heads)
     ]
+    choices: list[tuple[AlignmentHead | None, bool]] = [(None, False)]
+    choices += [(head, of_input) for head in heads for of_input in (False, True)]
+    hits = dict.fromkeys(choices, 0)
+    for first in range(0, len(pairs), BATCH):
+        looks = look_along(model, pairs[first : first + BATCH], pads=pads, bos=bos)
+        for look_LHUT, own in zip(looks, links[first : first + BATCH], strict=True):
+            for head, of_input in choices:
+                weights_UT = look_LHUT[-1].mean(axis=0) if head is None else look_LHUT[head.layer, head.head]
+                from_U = weights_UT[int(of_input) :, :-1].argmax(axis=1)
+                hits[head, of_input] += sum(int(from_U[place]) == source for place, source in own.items())
+    num_links = max(1, sum(map(len, links)))
     return [
-        agreement(None, of_input=False),
-        *(agreement(head, of_input=of_input) for head in heads for of_input in (False, True)),
+        Agreement(head=head, of_input=of_input, share=hits[head, of_input] / num_links)
+        for head, of_input in choices
     ]
 
 

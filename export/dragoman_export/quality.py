@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dragoman_bundle import BundleError, open_bundle
-from dragoman_bundle.manifest import CARD_FILE, Quality
+from dragoman_bundle.manifest import CARD_FILE, FORMAT_VERSION, Quality
 from dragoman_bundle.writer import seal, staged_bundle
 from dragoman_export.card import replace_quality
 
@@ -54,7 +54,8 @@ def record_qualities(folder: Path, measured: tuple[Quality, ...]) -> None:
     if absent := [one.precision for one in measured if one.precision not in bundle.manifest.precisions]:
         raise BundleError(f"{folder} holds no {absent[0]} graphs: their quality can't have been measured")
     kept = [old for old in bundle.manifest.quality if not any(_is_same_measure(old, new) for new in measured)]
-    manifest = replace(bundle.manifest, quality=(*kept, *measured))
+    # What is written has the keys of today's format.
+    manifest = replace(bundle.manifest, format_version=FORMAT_VERSION, quality=(*kept, *measured))
     with staged_bundle(folder, overwrite=True) as staging:
         shutil.copytree(folder, staging, dirs_exist_ok=True)
         card = staging / CARD_FILE

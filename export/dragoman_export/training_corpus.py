@@ -13,8 +13,8 @@ class TrainingCorpusError(ValueError):
 def read_training_corpus(checkpoint: Checkpoint, folder: Path) -> Corpus:
     """The training pairs that the checkpoint's recipe names; relative paths start at `folder`.
 
-    Raises TrainingCorpusError where they can't be read, or where other pairs stand there now: a shortlist
-    allows the words of its corpus alone.
+    Raises TrainingCorpusError where they can't be read, or where other pairs stand there now: of the words of
+    those a shortlist would know nothing.
     """
     way_out = "Say with --recipe-folder where the recipe's paths start"
     try:

@@ -47,7 +47,7 @@ def align(
 
     The spans say which code points each token covers; rows and columns of `attention_UT` beyond them (the
     ends of the sentences) are left out, and so are words behind the last token, as of a unit that was cut.
-    Tokens that it has no rows for are not looked at.
+    Tokens that it has no rows for are not looked at, and a word of none but such has no link.
     A target word's attention is the mean over its tokens, spread over
     the source words that each source token touches, and made to sum to 1. Its strongest link is always given,
     any other from `MIN_WEIGHT` on.

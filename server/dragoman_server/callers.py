@@ -4,6 +4,7 @@ Keeps digests of the tokens alone. No status and no log tells more of one than w
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from dragoman_server.errors import UnknownCallerError
 
 MIN_TOKEN_CHARACTERS = 16
 """A shorter token could be guessed."""
+MAX_NAME_CHARACTERS = 64
+"""A name stands in every line of the log that is its caller's."""
 AUTHORIZATION = "authorization"
 """The key of a call's metadata that its token travels under, as `Bearer TOKEN` (RFC 6750, section 2.1)."""
 
@@ -22,22 +25,28 @@ class TokenFileError(ValueError):
 def read_tokens(path: Path) -> dict[str, str]:
     """The tokens of a file and whose they are: a line each, the caller's name and the token.
 
-    Empty lines and those that begin with # are skipped. A caller may have several tokens, as while they are
-    changed. Raises TokenFileError, which names the line and no token.
+    A name has letters, digits and ".", "_", "@" or "-"; a token is of visible ASCII characters. Empty lines
+    and those that begin with # are skipped. A caller may have several tokens, as while they are changed.
+    Raises TokenFileError, which names the line and no token.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise TokenFileError(f"{path} can't be read: {error}") from error
     names: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
         fields = line.split()
+        if not fields or fields[0].startswith("#"):
+            continue
         if len(fields) != 2:
             raise TokenFileError(f"{path}, line {number}: {len(fields)} words; a line is NAME TOKEN")
         name, token = fields
-        if len(token) < MIN_TOKEN_CHARACTERS or not token.isascii():
+        if not re.fullmatch(rf"[\w.@-]{{1,{MAX_NAME_CHARACTERS}}}", name, re.ASCII):
+            raise TokenFileError(
+                f"{path}, line {number}: what stands first must be a name, of at most {MAX_NAME_CHARACTERS} "
+                "letters, digits, dots, underscores, @ and hyphens"
+            )
+        if not re.fullmatch(rf"[!-~]{{{MIN_TOKEN_CHARACTERS},}}", token):
             raise TokenFileError(
                 f"{path}, line {number}: the token, behind the name, must be of {MIN_TOKEN_CHARACTERS} ASCII "
                 "characters or more; `openssl rand -hex 32` makes one"

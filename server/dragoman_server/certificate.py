@@ -3,10 +3,11 @@
 Knows the two files, and how grpc and a probe are given them.
 """
 
+import ipaddress
 import logging
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ class Certificate:
         return grpc.dynamic_ssl_server_credentials(self._load(), self._renewed)  # type: ignore[arg-type]
 
     def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
-        """For grpc, whose threads ask at every connection; None where nothing has changed."""
+        """For grpc, whose threads ask at every connection, one at a time; None where nothing has changed."""
         try:
             return None if self._read == self._versions() else self._load()
         except CertificateError as error:
@@ -47,7 +48,7 @@ class Certificate:
         # Noted before anything is read, and of what can't be read too: it is tried and told once.
         self._read = self._versions()
         try:
-            # grpc itself would find out at the first connection, and tell nobody.
+            # Of a pair that is renewed grpc would find out at the next connection, and tell nobody.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._chain, self._key, password="")
             pair = self._key.read_bytes(), self._chain.read_bytes()
         except OSError as error:
@@ -85,6 +86,13 @@ def name_in(chain: Path, host: str, port: int, *, timeout_seconds: float) -> str
         socket.create_connection((host, port), timeout_seconds) as connection,
         context.wrap_socket(connection) as secured,
     ):
-        names: Iterable[Any] = (secured.getpeercert() or {}).get("subjectAltName", ())
-    # A star stands for any one label.
-    return next((str(name).replace("*", "any") for _, name in names), host)
+        certificate: Mapping[str, Any] = secured.getpeercert() or {}
+    names = [*certificate.get("subjectAltName", ())]
+    names += [pair for part in certificate.get("subject", ()) for pair in part]
+    by_kind = {kind: str(name) for kind, name in reversed(names)}
+    if "DNS" in by_kind:
+        # A star stands for any one label.
+        return by_kind["DNS"].replace("*", "any")
+    if "IP Address" in by_kind:
+        return str(ipaddress.ip_address(by_kind["IP Address"]))
+    return by_kind.get("commonName", host)

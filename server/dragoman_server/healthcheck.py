@@ -19,6 +19,8 @@ from dragoman_server.callers import AUTHORIZATION, TokenFileError, read_tokens
 from dragoman_server.certificate import name_in
 from dragoman_server.config import ServerConfig
 
+CALLER = "healthcheck"
+"""Who this is to a server with tokens."""
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 
 
@@ -42,13 +44,15 @@ def _default_server() -> str:
     "--tls-certificate",
     envvar="DRAGOMAN_SERVE_TLS_CERTIFICATE",
     type=click.Path(path_type=Path),
+    show_envvar=True,
     help="PEM file of the certificate that the server has; without one it is called without TLS.",
 )
 @click.option(
     "--tokens",
     envvar="DRAGOMAN_SERVE_TOKENS",
     type=click.Path(path_type=Path),
-    help="The server's file of tokens, with one of which it tells where its graphs run.",
+    show_envvar=True,
+    help=f"The server's file of tokens. It tells where its graphs run if one is of the caller {CALLER!r}.",
 )
 @click.option("--service", default="", help='Which service; "" is the server as a whole.')
 @click.option("--timeout", default=3.0, help="Seconds to wait.")
@@ -57,30 +61,35 @@ def healthcheck(
 ) -> None:
     """Ask a server whether it is healthy, and which provider its graphs run on."""
     deadline = time.monotonic() + timeout
-    with _open_channel(server, tls_certificate, timeout) as channel:
+
+    def left() -> float:
+        return max(0.001, deadline - time.monotonic())
+
+    with _open_channel(server, tls_certificate, timeout / 3) as channel:
         try:
             request = health_pb2.HealthCheckRequest(service=service)
-            status = health_pb2_grpc.HealthStub(channel).Check(request, timeout=timeout).status
+            status = health_pb2_grpc.HealthStub(channel).Check(request, timeout=left()).status
         except grpc.RpcError as error:
             raise click.ClickException(f"{server} does not answer: {error.code().name}") from error
         if status != _SERVING:
             name = health_pb2.HealthCheckResponse.ServingStatus.Name(status)
             raise click.ClickException(f"{server} is {name}")
-        # A server that is too busy to tell, or tells it to none of these, is still healthy.
+        # A server that is too busy to tell is still healthy, and one that tells only others is not asked.
         with suppress(grpc.RpcError, TokenFileError):
-            listed = pb_grpc.TranslationServiceStub(channel).ListModels(
-                pb.ListModelsRequest(),
-                timeout=max(0.0, deadline - time.monotonic()),
-                metadata=_metadata(tokens),
-            )
+            shown = _metadata(tokens)
+            if tokens is not None and not shown:
+                return
+            stub = pb_grpc.TranslationServiceStub(channel)
+            listed = stub.ListModels(pb.ListModelsRequest(), timeout=left(), metadata=shown)
             for model in listed.models:
                 graphs = ", ".join(f"{graph} on {where}" for graph, where in sorted(model.providers.items()))
                 click.echo(f"{model.name}/{model.version}, {model.precision}: {graphs}")
 
 
 def _metadata(tokens: Path | None) -> tuple[tuple[str, str], ...]:
-    """What shows the server the first of its tokens."""
-    return () if tokens is None else ((AUTHORIZATION, f"Bearer {next(iter(read_tokens(tokens)))}"),)
+    """What shows the server the token of this command, where the file has one."""
+    names = {} if tokens is None else read_tokens(tokens)
+    return tuple((AUTHORIZATION, f"Bearer {token}") for token, name in names.items() if name == CALLER)[:1]
 
 
 def _open_channel(server: str, certificate: Path | None, timeout: float) -> grpc.Channel:

@@ -23,6 +23,7 @@ class TextFormatter(logging.Formatter):
 
 def configure_logging(log_format: LogFormat) -> None:
     """Sets up the root logger."""
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_shows_no_metadata)
     handler = logging.StreamHandler()
     handler.setFormatter(
         JsonFormatter(
@@ -34,3 +35,11 @@ def configure_logging(log_format: LogFormat) -> None:
         else TextFormatter()
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+
+
+def _shows_no_metadata(record: logging.LogRecord) -> bool:
+    """Whether a line of grpc's own is without what a caller sent.
+
+    Metadata that are not text it writes down whole, and a token may be among them.
+    """
+    return not record.getMessage().startswith("Invalid encoding on")

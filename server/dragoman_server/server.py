@@ -24,7 +24,7 @@ from prometheus_client.process_collector import ProcessCollector
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.call_metrics import CallMetrics
 from dragoman_server.callers import Callers, TokenFileError
-from dragoman_server.certificate import Certificate
+from dragoman_server.certificate import Certificate, CertificateError
 from dragoman_server.config import ServerConfig
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.gate import Gate
@@ -99,13 +99,15 @@ class Server:
     async def reload(self) -> None:
         """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
 
-        And before it the tokens. Where there is nothing to serve, or nobody who may call, all stays as it is
-        from there on, and the log says why.
+        The tokens too. Where either can't be read, it stays as it is, and the log says why.
         """
         try:
             self._callers.load()
+        except TokenFileError as error:
+            logger.error("tokens not reloaded", extra={"reason": str(error)})
+        try:
             await self._models.load()
-        except (DeviceUnavailableError, RepositoryError, TokenFileError) as error:
+        except (DeviceUnavailableError, RepositoryError) as error:
             logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
             return
         await self._open()
@@ -162,7 +164,12 @@ class Server:
                 return self._grpc.add_insecure_port(address)
             return self._grpc.add_secure_port(address, credentials)
         except RuntimeError as error:
-            raise PortError(_describe(host, port, _why_unbindable(host, port) or error)) from error
+            why = _why_unbindable(host, port)
+            if why is None and credentials is not None:
+                raise CertificateError(
+                    f"grpc can't use {self._config.tls_certificate} with its key; RSA, P-256 and P-384 it can"
+                ) from error
+            raise PortError(_describe(host, port, why or error)) from error
 
     def _credentials(self) -> grpc.ServerCredentials | None:
         config = self._config

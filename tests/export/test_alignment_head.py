@@ -16,7 +16,7 @@ from dragoman_export.alignment_head import (
     with_alignment_head,
 )
 from dragoman_export.exporter import export_bundle
-from dragoman_export.subject import Subject, subject_of
+from dragoman_export.subject import subject_of
 from dragoman_training.alignment import TranslationTable
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
@@ -142,8 +142,12 @@ def test_models_without_heads_to_choose_from_stay_as_they_are(tokenizer: Tokeniz
 def test_a_corpus_that_nothing_can_be_learnt_from_chooses_nothing(
     transformer: Checkpoint, corpus: Corpus
 ) -> None:
-    subject: Subject = subject_of([transformer])
-    assert with_alignment_head(subject, corpus, lambda line: None) is subject
+    lines: list[str] = []
+    subject = subject_of([transformer])
+    assert with_alignment_head(subject, corpus, lines.append) is subject
+    assert lines == [
+        "alignments: no training pair is short enough to choose a head by; the last layer's mean it is"
+    ]
 
 
 def test_the_graphs_give_out_the_chosen_head_and_the_manifest_says_of_which_token(

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
 from dragoman_bundle import Tokenizer, open_bundle
+from dragoman_bundle.manifest import FORMAT_VERSION, MANIFEST_FILE
 from dragoman_export import exporter
 from dragoman_export.cli import export, record_quality
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
@@ -202,6 +203,20 @@ def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, tmp_p
     assert r"| tatoeba/val | int8 | 5 | BLEU | 47.00 | `nrefs:1\|case:mixed\|tok:13a` |" in card
     assert "Not measured yet." not in card
     assert card.count("## Limits") == 1
+
+
+def test_a_bundle_of_an_older_format_is_of_todays_once_it_is_written(
+    bundle_folder: Path, tmp_path: Path
+) -> None:
+    manifest = bundle_folder / MANIFEST_FILE
+    older = json.loads(manifest.read_text()) | {"format_version": 2}
+    del older["attention_of_input"]
+    manifest.write_text(json.dumps(older))
+    (tmp_path / "results.json").write_text(json.dumps(RESULTS))
+    arguments = ("--test-set", "tatoeba/val", "--precision", "int8")
+    code, output = call(record_quality, bundle_folder, tmp_path / "results.json", *arguments)
+    assert code == 0, output
+    assert json.loads(manifest.read_text())["format_version"] == FORMAT_VERSION
 
 
 @pytest.mark.parametrize(

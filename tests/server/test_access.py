@@ -3,10 +3,11 @@
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import grpc
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 from cryptography.hazmat.primitives import serialization
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.conftest import RunningServer, StartProcess, StartServer
+from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman import AsyncClient, AuthenticationError, Client, InvalidRequestError, UnavailableError
 from dragoman.v1 import translation_pb2 as pb
@@ -73,6 +75,12 @@ def test_a_file_of_tokens_says_whose_each_is(tokens: Path) -> None:
     assert read_tokens(tokens) == {ADA: "ada", BOB: "bob"}
 
 
+def test_a_comment_may_be_indented_and_a_file_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(f"ada {ADA}\n  #bob {BOB}\n\t# {BOB}\n", encoding="utf-8-sig")
+    assert read_tokens(path) == {ADA: "ada"}
+
+
 def test_a_caller_may_have_two_tokens_while_they_are_changed(tokens: Path) -> None:
     tokens.write_text(f"ada {ADA}\nada {BOB}\nada {ADA}\n")
     callers = Callers(tokens)
@@ -92,7 +100,10 @@ def test_a_caller_may_have_two_tokens_while_they_are_changed(tokens: Path) -> No
             "line 1: the token, behind the name, must be of 16 ASCII characters or more",
         ),
         (f"ada {ADA}ä\n", "line 1: the token"),
+        (f"ada {ADA}\x01\n", "line 1: the token"),
         (f"{ADA} ada\n", "line 1: the token"),
+        (f"{ADA}{'1' * 60} {BOB}\n", "line 1: what stands first must be a name, of at most 64"),
+        (f"ädä {ADA}\n", "line 1: what stands first must be a name"),
         (f"ada {ADA}\nbob {ADA}\n", "line 2: the token is another caller's too"),
     ],
 )
@@ -211,6 +222,47 @@ async def test_the_log_says_who_called_and_shows_no_token(
         assert not any(token in str(vars(record)) for token in (ADA, BOB, "c" * 20))
 
 
+def test_a_token_that_is_no_text_is_not_in_the_log_either(
+    start_process: StartProcess, models: Path, tokens: Path
+) -> None:
+    server = start_process("--models", str(models), "--port", "0", "--tokens", str(tokens))
+    port = int(str(server.wait_for("ready")["port"]))
+    with call_in_bytes(port, {b"authorization": b"Bearer " + ADA.encode() + b"\xff"}):
+        assert server.wait_for("call")["outcome"] == "UNAUTHENTICATED"
+    server.process.terminate()
+    _, rest = server.end()
+    assert ADA not in rest + str(server.log)
+
+
+def call_in_bytes(port: int, metadata: dict[bytes, bytes]) -> socket.socket:
+    """Calls ListModels with metadata that no client of gRPC would send: HTTP/2 (RFC 9113), byte by byte."""
+    headers = {
+        b":method": b"POST",
+        b":scheme": b"http",
+        b":path": b"/dragoman.v1.TranslationService/ListModels",
+        b":authority": b"localhost",
+        b"te": b"trailers",
+        b"content-type": b"application/grpc",
+        **metadata,
+    }
+    # Each literal, without indexing: RFC 7541, section 6.2.2.
+    block = b"".join(
+        b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in headers.items()
+    )
+
+    def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+        return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+    connection = socket.create_connection(("127.0.0.1", port), 10)
+    connection.sendall(
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        + frame(4, 0, 0, b"")
+        + frame(1, 4, 1, block)
+        + frame(0, 1, 1, b"\0" * 5)
+    )
+    return connection
+
+
 async def test_health_asks_nobody_who_they_are(start_server: StartServer, tokens: Path) -> None:
     running = await start_server(tokens=tokens)
     health = health_pb2_grpc.HealthStub(running.channel)
@@ -219,9 +271,11 @@ async def test_health_asks_nobody_who_they_are(start_server: StartServer, tokens
 
 
 async def test_a_reload_takes_tokens_away_and_gives_others(
-    start_server: StartServer, tokens: Path, caplog: pytest.LogCaptureFixture
+    start_server: StartServer, tmp_path: Path, tokens: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    running = await start_server(tokens=tokens)
+    models = tmp_path / "models"
+    write_bundle(models)
+    running = await start_server(models=models, tokens=tokens)
     await translate(running, shows(ADA))
     tokens.write_text(f"bob {BOB}\n")
     await translate(running, shows(ADA))
@@ -229,9 +283,12 @@ async def test_a_reload_takes_tokens_away_and_gives_others(
     with pytest.raises(grpc.aio.AioRpcError):
         await translate(running, shows(ADA))
     tokens.write_text("nobody\n")
+    write_bundle(models, manifest=replace(MANIFEST, version="2"))
     await running.server.reload()
-    assert "not reloaded" in [record.message for record in caplog.records]
+    assert "tokens not reloaded" in [record.message for record in caplog.records]
     await translate(running, shows(BOB))
+    response = await running.stub.GetModel(pb.GetModelRequest(name="de-en"), metadata=shows(BOB))
+    assert response.model.version == "2", "models are read all the same"
 
 
 async def test_the_clients_call_over_tls_and_show_their_token(
@@ -375,11 +432,21 @@ async def test_who_opens_the_port_to_others_is_told_what_is_open(
     assert all(told is not None and told in warning for warning in warnings)
 
 
-@pytest.mark.parametrize("names", [["translate.example.org"], ["*.example.org"], ["127.0.0.1"]])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["translate.example.org"],
+        ["*.example.org"],
+        ["127.0.0.1"],
+        ["::1"],
+        ["ops@example.org", "a.example.org"],
+    ],
+)
 def test_the_health_check_command_reads_the_same_environment(
     start_process: StartProcess, models: Path, tmp_path: Path, tokens: Path, names: list[str]
 ) -> None:
     certified = certify(tmp_path, *names)
+    tokens.write_text(f"ada {ADA}\nhealthcheck {BOB}\n")
     environment = {
         "DRAGOMAN_SERVE_TLS_CERTIFICATE": str(certified.tls_certificate),
         "DRAGOMAN_SERVE_TLS_KEY": str(certified.tls_key),
@@ -390,8 +457,9 @@ def test_the_health_check_command_reads_the_same_environment(
     asked = CliRunner().invoke(healthcheck, [], env=environment)
     assert asked.exit_code == 0, asked.output
     assert asked.output.startswith("de-en/1, ")
-    without_tokens = CliRunner().invoke(healthcheck, [], env=environment | {"DRAGOMAN_SERVE_TOKENS": ""})
-    assert (without_tokens.exit_code, without_tokens.output) == (0, "")
+    tokens.write_text(f"ada {ADA}\n")
+    without_its_own = CliRunner().invoke(healthcheck, [], env=environment)
+    assert (without_its_own.exit_code, without_its_own.output) == (0, "")
     shutil.copy(certify(tmp_path, *names).tls_certificate, tmp_path / "other.pem")
     other = environment | {"DRAGOMAN_SERVE_TLS_CERTIFICATE": str(tmp_path / "other.pem")}
     # A connection that asks with other files finds the server's own renewed to them.

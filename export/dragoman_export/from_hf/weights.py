@@ -51,8 +51,8 @@ def marian_config(config: Any) -> TransformerConfig:
 def marian_transformer(marian: Any, never_produced: Iterable[int]) -> Transformer:
     """A `MarianMTModel` as a Transformer in evaluation mode. Raises MarianError.
 
-    Its alignments are those of the last layer's first head: what Marian gives out, and what OPUS-MT's models
-    were trained to align with (`--guided-alignment`).
+    Its alignments are those of the last layer's first head: what Marian gives out, and what many of
+    OPUS-MT's models were trained to align with (`--guided-alignment`).
     """
     config = marian.config
     encoder, decoder = marian.model.encoder, marian.model.decoder
