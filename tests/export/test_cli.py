@@ -160,6 +160,21 @@ def test_a_model_begun_with_another_learns_no_shortlist_from_its_own_text(
     assert code == 0, output
     assert "begun with general.safetensors, whose corpus the recipe does not name" in " ".join(output.split())
     assert open_bundle(out).shortlist is None
+    assert "--precisions fp32 --force\n" in (out / "README.md").read_text()
+    asked_for = [
+        "--out",
+        out,
+        "--precisions",
+        "fp32",
+        "--recipe-folder",
+        recipe_folder,
+        "--shortlist",
+        "--force",
+    ]
+    code, output = call(export, path, *asked_for)
+    assert code == 0, output
+    assert open_bundle(out).shortlist is not None
+    assert "--precisions fp32 --shortlist --force\n" in (out / "README.md").read_text()
 
 
 @pytest.mark.parametrize("option", ["--shortlist", "--no-shortlist"])
