@@ -65,6 +65,7 @@ def healthcheck(
     def left() -> float:
         return max(0.001, deadline - time.monotonic())
 
+    # Over TLS that waits up to twice, to connect and to shake hands, and the check is to have its time.
     with _open_channel(server, tls_certificate, timeout / 3) as channel:
         try:
             request = health_pb2.HealthCheckRequest(service=service)
