@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from dragoman_export.subject import Subject
+from dragoman_export.training_corpus import token_pairs
 from dragoman_training.alignment import TranslationTable, find_links, train_model1
-from dragoman_training.batching import pad_ids
 from dragoman_training.corpus import Corpus
 from dragoman_training.models.transformer import AlignmentHead, Transformer
 from dragoman_training.models.transformer_layers import DecoderLayer
+from dragoman_training.study.looking import look_along
 
 MAX_PAIRS = 20_000
 """Training pairs that the table is learnt from, evenly spread over the corpus."""
@@ -61,16 +62,9 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
     if not isinstance(model, Transformer):
         return subject
     source, target = subject.source_tokenizer, subject.target_tokenizer
-    places = _spread(len(corpus), MAX_PAIRS)
-    pairs = [
-        pair
-        for pair in zip(
-            source.encode_ids([corpus.sources[place] for place in places]),
-            target.encode_ids([corpus.targets[place] for place in places]),
-            strict=True,
-        )
-        if all(0 < len(side) < subject.decoding.max_source_tokens for side in pair)
-    ]
+    limit = subject.decoding.max_source_tokens - 1  # Its end is a token too.
+    found = token_pairs(corpus, source, target, max_pairs=MAX_PAIRS, max_tokens=limit)
+    pairs = [pair for pair in found if all(pair)]
     if not pairs:
         report(
             "alignments: no training pair is short enough to choose a head by; the last layer's mean it is"
@@ -82,7 +76,8 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
         target_vocabulary=target.vocabulary_size,
     )
     table = train_model1(links, num_iterations=NUM_ITERATIONS)
-    examined = [pairs[place] for place in _spread(len(pairs), NUM_EXAMINED)]
+    count = min(len(pairs), NUM_EXAMINED)
+    examined = [pairs[place * len(pairs) // count] for place in range(count)]
     mean, *heads = agreements(
         model,
         [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined],
@@ -104,12 +99,6 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
     chosen = copy.copy(model)
     chosen.alignment_head = best.head
     return dataclasses.replace(subject, model=chosen, attention_of_input=best.of_input)
-
-
-def _spread(total: int, most: int) -> list[int]:
-    """Places from the first to the last, all or so many of them."""
-    places: list[int] = np.linspace(0, total - 1, min(total, most)).astype(int).tolist()
-    return places
 
 
 def likeliest_links(table: TranslationTable, pair: Pair) -> Links:
@@ -138,7 +127,7 @@ def agreements(
     choices += [(head, of_input) for head in heads for of_input in (False, True)]
     hits = dict.fromkeys(choices, 0)
     for first in range(0, len(pairs), BATCH):
-        looks = look_along(model, pairs[first : first + BATCH], pads=pads, bos=bos)
+        looks = look_through(model, pairs[first : first + BATCH], pads=pads, bos=bos)
         for look_LHUT, own in zip(looks, links[first : first + BATCH], strict=True):
             for head, of_input in choices:
                 weights_UT = look_LHUT[-1].mean(axis=0) if head is None else look_LHUT[head.layer, head.head]
@@ -151,20 +140,14 @@ def agreements(
     ]
 
 
-@torch.inference_mode()
-def look_along(
+def look_through(
     model: Transformer, pairs: Sequence[Pair], *, pads: tuple[int, int], bos: int
 ) -> list[NDArray[np.float32]]:
     """For each pair of ids with eos where all layers and heads look saying the target: [L, H, U, T]."""
     sources, targets = zip(*pairs, strict=True)
     heard = [_Weights(layer) for layer in model.decoder_layers]
     try:
-        memory, state = model.encode(
-            pad_ids(sources, pads[0]), torch.tensor([len(source) for source in sources])
-        )
-        inputs_SU = pad_ids([[bos, *target[:-1]] for target in targets], pads[1])
-        for token_S1 in inputs_SU.split(1, dim=1):
-            _, _, state = model.step(token_S1, memory, state)
+        look_along(model, sources, targets, pad_ids_of_sides=pads, bos_id=bos)
     finally:
         for each in heard:
             each.handle.remove()

@@ -10,7 +10,7 @@ import numpy as np
 
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_export.training_corpus import TrainingCorpusError
+from dragoman_export.training_corpus import TrainingCorpusError, token_pairs
 from dragoman_training.alignment import TranslationTable, find_links, train_model1
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
@@ -52,12 +52,8 @@ def build_shortlist(
     `report` is told, line by line, what is being done and found.
     """
     source, target = checkpoint.source_tokenizer, checkpoint.target_tokenizer
-    used = min(len(corpus), options.max_pairs)
-    places = [place * len(corpus) // used for place in range(used)]
-    sources = source.encode_ids([corpus.sources[place] for place in places])
-    targets = target.encode_ids([corpus.targets[place] for place in places])
     limit = checkpoint.recipe.data.max_tokens
-    pairs = [pair for pair in zip(sources, targets, strict=True) if max(map(len, pair)) <= limit]
+    pairs = token_pairs(corpus, source, target, max_pairs=options.max_pairs, max_tokens=limit)
     if not pairs:
         raise TrainingCorpusError(f"no training pair has {limit} tokens or fewer; use --no-shortlist")
     sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus, CorpusError, read_corpus
+from dragoman_training.validation import spread
 
 
 class TrainingCorpusError(ValueError):
@@ -28,3 +30,12 @@ def read_training_corpus(checkpoint: Checkpoint, folder: Path) -> Corpus:
             f"({trained}). {way_out}"
         )
     return corpus
+
+
+def token_pairs(
+    corpus: Corpus, source: Tokenizer, target: Tokenizer, *, max_pairs: int, max_tokens: int
+) -> list[tuple[list[int], list[int]]]:
+    """Token ids of at most so many pairs, evenly spread over the corpus, without those with a longer side."""
+    used = spread(corpus, max_pairs)
+    pairs = zip(source.encode_ids(used.sources), target.encode_ids(used.targets), strict=True)
+    return [pair for pair in pairs if max(map(len, pair)) <= max_tokens]

@@ -12,7 +12,7 @@ from dragoman_bundle import Tokenizer, open_bundle
 from dragoman_export.alignment_head import (
     agreements,
     likeliest_links,
-    look_along,
+    look_through,
     with_alignment_head,
 )
 from dragoman_export.exporter import export_bundle
@@ -50,7 +50,7 @@ def toy_pairs(eos: int) -> list[tuple[list[int], list[int]]]:
 def looks(checkpoint: Checkpoint, pairs: list[tuple[list[int], list[int]]]) -> list[np.ndarray]:
     tokenizer = checkpoint.source_tokenizer
     assert isinstance(checkpoint.model, Transformer)
-    return look_along(
+    return look_through(
         checkpoint.model, pairs, pads=(tokenizer.pad_id, tokenizer.pad_id), bos=tokenizer.bos_id
     )
 

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import grpc
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.server.access import ADA, BOB, Certified, certify
 from tests.server.copying_bundle import write_bundle
 from tests.server.server_process import ServerProcess
 
@@ -143,3 +144,15 @@ def sync_stub(models: Path) -> Iterator[TranslationServiceStub]:
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
+
+
+@pytest.fixture
+def certified(tmp_path: Path) -> Certified:
+    return certify(tmp_path, "127.0.0.1")
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Path:
+    path = tmp_path / "tokens"
+    path.write_text(f"# who calls\n\nada {ADA}\nbob\t{BOB}\n")
+    return path
