@@ -342,6 +342,32 @@ def test_a_lane_that_ran_empty_takes_up_new_work() -> None:
     alone.engine.close()
 
 
+@pytest.mark.parametrize("continuous", [True, False])
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_who_comes_as_the_last_one_goes_gets_its_own_answer(continuous: bool, is_cancelled: bool) -> None:
+    house = House(EngineLimits(continuous=continuous))
+    deadline = None if is_cancelled else time.monotonic() + 0.2
+    futures = house.engine.submit([sentence(7, steps=5, deadline=deadline)])
+
+    def swap() -> None:
+        if deadline is None:
+            futures[0].cancel()
+        else:
+            time.sleep(max(0.0, deadline - time.monotonic()) + 0.01)
+        futures.extend(house.engine.submit([sentence(9, steps=3)]))
+
+    house.at_step[2] = swap
+    house.engine.start()
+    wait(futures[:1], timeout=30)
+    wait(futures, timeout=30)
+    house.engine.close()
+    assert house.steps == [[(7,)]] * 2 + [[(9,)]] * 3
+    alone = House()
+    [future] = alone.run(sentence(9, steps=3))
+    alone.engine.close()
+    assert futures[1].result().hypotheses[0].tokens == future.result().hypotheses[0].tokens
+
+
 def test_callers_of_many_threads_are_all_answered(house: House) -> None:
     house.engine.start()
     results: list[SentenceResult] = []

@@ -38,6 +38,8 @@ class Regrouping:
     """Who stands at each place."""
     source_positions: int
     """Positions that every sentence is padded to."""
+    begins_anew: bool
+    """Whether nobody of the batch before is left, so that its places are no more: an empty one follows it."""
 
 
 class Lane:
@@ -171,6 +173,7 @@ class Lane:
         self._joining = ()
         if not newcomers and None not in self._places:
             return None
+        begins_anew = not self._places
         pool = [*self._places, *newcomers]
         present = [place for place, ticket in enumerate(pool) if ticket is not None]
         size = len(present)
@@ -187,6 +190,7 @@ class Lane:
             origin_S=np.array(origin, np.int64),
             tickets=tuple(tickets),
             source_positions=self._source_positions,
+            begins_anew=begins_anew,
         )
 
     def _is_gathering(self) -> bool:

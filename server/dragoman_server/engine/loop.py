@@ -195,7 +195,7 @@ class Engine:
             regrouping = lane.settle([group for group, _ in encoded])
         if not lane.num_running:
             return
-        if lane not in self._runs:
+        if regrouping is not None and regrouping.begins_anew:
             self._runs[lane] = _Run(self._decoder, lane.beam_size)
         run = self._runs[lane]
         if regrouping is not None:

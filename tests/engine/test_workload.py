@@ -1,0 +1,86 @@
+"""Whatever comes and goes at whichever step, everybody gets the answer that is theirs."""
+
+import threading
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from functools import cache
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.engine.house import House, sentence
+
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.request import Priority, Sentence, SentenceResult
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A sentence that is submitted before a step, and cancelled before another."""
+
+    at: int
+    source: int
+    num_steps: int
+    beam_size: int
+    cancelled_at: int | None
+    priority: Priority
+
+    @property
+    def sentence(self) -> Sentence:
+        return sentence(
+            *range(self.source, 2 * self.source),
+            steps=self.num_steps,
+            beam_size=self.beam_size,
+            priority=self.priority,
+        )
+
+
+@cache
+def tokens_alone(source: int, num_steps: int, beam_size: int) -> tuple[int, ...]:
+    house = House()
+    [future] = house.run(Arrival(0, source, num_steps, beam_size, None, Priority.BULK).sentence)
+    house.engine.close()
+    return future.result().hypotheses[0].tokens
+
+
+arrivals = st.builds(
+    Arrival,
+    at=st.integers(0, 12),
+    source=st.integers(1, 5),
+    num_steps=st.integers(1, 5),
+    beam_size=st.sampled_from([1, 2]),
+    cancelled_at=st.none() | st.integers(1, 14),
+    priority=st.sampled_from(Priority),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(workload=st.lists(arrivals, max_size=12), max_rows=st.integers(2, 8), continuous=st.booleans())
+def test_everybody_gets_their_own_answer(workload: list[Arrival], max_rows: int, continuous: bool) -> None:
+    house = House(EngineLimits(max_rows=max_rows, max_beam_size=2, continuous=continuous))
+    futures: dict[int, Future[SentenceResult]] = {}
+    lock = threading.Lock()
+
+    def come_and_go(step: int) -> None:
+        with lock:
+            come = [n for n, arrival in enumerate(workload) if arrival.at == step and n not in futures]
+            futures.update(zip(come, house.engine.submit([workload[n].sentence for n in come]), strict=True))
+            for number, future in futures.items():
+                if workload[number].cancelled_at == step:
+                    future.cancel()
+
+    for step in range(1, 15):
+        house.at_step[step] = lambda step=step: come_and_go(step)  # type: ignore[misc]
+    come_and_go(0)
+    house.engine.start()
+    # Steps are taken as long as there is something to do: the others come when there is not.
+    wait(list(futures.values()), timeout=30)
+    for step in range(1, 13):
+        come_and_go(step)
+        wait(list(futures.values()), timeout=30)
+    house.engine.close()
+    assert len(futures) == len(workload)
+    for number, future in futures.items():
+        arrival = workload[number]
+        if not future.cancelled():
+            expected = tokens_alone(arrival.source, arrival.num_steps, arrival.beam_size)
+            assert future.result().hypotheses[0].tokens == expected
