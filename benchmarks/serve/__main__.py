@@ -26,7 +26,7 @@ from benchmarks.progress import Progress
 from benchmarks.report import Report
 from benchmarks.serve.cores import Cores, pinned_to, share_out
 from benchmarks.serve.load import make_requests
-from benchmarks.serve.measurement import CONTINUOUS, FILE, OFFLINE, Measurement
+from benchmarks.serve.measurement import CONTINUOUS, FILE, JOB, OFFLINE, Measurement
 from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.server_process import ServerError, running_server
 from benchmarks.serve.tables import aim_table, aims, bulk_table, capacity_table, latency_table
@@ -152,7 +152,7 @@ def serve(
         )
     except (BundleError, EngineError) as error:
         raise click.ClickException(str(error)) from error
-    progress = Progress(repeats * (len(MODES) + 2 + len(MODES) * len(loads) + 2))
+    progress = Progress(repeats * (len(MODES) + 3 + len(MODES) * len(loads) + 2))
     if not cores.are_apart:
         progress.say(f"server and load share {len(cores.server)} cores: figures are worse than the server is")
     requests = make_requests(
@@ -199,7 +199,8 @@ def serve(
     medians = {case: summary.median for case, summary in capacity.items()}
     served_over_offline = ratio(capacity[CONTINUOUS].values, capacity[OFFLINE].values)
     file_over_offline = ratio(capacity[FILE].values, capacity[OFFLINE].values)
-    found = aims(capacity, rows, served_over_offline, file_over_offline)
+    job_over_offline = ratio(capacity[JOB].values, capacity[OFFLINE].values)
+    found = aims(capacity, rows, served_over_offline, file_over_offline, job_over_offline)
     Report(
         command=command_line("benchmarks.serve"),
         results={
@@ -218,6 +219,7 @@ def serve(
             "beside_bulk": {"load": bulk_load / 100, "rows": beside_bulk},
             "served_over_offline": served_over_offline.median,
             "file_over_offline": file_over_offline.median,
+            "job_over_offline": job_over_offline.median,
             "aims": found,
         },
         tables=[

@@ -1,4 +1,4 @@
-"""A batch job beside the callers: a stream that always has a window of sentences under way."""
+"""A batch job: a stream that always has a window of sentences under way."""
 
 import asyncio
 import itertools
@@ -18,10 +18,12 @@ WINDOW = 256
 
 
 class BulkJob:
-    """Streams the sentences over and over until it is cancelled; one goes out for each answer."""
+    """Streams the sentences over and over; once there is a window of them, one goes out for each answer."""
 
-    def __init__(self, requests: Sequence[pb.TranslateRequest]) -> None:
+    def __init__(self, requests: Sequence[pb.TranslateRequest], *, total: int | None = None) -> None:
+        """It ends after `total` sentences, without it when it is cancelled."""
         self._requests = requests
+        self._total = total
         self._permits = asyncio.Semaphore(WINDOW)
         self.num_answered = 0
         """Sentences answered so far."""
@@ -45,7 +47,7 @@ class BulkJob:
                 priority=pb.PRIORITY_BULK,
             )
         )
-        for number in itertools.count():
+        for number in itertools.count() if self._total is None else range(self._total):
             await self._permits.acquire()
             text = self._requests[number % len(self._requests)].texts[0]
             yield pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=str(number), text=text))

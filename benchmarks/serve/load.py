@@ -102,6 +102,23 @@ def run_file(address: str, requests: Sequence[pb.TranslateRequest], *, total: in
     return per_call * run_closed_loop(address, calls, total=len(calls), concurrency=len(calls))
 
 
+def run_job(address: str, requests: Sequence[pb.TranslateRequest], *, total: int) -> float:
+    """Sentences a second of a batch job of `total` lines, the corpus in turns, with nobody beside it.
+
+    Raises grpc.aio.AioRpcError where its stream fails, RuntimeError where a sentence does.
+    """
+    return asyncio.run(_job(address, requests, total))
+
+
+async def _job(address: str, requests: Sequence[pb.TranslateRequest], total: int) -> float:
+    async with grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS) as channel:
+        stub: Stub = pb_grpc.TranslationServiceStub(channel)
+        await channel.channel_ready()
+        started = time.perf_counter()
+        await BulkJob(requests, total=total).run(stub)
+        return total / (time.perf_counter() - started)
+
+
 async def _open_loop(
     address: str,
     requests: Sequence[pb.TranslateRequest],

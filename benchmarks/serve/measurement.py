@@ -8,7 +8,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.measuring import Summary, interleave, summarize
 from benchmarks.progress import Progress
 from benchmarks.serve.arrivals import Arrival, draw_arrivals
-from benchmarks.serve.load import Answered, run_closed_loop, run_file, run_open_loop
+from benchmarks.serve.load import Answered, run_closed_loop, run_file, run_job, run_open_loop
 from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.percentiles import percentile
 from benchmarks.serve.server_process import ServerProcess
@@ -18,6 +18,7 @@ CONTINUOUS = "continuous"
 """What the others are compared with."""
 FILE = "file"
 OFFLINE = "offline"
+JOB = "job"
 PERCENTS = (50, 95, 99)
 
 
@@ -56,7 +57,7 @@ class Measurement:
         self._offline.sentences_per_second(self._corpus.sources, total)
 
     def capacity(self, *, total: int, concurrency: int, repeats: int) -> dict[str, Summary]:
-        """Sentences a second of each mode with `concurrency` callers, of a file, and of the engine alone."""
+        """Sentences a second of each mode with `concurrency` callers, of a file, an engine and a job."""
         cases = {
             mode: partial(
                 run_closed_loop, server.address, self._requests, total=total, concurrency=concurrency
@@ -66,6 +67,8 @@ class Measurement:
         server = self._servers[CONTINUOUS]
         cases[FILE] = partial(run_file, server.address, self._requests, total=total)
         cases[OFFLINE] = partial(self._offline.sentences_per_second, self._corpus.sources, total)
+        # Behind what leaves the server alone: callers who have just been there would hold the job back.
+        cases[JOB] = partial(run_job, server.address, self._requests, total=total)
         runs = interleave(
             cases,
             repeats,

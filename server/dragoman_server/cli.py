@@ -149,7 +149,7 @@ _POSITIVE = click.IntRange(min=1)
     type=click.FloatRange(0, min_open=True),
     default=EngineConfig.max_bulk_step_ms,
     help="Most milliseconds that batch jobs add to a decoder step, and so to each token of an interactive "
-    "sentence. Lower: interactive answers come sooner beside jobs, and these take longer.",
+    "sentence, while such sentences come. Lower: these are answered sooner, and jobs take longer.",
 )
 @click.option(
     "--batching",

@@ -22,7 +22,7 @@ class RequestLimits:
     """Most output tokens a sentence, whether a request asks for them or leaves it to the model's bundle."""
     max_message_bytes: int = 16 * 1024 * 1024
     """Most bytes of one gRPC message received; what is sent is bounded by what was accepted."""
-    max_stream_items: int = 64
+    max_stream_items: int = 256
     """Most items of one stream that are translated at a time; no more are read until one is answered."""
     max_stream_idle_seconds: float = 300.0
     """How long a stream may hold its place in which nothing is sent, read or under way."""
@@ -66,7 +66,7 @@ class EngineConfig:
     max_bulk_share: float = 0.75
     """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
     max_bulk_step_ms: float = 2.0
-    """Most milliseconds that bulk adds to a decoder step, and so to each token of an interactive sentence."""
+    """Most milliseconds that bulk adds to a step, and so to each token, while interactive sentences come."""
     max_queue: int = 10_000
     """Most sentences of a model that wait for a place in a batch."""
     batching: Batching = "continuous"

@@ -18,13 +18,16 @@ def test_both_modes_are_measured_at_every_load(benchmark: Callable[..., Any], to
         *("--saturation-sentences", 40, "--concurrency", 8, "--bulk-streams", 2),
     )
     results = ran.results
-    assert results["capacity"].keys() == {"continuous", "request", "file", "offline"}
+    assert results["capacity"].keys() == {"continuous", "request", "file", "offline", "job"}
     assert min(results["capacity"].values()) > 0
     assert results["served_over_offline"] == pytest.approx(
         results["capacity"]["continuous"] / results["capacity"]["offline"]
     )
     assert results["file_over_offline"] == pytest.approx(
         results["capacity"]["file"] / results["capacity"]["offline"]
+    )
+    assert results["job_over_offline"] == pytest.approx(
+        results["capacity"]["job"] / results["capacity"]["offline"]
     )
     assert [(row["mode"], row["load"]) for row in results["rows"]] == [
         ("continuous", 0.25),

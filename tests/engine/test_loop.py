@@ -20,7 +20,7 @@ from dragoman_server.engine.errors import (
 )
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Outcome
-from dragoman_server.engine.request import Sentence, SentenceResult
+from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
 @pytest.fixture
@@ -366,6 +366,30 @@ def test_who_comes_as_the_last_one_goes_gets_its_own_answer(continuous: bool, is
     [future] = alone.run(sentence(9, steps=3))
     alone.engine.close()
     assert futures[1].result().hypotheses[0].tokens == future.result().hypotheses[0].tokens
+
+
+def test_bulk_that_was_set_back_begins_anew_and_gets_the_same_answers() -> None:
+    house = House(EngineLimits(max_bulk_step_seconds=1e-9))
+    job = [sentence(number, steps=4, beam_size=2, priority=Priority.BULK) for number in (6, 7, 8)]
+    futures = house.engine.submit(job)
+    house.at_step[2] = lambda: futures.extend(house.engine.submit([sentence(9, steps=3, beam_size=2)]))
+    house.engine.start()
+    wait(futures, timeout=30)
+    wait(futures, timeout=30)
+    house.engine.close()
+    assert house.steps == [
+        *[[(6,), (7,), (8,)]] * 2,
+        *[[(6,), (9,)]] * 2,
+        [(7,), (9,)],
+        *[[(7,)]] * 3,
+        *[[(8,)]] * 4,
+    ]
+    assert house.recorder.outcomes == {Outcome.FINISHED: 4}
+    for one, future in zip(job, futures, strict=False):
+        alone = House()
+        [expected] = alone.run(one)
+        alone.engine.close()
+        assert future.result().hypotheses[0].tokens == expected.result().hypotheses[0].tokens
 
 
 def test_callers_of_many_threads_are_all_answered(house: House) -> None:

@@ -11,7 +11,7 @@ from dragoman_server.engine.errors import QueueFullError, SentenceError
 from dragoman_server.engine.lane import MAX_PASSES
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
-from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.engine.scheduler import CALM_SECONDS, Scheduler
 from dragoman_server.engine.ticket import Ticket
 
 
@@ -26,9 +26,9 @@ def ticket(
     return Ticket(sentence=sentence, accepted_at=0.0)
 
 
-def take_turn(scheduler: Scheduler) -> tuple[int, tuple[Ticket, ...]]:
+def take_turn(scheduler: Scheduler, now: float = 0.0) -> tuple[int, tuple[Ticket, ...]]:
     """Beam size and newcomers of the next turn."""
-    turn = scheduler.next_turn(0.0)
+    turn = scheduler.next_turn(now)
     assert turn.lane is not None
     turn.lane.settle(turn.groups)
     return turn.lane.beam_size, tuple(t for group in turn.groups for t in group)
@@ -225,12 +225,88 @@ def test_bulk_adds_no_more_to_a_step_than_it_may() -> None:
     # Four rows in 5 ms: eight take 10 ms, and interactive ones come on top of them.
     scheduler.on_step(lane, 0.005)
     scheduler.add([ticket(priority=Priority.BULK) for _ in range(40)])
-    assert len(take_turn(scheduler)[1]) == 4
     scheduler.add([ticket() for _ in range(8)])
-    assert [t.sentence.priority for t in take_turn(scheduler)[1]] == [Priority.INTERACTIVE] * 8
+    joined = [t.sentence.priority for t in take_turn(scheduler)[1]]
+    assert joined == [Priority.INTERACTIVE] * 8 + [Priority.BULK] * 4
     # Large steps turn out to take less a row: sixteen in 8 ms, so that twenty may take 10.
     scheduler.on_step(lane, 0.008)
-    assert len(take_turn(scheduler)[1]) == 12
+    assert [t.sentence.priority for t in take_turn(scheduler)[1]] == [Priority.BULK] * 12
+
+
+def calm_scheduler(
+    max_bulk_rows: int, *, num_bulk: int, beam_size: int = 1
+) -> tuple[Scheduler, list[Ticket]]:
+    """Bulk runs alone, a millisecond a row, that joined one by one; others would leave it so many rows."""
+    limits = EngineLimits(max_rows=40, max_bulk_step_seconds=max_bulk_rows / 1000)
+    scheduler = Scheduler(limits)
+    running = [ticket(beam_size=beam_size, priority=Priority.BULK) for _ in range(num_bulk)]
+    scheduler.add(running)
+    assert len(take_turn(scheduler)[1]) == num_bulk
+    for number, each in enumerate(running):
+        each.encoding_at = float(number)
+    scheduler.on_step(scheduler.lanes[0], num_bulk * beam_size / 1000)
+    return scheduler, running
+
+
+def test_bulk_has_all_of_its_share_where_nobody_else_comes() -> None:
+    scheduler, _ = calm_scheduler(4, num_bulk=8)
+    scheduler.add([ticket(priority=Priority.BULK) for _ in range(40)])
+    assert len(take_turn(scheduler)[1]) == 30 - 8
+
+
+def test_bulk_gives_way_where_somebody_comes_and_begins_anew_before_the_others() -> None:
+    scheduler, running = calm_scheduler(4, num_bulk=8)
+    running[0].encoding_at = 8.0
+    caller, later = ticket(), [ticket(priority=Priority.BULK) for _ in range(3)]
+    scheduler.add([caller, *later])
+    assert take_turn(scheduler, now=100.0) == (1, (caller,))
+    [lane] = scheduler.lanes
+    assert set(lane.running) == {caller, *running[1:5]}
+    assert list(lane.waiting) == [*running[5:], running[0], *later]
+    # Not calm at once: calls follow each other.
+    scheduler.remove([caller])
+    assert take_turn(scheduler, now=100.0 + CALM_SECONDS - 0.1) == (1, ())
+    assert take_turn(scheduler, now=100.0 + CALM_SECONDS) == (1, (*running[5:], running[0], *later))
+
+
+def test_bulk_that_makes_no_step_too_long_goes_on() -> None:
+    scheduler, running = calm_scheduler(8, num_bulk=8)
+    scheduler.add([ticket(), ticket()])
+    assert len(take_turn(scheduler)[1]) == 2
+    assert set(running) < set(scheduler.lanes[0].running)
+
+
+def test_one_of_bulk_goes_on_however_slow_a_step_is() -> None:
+    scheduler, running = calm_scheduler(1, num_bulk=4, beam_size=5)
+    scheduler.add([ticket(beam_size=5)])
+    take_turn(scheduler)
+    assert scheduler.lanes[0].running[0] is running[0]
+    assert (scheduler.num_running, scheduler.num_waiting_of(Priority.BULK)) == (2, 3)
+
+
+def test_bulk_of_every_lane_gives_way_to_whoever_comes() -> None:
+    scheduler, running = calm_scheduler(6, num_bulk=6)
+    others = [ticket(beam_size=2, priority=Priority.BULK) for _ in range(6)]
+    scheduler.add(others)
+    take_turn(scheduler)
+    assert take_turn(scheduler) == (2, tuple(others))
+    for number, each in enumerate(others):
+        each.encoding_at = number + 0.5
+    scheduler.add([ticket(beam_size=3)])
+    take_turn(scheduler)
+    # The first to join have 1, 2, 1 and 2 rows.
+    assert [t for lane in scheduler.lanes for t in lane.running] == [*others[:2], *running[:2]]
+
+
+def test_nobody_is_set_back_in_a_batch_that_ends_as_a_whole() -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=40, max_bulk_step_seconds=0.004, continuous=False))
+    running = [ticket(priority=Priority.BULK) for _ in range(8)]
+    scheduler.add(running)
+    take_turn(scheduler)
+    scheduler.on_step(scheduler.lanes[0], 0.008)
+    scheduler.add([ticket()])
+    assert take_turn(scheduler) == (1, ())
+    assert scheduler.lanes[0].running == running
 
 
 def test_one_bulk_sentence_runs_however_slow_a_step_is() -> None:
@@ -239,10 +315,12 @@ def test_one_bulk_sentence_runs_however_slow_a_step_is() -> None:
     scheduler.add([first])
     take_turn(scheduler)
     scheduler.on_step(scheduler.lanes[0], 1.0)
-    scheduler.add([ticket(priority=Priority.BULK) for _ in range(2)])
+    caller, others = ticket(), [ticket(priority=Priority.BULK) for _ in range(2)]
+    scheduler.add([caller, *others])
+    assert take_turn(scheduler)[1] == (caller,)
     assert take_turn(scheduler)[1] == ()
     scheduler.remove([first])
-    assert len(take_turn(scheduler)[1]) == 1
+    assert take_turn(scheduler)[1] == (others[0],)
 
 
 def test_a_beam_wider_than_the_share_of_bulk_runs_one_by_one() -> None:
@@ -386,6 +464,12 @@ def test_every_sentence_ends_once_within_the_budget(
         end(scheduler.expire(float(now)), "expired")
         held_by = {lane: set(lane.running) for lane in scheduler.lanes}
         turn = scheduler.next_turn(float(now))
+        for t in set().union(*held_by.values()) - {t for each in scheduler.lanes for t in each.running}:
+            # It was set back, and gives way to nobody but those who are there.
+            assert t.sentence.priority is Priority.BULK
+            assert continuous
+            assert any(each.is_urgent for each in scheduler.lanes)
+            remaining[t] = plans[t].num_steps
         # As long as no time was observed, nobody is late before the deadline itself.
         assert not turn.late or row_seconds is not None
         assert all(plans[t].deadline is not None for t in turn.late)

@@ -4,11 +4,13 @@ import threading
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cache
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.house import House, sentence
 
+from dragoman_server.engine import scheduler
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
@@ -54,9 +56,31 @@ arrivals = st.builds(
 
 
 @settings(max_examples=150, deadline=None)
-@given(workload=st.lists(arrivals, max_size=12), max_rows=st.integers(2, 8), continuous=st.booleans())
-def test_everybody_gets_their_own_answer(workload: list[Arrival], max_rows: int, continuous: bool) -> None:
-    house = House(EngineLimits(max_rows=max_rows, max_beam_size=2, continuous=continuous))
+@given(
+    workload=st.lists(arrivals, max_size=12),
+    max_rows=st.integers(2, 8),
+    continuous=st.booleans(),
+    max_bulk_step_seconds=st.sampled_from([1e-9, 0.002]),
+    calm_seconds=st.sampled_from([1e-6, 3.0]),
+)
+def test_everybody_gets_their_own_answer(
+    workload: list[Arrival],
+    max_rows: int,
+    continuous: bool,
+    max_bulk_step_seconds: float,
+    calm_seconds: float,
+) -> None:
+    limits = EngineLimits(
+        max_rows=max_rows,
+        max_beam_size=2,
+        continuous=continuous,
+        max_bulk_step_seconds=max_bulk_step_seconds,
+    )
+    with patch.object(scheduler, "CALM_SECONDS", calm_seconds):
+        run(workload, House(limits))
+
+
+def run(workload: list[Arrival], house: House) -> None:
     futures: dict[int, Future[SentenceResult]] = {}
     lock = threading.Lock()
 

@@ -82,6 +82,11 @@ class Lane:
         return _count_bulk(self.running)
 
     @property
+    def is_urgent(self) -> bool:
+        """Whether interactive ones wait or run."""
+        return bool(self.waiting.queue(Priority.INTERACTIVE)) or self.num_bulk < self.num_running
+
+    @property
     def num_positions(self) -> int:
         """Source positions that they take, padding included."""
         return self.num_running * self._source_positions
@@ -111,6 +116,11 @@ class Lane:
         if not self.num_running:
             self._places, self._source_positions = [], 0
         return removed
+
+    def set_back(self, tickets: Sequence[Ticket]) -> None:
+        """Lets running tickets, all of one priority, wait again, before its others: they begin anew."""
+        self.remove(frozenset(tickets))
+        self.waiting.put_back(tickets)
 
     def leaving(self, finished: Set[Ticket]) -> list[Ticket]:
         """Who of the finished leaves: all; in a lane that isn't continuous nobody before everybody.

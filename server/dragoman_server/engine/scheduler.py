@@ -1,14 +1,17 @@
 """Who is decoded next: lanes in turn, what each may hold, deadlines, and the bound on who waits.
 
 Interactive sentences go first, in whichever lane, and bulk never has more than its share of rows, of source
-positions, of a step's time and of the queue. But whoever was passed over for too long goes next, and the
-others are held back until it joined: a lane's bulk after MAX_PASSES times that interactive sentences were let
-in, and a lane that nobody runs in after as many turns.
+positions and of the queue. As long as interactive ones come, it has no more than its share of a step's time
+either: where they come after a calm, bulk sentences beyond that are set back and begin anew, those who joined
+last first. But whoever was passed over for too long goes next, and the others are held back until it joined:
+a lane's bulk after MAX_PASSES times that interactive sentences were let in, and a lane that nobody runs in
+after as many turns.
 
 Pure: it is told the time and what happened, and calls nobody. Not thread-safe: the engine's lock guards it.
 """
 
 import heapq
+import math
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +26,10 @@ from dragoman_server.engine.padding import padded_positions
 from dragoman_server.engine.request import Priority, Sentence
 from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
+
+CALM_SECONDS = 3.0
+"""How long nobody interactive was there before bulk may make steps longer. Who is set back afterwards loses a
+fraction of a second's work, which is little beside that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +57,8 @@ class Scheduler:
         self._step_seconds: dict[Lane, RecentLow] = {}
         self._hunger: dict[Lane, int] = {}
         self._bulk_passes: dict[Lane, int] = {}
+        self._urgent_at = -math.inf
+        self._is_calm = True
 
     @property
     def lanes(self) -> tuple[Lane, ...]:
@@ -125,6 +134,7 @@ class Scheduler:
         nothing was running: what is known of the pace may be long out of date.
         """
         late: list[Ticket] = []
+        self._give_way(now)
         first = self._overdue()
         for beam_size, lane in list(self._lanes.items()):
             self._lanes[beam_size] = self._lanes.pop(beam_size)
@@ -220,16 +230,50 @@ class Scheduler:
         interactive = [reserve and bool(other.waiting.queue(Priority.INTERACTIVE)) for other in others]
         bulk = [reserve and bool(other.waiting.queue(Priority.BULK)) for other in others]
         limits = self._limits
-        max_bulk_rows = int(min(limits.max_bulk_rows, self._pace.rows_within(limits.max_bulk_step_seconds)))
         return Room(
             rows=_left(limits.max_rows, [other.num_rows for other in others], interactive),
             positions=_left(limits.max_source_tokens, [other.num_positions for other in others], interactive),
-            bulk_rows=_left(max_bulk_rows, [other.num_bulk_rows for other in others], bulk),
+            bulk_rows=_left(self._max_bulk_rows, [other.num_bulk_rows for other in others], bulk),
             bulk_positions=_left(
                 limits.max_bulk_source_tokens, [other.num_bulk_positions for other in others], bulk
             ),
             lone_bulk=not any(each.num_bulk for each in self._lanes.values()),
         )
+
+    @property
+    def _max_bulk_rows(self) -> int:
+        """Most rows of bulk as things are."""
+        limits = self._limits
+        if self._is_calm:
+            return limits.max_bulk_rows
+        return int(min(limits.max_bulk_rows, self._pace.rows_within(limits.max_bulk_step_seconds)))
+
+    def _give_way(self, now: float) -> None:
+        """Sees whether it is calm; where it no longer is, sets back what of bulk makes steps too long.
+
+        One of bulk goes on however long it takes, and so do those of request-level batches, which end as one.
+        """
+        was_calm = self._is_calm
+        if any(lane.is_urgent for lane in self._lanes.values()):
+            self._urgent_at = now
+        self._is_calm = now - self._urgent_at >= CALM_SECONDS
+        if not was_calm or self._is_calm or not self._limits.continuous:
+            return
+        bulk = [
+            (ticket.encoding_at, lane, ticket)
+            for lane in self._lanes.values()
+            for ticket in lane.running
+            if ticket.sentence.priority is Priority.BULK
+        ]
+        max_rows = self._max_bulk_rows
+        num_rows = 0
+        beyond: dict[Lane, list[Ticket]] = {}
+        for number, (_, lane, ticket) in enumerate(sorted(bulk, key=lambda entry: entry[0])):
+            num_rows += lane.beam_size
+            if number and num_rows > max_rows:
+                beyond.setdefault(lane, []).append(ticket)
+        for lane, tickets in beyond.items():
+            lane.set_back(tickets)
 
     def _is_late(self, ticket: Ticket, now: float) -> bool:
         """Whether an answer by the deadline is out of reach: a token costs each busy lane a step."""

@@ -1,6 +1,6 @@
 """Who waits in a lane: a queue for each priority, in the order of arrival."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from dragoman_server.engine.request import Priority
@@ -26,6 +26,11 @@ class Waiting:
     def add(self, ticket: Ticket) -> None:
         """Puts it behind those of its priority."""
         self._queues[ticket.sentence.priority][ticket] = None
+
+    def put_back(self, tickets: Sequence[Ticket]) -> None:
+        """Puts tickets, all of one priority, before those of it that wait."""
+        priority = tickets[0].sentence.priority
+        self._queues[priority] = dict.fromkeys(tickets) | self._queues[priority]
 
     def remove(self, ticket: Ticket) -> bool:
         """Takes it out; whether it was there."""
