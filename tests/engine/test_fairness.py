@@ -237,6 +237,19 @@ def test_bulk_of_another_lane_reserves_no_rows_that_interactive_sentences_want()
     assert rush.joined[interactive] == 16
 
 
+def test_interactive_ones_that_need_all_rows_get_in_beside_bulk_that_does_too() -> None:
+    wide = Crowd(priority=INTERACTIVE, depth=1, beam_size=16, num_steps=(3,))
+    wide_bulk = Crowd(priority=BULK, depth=4, beam_size=16, num_steps=(3,))
+    flood = Crowd(priority=INTERACTIVE, depth=4, num_steps=(2,))
+    rush = Rush(EngineLimits(max_rows=16), wide_bulk, flood)
+    rush.run(100)
+    rush.besiege(wide)
+    rush.run(900)
+    assert rush.longest_wait[wide] <= 40
+    assert rush.longest_wait[wide_bulk] <= 80
+    assert rush.longest_wait[flood] <= 40
+
+
 kinds = st.builds(
     Crowd,
     priority=st.sampled_from(Priority),

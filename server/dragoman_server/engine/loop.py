@@ -258,6 +258,7 @@ class Engine:
         with self._changed:
             left = self._scheduler.clear()
             self.num_left.update(self._num_submitted)
+        self._runs.clear()
         for ticket in left:
             error = EngineClosedError("the engine was closed before the sentence was translated")
             self._fail(ticket, error, Outcome.CLOSED)

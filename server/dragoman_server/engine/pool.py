@@ -4,9 +4,11 @@ The threads of one matrix product wait for each other at every operator; engines
 """
 
 import heapq
+import sys
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,7 +36,9 @@ class EnginePool:
         So many threads use the decoder at a time.
         """
         self._limits = limits
-        self._engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(num_engines)]
+        # Who the pool let in is not refused by an engine, where bulk may have been set back meanwhile.
+        own_limits = replace(limits, max_queue=sys.maxsize)
+        self._engines = [Engine(decoder, limits=own_limits, observer=observer) for _ in range(num_engines)]
         self._load = [0] * num_engines
         self._urgent_load = [0] * num_engines
         self._num_accepted = dict.fromkeys(Priority, 0)

@@ -57,6 +57,7 @@ class Scheduler:
         self._step_seconds: dict[Lane, RecentLow] = {}
         self._hunger: dict[Lane, int] = {}
         self._bulk_passes: dict[Lane, int] = {}
+        self._had_bulk_first: set[Lane] = set()
         self._urgent_at = -math.inf
         self._is_calm = True
 
@@ -139,7 +140,7 @@ class Scheduler:
         for beam_size, lane in list(self._lanes.items()):
             self._lanes[beam_size] = self._lanes.pop(beam_size)
             was_idle = not self.num_running
-            bulk_first = lane is first and self._bulk_passes.get(lane, 0) >= MAX_PASSES
+            bulk_first = lane is first and self._is_bulks_turn(lane)
             newcomers = lane.admit(self._room(lane, first), bulk_first=bulk_first)
             self._count_passes(lane, newcomers)
             if not was_idle:
@@ -172,11 +173,16 @@ class Scheduler:
         self._step_seconds.clear()
         self._hunger.clear()
         self._bulk_passes.clear()
+        self._had_bulk_first.clear()
         return tickets
 
     def _count_passes(self, lane: Lane, newcomers: Sequence[Ticket]) -> None:
         """Counts who is passed over in the turn of a lane that lets these newcomers in."""
         joined = {ticket.sentence.priority for ticket in newcomers}
+        if Priority.INTERACTIVE in joined:
+            self._had_bulk_first.discard(lane)
+        elif Priority.BULK in joined:
+            self._had_bulk_first.add(lane)
         for each in self._lanes.values():
             if not each.waiting.queue(Priority.BULK) or (each is lane and Priority.BULK in joined):
                 self._bulk_passes[each] = 0
@@ -186,6 +192,11 @@ class Scheduler:
             self._hunger[lane] = 0
         elif lane.waiting.queue(Priority.INTERACTIVE) or not self._is_awaited_elsewhere(lane):
             self._hunger[lane] = self._hunger.get(lane, 0) + 1
+
+    def _is_bulks_turn(self, lane: Lane) -> bool:
+        """Whether bulk was passed over for too long, and the interactive ones had their turn since."""
+        is_others_turn = lane in self._had_bulk_first and bool(lane.waiting.queue(Priority.INTERACTIVE))
+        return self._bulk_passes.get(lane, 0) >= MAX_PASSES and not is_others_turn
 
     def _overdue(self) -> Lane | None:
         """The lane that goes before the others: it was passed over longest, and for too long."""
