@@ -1,10 +1,12 @@
 """Translating files: what comes out, what goes wrong, and what a kill leaves behind."""
 
+import fcntl
 import gzip
 import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -399,6 +401,42 @@ def test_two_processes_do_not_write_the_same_output(client, tmp_path):
 
     run(client, source, output, listener=Intruder())
     assert output.read_text() == "A\n" * 10
+
+
+def test_nobody_else_writes_an_output_that_is_being_compressed(client, tmp_path, monkeypatch):
+    source, output = tmp_path / "in", tmp_path / "out.gz"
+    source.write_text("a\n" * 10)
+    refusals = []
+    copy = shutil.copyfileobj
+
+    def intrude(*files):
+        with pytest.raises(JobError, match="another process is writing") as refused:
+            run(client, source, output, restart=True, overwrite=True)
+        refusals.append(refused)
+        copy(*files)
+
+    monkeypatch.setattr(shutil, "copyfileobj", intrude)
+    run(client, source, output)
+    assert len(refusals) == 1
+    assert gzip.decompress(output.read_bytes()) == b"A\n" * 10
+    assert left_behind(output) == {"out.gz"}
+
+
+def test_who_waited_for_a_file_that_became_the_output_leaves_it_alone(client, tmp_path, monkeypatch):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 10)
+    flock = fcntl.flock
+
+    def finish_before(file, how):
+        (tmp_path / "out.partial").replace(output)
+        output.write_text("whole\n")
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", finish_before)
+    with pytest.raises(JobError, match="another process has just finished"):
+        run(client, source, output, restart=True, overwrite=True)
+    assert output.read_text() == "whole\n"
+    assert left_behind(output) == {"out"}
 
 
 class Crash(BaseException):

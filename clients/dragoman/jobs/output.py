@@ -38,15 +38,18 @@ class Output:
         self._partial_path = sibling(path, ".partial")
         self._partial_errors_path = sibling(self._errors_path, ".partial")
         self._partial = self._partial_path.open("ab")
-        self._errors = self._partial_errors_path.open("ab")
         if sys.platform != "win32":
             import fcntl
 
             try:
                 fcntl.flock(self._partial, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                self.close()
+                self._partial.close()
                 raise JobError(f"another process is writing {self._partial_path}") from None
+            if not _is_named(self._partial, self._partial_path):
+                self._partial.close()
+                raise JobError(f"another process has just finished {self._path}")
+        self._errors = self._partial_errors_path.open("ab")
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +92,9 @@ class Output:
     def publish(self, checkpoint: Checkpoint) -> None:
         """Gives the files of a complete job their final names. May be called again after it was cut short."""
         published = os.fstat(self._partial.fileno()).st_size < checkpoint.output_bytes
-        self.close()
+        if sys.platform == "win32":
+            # There an open file keeps its name; elsewhere nobody else may write it until it has its new one.
+            self.close()
         if published:
             self.discard()
             return
@@ -120,6 +125,14 @@ class Output:
         self.close()
         for path in (self._partial_path, self._partial_errors_path, sibling(self._path, ".compressed")):
             path.unlink(missing_ok=True)
+
+
+def _is_named(file: BinaryIO, path: Path) -> bool:
+    """Whether the path still names the open file, which may have been renamed or removed since."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager
