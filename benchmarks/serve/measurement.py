@@ -1,5 +1,6 @@
 """The two measurements of a server: what it can do at most, and how it answers at a load."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.percentiles import percentile
 from benchmarks.serve.server_process import ServerProcess
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.engine.scheduler import CALM_SECONDS
 
 CONTINUOUS = "continuous"
 """What the others are compared with."""
@@ -67,14 +69,18 @@ class Measurement:
         server = self._servers[CONTINUOUS]
         cases[FILE] = partial(run_file, server.address, self._requests, total=total)
         cases[OFFLINE] = partial(self._offline.sentences_per_second, self._corpus.sources, total)
-        # Behind what leaves the server alone: callers who have just been there would hold the job back.
-        cases[JOB] = partial(run_job, server.address, self._requests, total=total)
+        cases[JOB] = partial(self._job_alone, server.address, total)
         runs = interleave(
             cases,
             repeats,
             lambda repeat, case, rate: self._progress.advance(f"{case}: {rate:,.1f} sentences/s"),
         )
         return {case: summarize(rates) for case, rates in runs.items()}
+
+    def _job_alone(self, address: str, total: int) -> float:
+        # Callers who have just been there would hold the job back.
+        time.sleep(CALM_SECONDS)
+        return run_job(address, self._requests, total=total)
 
     def latency(
         self, rates: Mapping[float, float], *, seconds: float, deadline_seconds: float, repeats: int

@@ -220,8 +220,10 @@ def test_whom_the_pool_let_in_no_engine_refuses(monkeypatch: pytest.MonkeyPatch)
         return [sentence(1, steps=6, priority=Priority.BULK) for _ in range(number)]
 
     def wait_for(num_waiting: int) -> None:
-        while engine._scheduler.num_waiting != num_waiting:
+        end = time.monotonic() + 30
+        while engine._scheduler.num_waiting != num_waiting and time.monotonic() < end:
             time.sleep(0.01)
+        assert engine._scheduler.num_waiting == num_waiting
 
     futures = pool.submit(job(12))
     pool.start()

@@ -5,7 +5,7 @@ positions and of the queue. As long as interactive ones come, it has no more tha
 either: where they come after a calm, bulk sentences beyond that are set back and begin anew, those who joined
 last first. But whoever was passed over for too long goes next, and the others are held back until it joined:
 a lane's bulk after MAX_PASSES times that interactive sentences were let in, and a lane that nobody runs in
-after as many turns.
+after as many turns. In a lane where both are, bulk and interactive ones take turns.
 
 Pure: it is told the time and what happened, and calls nobody. Not thread-safe: the engine's lock guards it.
 """
