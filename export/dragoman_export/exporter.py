@@ -18,6 +18,7 @@ from dragoman_export.card import write_card
 from dragoman_export.contract import shortlist_memory, tensor_contract
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.int8 import quantize
+from dragoman_export.int8.bounded import bounded_states
 from dragoman_export.manifest import make_manifest, special_ids
 from dragoman_export.onnx_stepper import OnnxStepper
 from dragoman_export.parity import Parity, ParityError, ParityGate
@@ -157,7 +158,9 @@ def make_graphs(model: Seq2Seq, precisions: Sequence[str]) -> dict[str, Graphs]:
     graphs: dict[str, Graphs] = {}
     if "fp32" in precisions or "int8" in precisions:
         graphs["fp32"] = trace(model)
-        graphs["int8"] = Graphs(quantize(graphs["fp32"].encoder), quantize(graphs["fp32"].decoder_step))
+        encoder, step = graphs["fp32"].encoder, graphs["fp32"].decoder_step
+        states = bounded_states(encoder.graph, step.graph)
+        graphs["int8"] = Graphs(quantize(encoder), quantize(step, states))
     if "fp16" in precisions:
         graphs["fp16"] = trace(model, dtype=torch.float16)
     return {precision: graphs[precision] for precision in precisions}

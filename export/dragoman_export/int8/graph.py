@@ -8,6 +8,7 @@ Codes are unsigned, because x86 multiplies unsigned by signed bytes many times f
 Shapes: K inputs, N outputs; rows are all axes but the last.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ PRODUCT = "MatMulIntegerToFloat"
 LARGEST = 127
 """Codes of activations are at most so far from the zero point."""
 ZERO_POINT = 128
-WIDE = 10
+WIDE = 2
 """Outputs for each input from which on rows share a step: in an output layer, where passes over them cost."""
 SMALLEST_MAXIMUM = 1e-30
 """Stands in for the maximum of a row of zeros, whose codes then all are the zero point."""
@@ -56,8 +57,10 @@ class StoredWeight:
 class Int8Graph:
     """A graph that is being rewritten: every activation is rounded once, every weight stored once."""
 
-    def __init__(self, graph: ir.Graph) -> None:
+    def __init__(self, graph: ir.Graph, bounded: Collection[ir.Value] = ()) -> None:
+        """`bounded` are values within -1 and 1."""
         self.graph = graph
+        self.bounded = set(bounded)
         graph.opset_imports[KERNELS] = 1
         self._rows: dict[tuple[ir.Value, bool], QuantizedRows] = {}
         self.last_axis = self.constant("int8.last_axis", np.array([-1], np.int64))
@@ -76,11 +79,9 @@ class Int8Graph:
             scale=self.constant(f"{name}.scale", weight.scale_N),
         )
 
-    @staticmethod
-    def share_a_step(value: ir.Value, outputs: int) -> bool:
+    def share_a_step(self, value: ir.Value, outputs: int) -> bool:
         """Whether all rows of a product with so many outputs count in steps of 1/127."""
-        node = value.producer()
-        return node is not None and node.op_type == "Tanh" and outputs >= WIDE * width_of(value)
+        return value in self.bounded and outputs >= WIDE * width_of(value)
 
     def rows(self, tape: Tape, value: ir.Value, outputs: int) -> QuantizedRows:
         """Rounds rows that are multiplied for so many outputs; those that were asked for are used again."""
@@ -137,6 +138,8 @@ class Int8Graph:
         for old, new in zip(node.outputs, results, strict=True):
             new.name, old_name = old.name, old.name
             old.name = f"{old_name}.replaced"
+            if old in self.bounded:
+                self.bounded.add(new)
             new.shape, new.type = old.shape, old.type
             old.replace_all_uses_with(new, replace_graph_outputs=True)
         self.graph.remove(node, safe=True)

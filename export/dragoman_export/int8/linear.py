@@ -2,11 +2,10 @@
 
 import numpy as np
 import onnx_ir as ir
-from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import constant_array
 from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, QuantizedRows, StoredWeight, width_of
+from dragoman_export.int8.matrix_product import float_matrix, matrix_product, row_constant
 
 POSITIONS = ".positions.table_LD"
 """What the name of a Transformer's table of positions ends in."""
@@ -15,31 +14,24 @@ POSITIONS = ".positions.table_LD"
 def replace_product(int8: Int8Graph, node: ir.Node) -> None:
     """Rewrites a MatMul or Gemm whose second factor is a constant matrix; leaves any other as it is.
 
-    What was concatenated to be multiplied is multiplied part by part: each has a step of its own, so that
-    small values aren't rounded by the step of large ones beside them. A single column stays float: there is
-    nothing to gain in it.
+    What was concatenated to be multiplied is multiplied part by part, unless all rows share a step: each part
+    has steps of its own, so that small values aren't rounded by the step of large ones beside them. A single
+    column stays float: there is nothing to gain in it.
     """
-    rows, factor, *biases = node.inputs
-    is_transposed = node.attributes.get_int("transB", 0) == 1
-    producer = factor.producer() if factor is not None else None
-    if producer is not None and producer.op_type == "Transpose":
-        factor, is_transposed = producer.inputs[0], not is_transposed
-    matrix = _float_matrix(factor)
-    if rows is None or factor is None or matrix is None or matrix.shape[0 if is_transposed else 1] == 1:
+    found = matrix_product(node)
+    if found is None or found.num_outputs == 1:
         return
-    assert all(node.attributes.get_float(name, 1.0) == 1.0 for name in ("alpha", "beta"))
-    assert not node.attributes.get_int("transA", 0)
-    bias, last = (biases[0], node) if biases else _added_bias(node)
+    bias, last = (found.bias, node) if found.bias is not None else _added_bias(node)
     tape = Tape()
-    output_axis = 0 if is_transposed else 1
-    outputs = matrix.shape[output_axis]
-    parts, is_flattened = _concatenated(rows)
+    outputs = found.num_outputs
+    shares = int8.share_a_step(found.rows, outputs)
+    parts, is_flattened = ([found.rows], False) if shares else _concatenated(found.rows)
     ends = np.cumsum([width_of(part) for part in parts])[:-1]
     products = []
-    for place, piece in enumerate(np.split(matrix, ends, axis=1 - output_axis)):
-        name = str(factor.name) if len(parts) == 1 else f"{factor.name}.part{place}"
-        weight = int8.weight(name, piece, output_axis=output_axis)
-        if is_transposed:
+    for place, piece in enumerate(np.split(found.array, ends, axis=1 - found.output_axis)):
+        name = str(found.matrix.name) if len(parts) == 1 else f"{found.matrix.name}.part{place}"
+        weight = int8.weight(name, piece, output_axis=found.output_axis)
+        if found.is_transposed:
             weight = StoredWeight(tape.op("Transpose", [weight.codes], {"perm": [1, 0]}), weight.scale)
         rows_of_part = int8.rows(tape, parts[place], outputs)
         products.append(int8.product(tape, rows_of_part, weight, bias if place == 0 else None))
@@ -58,7 +50,7 @@ def replace_embedding(int8: Int8Graph, node: ir.Node) -> None:
     Those are few rows: in int8 they would cost more in precision and time than they save.
     """
     table, ids = node.inputs
-    matrix = _float_matrix(table)
+    matrix = float_matrix(table)
     if table is None or matrix is None or node.attributes.get_int("axis", 0) != 0:
         return
     if str(table.name).endswith(POSITIONS):
@@ -84,8 +76,8 @@ def _added_bias(node: ir.Node) -> tuple[ir.Value | None, ir.Node]:
     if consumer.op_type != "Add":
         return None, node
     bias = consumer.inputs[1 - place]
-    array = constant_array(bias)
-    is_bias = array is not None and array.shape == (width_of(product),)
+    array = row_constant(bias)
+    is_bias = array is not None and len(array) == width_of(product)
     return (bias, consumer) if is_bias else (None, node)
 
 
@@ -109,8 +101,3 @@ def _concatenated(rows: ir.Value) -> tuple[list[ir.Value], bool]:
 def _there(value: ir.Value | None) -> ir.Value:
     assert value is not None
     return value
-
-
-def _float_matrix(value: ir.Value | None) -> NDArray[np.float32] | None:
-    array = constant_array(value)
-    return array if array is not None and array.ndim == 2 and array.dtype == np.float32 else None

@@ -1,11 +1,15 @@
 """A float32 graph as an int8 graph."""
 
+from collections.abc import Collection
+
 import onnx_ir as ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
+from dragoman_export.int8.bounded import bounded_values
 from dragoman_export.int8.graph import Int8Graph
 from dragoman_export.int8.linear import replace_embedding, replace_product
 from dragoman_export.int8.recurrent import replace_recurrent
+from dragoman_export.int8.sums import merge_sum
 
 REWRITES = {
     "LSTM": replace_recurrent,
@@ -16,10 +20,16 @@ REWRITES = {
 }
 
 
-def quantize(model: ir.Model) -> ir.Model:
-    """A copy with all products with constant matrices, recurrent layers and token embeddings in int8."""
+def quantize(model: ir.Model, bounded_inputs: Collection[str] = ()) -> ir.Model:
+    """A copy with all products with constant matrices, recurrent layers and token embeddings in int8.
+
+    Inputs of the given names are known to lie within -1 and 1.
+    """
     model = model.clone()
-    int8 = Int8Graph(model.graph)
+    int8 = Int8Graph(model.graph, bounded_values(model.graph, bounded_inputs))
+    for node in list(model.graph):
+        if node.op_type == "Add":
+            merge_sum(int8, node)
     for node in list(model.graph):
         if node.op_type in REWRITES:
             REWRITES[node.op_type](int8, node)

@@ -1,9 +1,11 @@
 """An LSTM or GRU node as an int8 input product and a scan over int8 recurrent products.
 
-Two directions run in one scan, one of them from the last position to the first. A sentence's state is only
-replaced at its own positions, so a state at padding is that of the sentence's end, or of its beginning.
+Two directions run in one scan, their sentences below each other: what one of them reads from the end is
+turned around before, and its states are turned back after. So a position takes hardly more nodes for two
+directions than for one; with few sentences nodes are what takes time. Before a sentence begins and after it
+has ended its state is 0, whatever the batch has there.
 
-Shapes: S sentences, T source positions, D input width, H hidden units, G gates.
+Shapes: S sentences, N directions, R = N·S rows, T source positions, D input width, H hidden units, G gates.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ import onnx_ir as ir
 from onnx_ir.tape import Tape
 
 from dragoman_export.initializers import constant_array
-from dragoman_export.int8.graph import Int8Graph, StoredWeight
+from dragoman_export.int8.graph import Int8Graph, QuantizedRows, StoredWeight
 
 DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}
 """Names of the directions that a node's attribute stands for."""
@@ -26,10 +28,10 @@ NUM_STATES = {"LSTM": 2, "GRU": 1}
 class Direction:
     """What one direction of a scan works with."""
 
-    name: str
-    """One of `DIRECTIONS`."""
     projected: ir.Value
-    """Input products with biases, [T, S, G·H]."""
+    """Input products with biases in the order that it reads them, [T, S, G·H]."""
+    inside: ir.Value
+    """1 for those of these positions that are within a sentence, and 0 for others, [T, S, 1] float32."""
     recurrent_weight: StoredWeight
     """[H, G·H]."""
     recurrent_bias: ir.Value | None
@@ -46,34 +48,38 @@ def replace_recurrent(int8: Int8Graph, node: ir.Node) -> None:
     assert recurrent_array is not None
     hidden_size = recurrent_array.shape[2]
     tape = Tape()
-    directions = [_direction(int8, tape, node, place, name) for place, name in enumerate(names)]
     inside = _inside(int8, tape, source, length)
-    zeros = _zero_state(int8, tape, length, hidden_size)
+    directions = [_direction(int8, tape, node, place, name, inside) for place, name in enumerate(names)]
+    projected_TRG = _join(tape, [each.projected for each in directions], axis=1)
+    inside_TR1 = _join(tape, [each.inside for each in directions], axis=1)
+    zeros = _zero_state(int8, tape, inside_TR1, hidden_size)
     num_states = NUM_STATES[node.op_type]
-    body = _body(int8, node.op_type, directions, hidden_size)
-    outputs = tape.op_multi_out(
+    # An LSTM's cells are only kept at every position where its last ones are asked for.
+    num_kept = max(1, len(node.outputs) - 1)
+    scanned = tape.op_multi_out(
         "Scan",
+        [*[zeros] * num_states, projected_TRG, inside_TR1],
+        {"body": _body(int8, node.op_type, directions, hidden_size, num_kept), "num_scan_inputs": 2},
+        num_outputs=num_states + num_kept,
+    )[num_states:]
+    states = [
         [
-            *[zeros] * (num_states * len(names)),
-            *(value for direction in directions for value in (direction.projected, inside)),
-        ],
-        {
-            "body": body,
-            "num_scan_inputs": 2 * len(names),
-            "scan_input_directions": [0, 0, 1, 1][: 2 * len(names)],
-            "scan_output_directions": [0, 1][: len(names)],
-        },
-        num_outputs=num_states * len(names) + len(names),
-    )
-    last = outputs[0 : num_states * len(names) : num_states]
-    results = [_stack(int8, tape, outputs[-len(names) :], 1), _stack(int8, tape, last, 0)]
-    if node.op_type == "LSTM":
-        cells = outputs[1 : num_states * len(names) : num_states]
-        results.append(_stack(int8, tape, cells, 0))
+            _in_time(int8, tape, value, name)
+            for value, name in zip(_part(tape, values_TRH, len(names), axis=1), names, strict=True)
+        ]
+        for values_TRH in (tape.op("Mul", [values, inside_TR1]) for values in scanned)
+    ]
+    last = [
+        [_last(int8, tape, value, name, length) for value, name in zip(values, names, strict=True)]
+        for values in states
+    ]
+    results = [_stack(int8, tape, states[0], 1), *(_stack(int8, tape, values, 0) for values in last)]
     int8.replace(node, tape, results[: len(node.outputs)])
 
 
-def _direction(int8: Int8Graph, tape: Tape, node: ir.Node, place: int, direction: str) -> Direction:
+def _direction(
+    int8: Int8Graph, tape: Tape, node: ir.Node, place: int, direction: str, inside: ir.Value
+) -> Direction:
     source = node.inputs[0]
     input_weight, recurrent_weight, biases = (constant_array(value) for value in node.inputs[1:4])
     assert source is not None
@@ -85,28 +91,67 @@ def _direction(int8: Int8Graph, tape: Tape, node: ir.Node, place: int, direction
     separate = node.op_type == "GRU"
     weight = int8.weight(f"{name}.input", input_weight[place].T, output_axis=1)
     bias = int8.constant(f"{name}.bias", input_bias if separate else input_bias + recurrent_bias)
+    rows = int8.rows(tape, source, weight.num_outputs)
+    rows = QuantizedRows(
+        codes=_in_time(int8, tape, rows.codes, direction),
+        step=None if rows.step is None else _in_time(int8, tape, rows.step, direction),
+    )
     return Direction(
-        name=direction,
-        projected=int8.product(tape, int8.rows(tape, source, weight.num_outputs), weight, bias),
+        projected=int8.product(tape, rows, weight, bias),
+        inside=_in_time(int8, tape, inside, direction),
         recurrent_weight=int8.weight(f"{name}.recurrent", recurrent_weight[place].T, output_axis=1),
         recurrent_bias=int8.constant(f"{name}.recurrent_bias", recurrent_bias) if separate else None,
     )
 
 
 def _inside(int8: Int8Graph, tape: Tape, source: ir.Value, length: ir.Value) -> ir.Value:
-    """Which positions are within a sentence: [T, S, 1] bool."""
+    """1 for positions within a sentence, 0 for others: [T, S, 1] float32."""
     zero, one = int8.constant("int8.zero", np.int64(0)), int8.constant("int8.one", np.int64(1))
     positions = tape.op("Squeeze", [tape.op("Shape", [source], {"start": 0, "end": 1})])
     position_T1 = tape.op("Unsqueeze", [tape.op("Range", [zero, positions, one]), int8.last_axis])
     length_S = tape.op("Cast", [length], {"to": ir.DataType.INT64})
-    return tape.op("Unsqueeze", [tape.op("Less", [position_T1, length_S]), int8.last_axis])
+    inside_TS = tape.op("Cast", [tape.op("Less", [position_T1, length_S])], {"to": ir.DataType.FLOAT})
+    return tape.op("Unsqueeze", [inside_TS, int8.last_axis])
 
 
-def _zero_state(int8: Int8Graph, tape: Tape, length: ir.Value, hidden_size: int) -> ir.Value:
-    """[S, H] zeros."""
+def _last(int8: Int8Graph, tape: Tape, states: ir.Value, direction: str, length: ir.Value) -> ir.Value:
+    """Of states [T, S, H] in their own order those where a direction ends: [S, H]."""
+    zero, one = int8.constant("int8.zero", np.int64(0)), int8.constant("int8.one", np.int64(1))
+    if direction == "backward":
+        return tape.op("Gather", [states, zero])
+    end_S = tape.op("Sub", [tape.op("Cast", [length], {"to": ir.DataType.INT64}), one])
+    sentence_S = tape.op("Range", [zero, tape.op("Squeeze", [tape.op("Shape", [length])]), one])
+    place_S2 = [tape.op("Unsqueeze", [value, int8.last_axis]) for value in (end_S, sentence_S)]
+    return tape.op("GatherND", [states, tape.op("Concat", place_S2, {"axis": -1})])
+
+
+def _in_time(int8: Int8Graph, tape: Tape, value: ir.Value, direction: str) -> ir.Value:
+    """Positions [T, ...] in the order that a direction reads them, or from that order back in their own."""
+    if direction == "forward":
+        return value
+    first, last = np.array([-1], np.int64), np.array([np.iinfo(np.int64).min], np.int64)
+    start, end = int8.constant("int8.from_the_end", first), int8.constant("int8.to_the_beginning", last)
+    return tape.op("Slice", [value, start, end, int8.constant("int8.axis_0", np.array([0], np.int64)), start])
+
+
+def _zero_state(int8: Int8Graph, tape: Tape, inside: ir.Value, hidden_size: int) -> ir.Value:
+    """[R, H] zeros."""
     width = int8.constant(f"int8.width_{hidden_size}", np.array([hidden_size], np.int64))
-    shape = tape.op("Concat", [tape.op("Shape", [length]), width], {"axis": 0})
-    return tape.op("ConstantOfShape", [shape])
+    rows = tape.op("Shape", [inside], {"start": 1, "end": 2})
+    return tape.op("ConstantOfShape", [tape.op("Concat", [rows, width], {"axis": 0})])
+
+
+def _join(tape: Tape, values: Sequence[ir.Value], *, axis: int) -> ir.Value:
+    """The directions' values one after the other."""
+    return values[0] if len(values) == 1 else tape.op("Concat", values, {"axis": axis})
+
+
+def _part(tape: Tape, value: ir.Value, num_directions: int, *, axis: int) -> Sequence[ir.Value]:
+    """What `_join` joined."""
+    if num_directions == 1:
+        return [value]
+    attributes = {"axis": axis, "num_outputs": num_directions}
+    return tape.op_multi_out("Split", [value], attributes, num_outputs=num_directions)
 
 
 def _stack(int8: Int8Graph, tape: Tape, values: Sequence[ir.Value], axis: int) -> ir.Value:
@@ -115,39 +160,34 @@ def _stack(int8: Int8Graph, tape: Tape, values: Sequence[ir.Value], axis: int) -
     return tape.op("Concat", [tape.op("Unsqueeze", [value, place]) for value in values], {"axis": axis})
 
 
-def _body(int8: Int8Graph, operator: str, directions: list[Direction], hidden_size: int) -> ir.Graph:
-    """One position of all directions: their states, then projected and inside of each -> states, outputs."""
+def _body(
+    int8: Int8Graph, operator: str, directions: list[Direction], hidden_size: int, num_kept: int
+) -> ir.Graph:
+    """One position: old states, projected, inside -> new states, and of these the first as they come out."""
     tape = Tape()
-    zero = int8.constant("int8.zero_float", np.float32(0))
-    gates_size = GATES[operator] * hidden_size
-    state_inputs: list[ir.Value] = []
-    scan_inputs: list[ir.Value] = []
-    states: list[ir.Value] = []
-    outputs: list[ir.Value] = []
-    for direction in directions:
-        name = direction.name
-        old = [_input(f"{name}.state_{place}", ["S", hidden_size]) for place in range(NUM_STATES[operator])]
-        projected = _input(f"{name}.projected", ["S", gates_size])
-        inside = _input(f"{name}.inside", ["S", 1], ir.DataType.BOOL)
-        rows = int8.quantize_bounded_rows(tape, old[0])
-        recurrent = int8.product(tape, rows, direction.recurrent_weight, direction.recurrent_bias)
-        cell = _lstm_cell if operator == "LSTM" else _gru_cell
-        new = cell(int8, tape, projected, recurrent, old)
-        states += [tape.op("Where", [inside, after, before]) for after, before in zip(new, old, strict=True)]
-        outputs.append(tape.op("Where", [inside, new[0], zero]))
-        state_inputs += old
-        scan_inputs += [projected, inside]
+    old = [_input(f"state_{place}", ["R", hidden_size]) for place in range(NUM_STATES[operator])]
+    projected = _input("projected", ["R", GATES[operator] * hidden_size])
+    inside = _input("inside", ["R", 1])
+    codes = _part(tape, int8.quantize_bounded_rows(tape, old[0]).codes, len(directions), axis=0)
+    products = [
+        int8.product(
+            tape, QuantizedRows(each, step=None), direction.recurrent_weight, direction.recurrent_bias
+        )
+        for each, direction in zip(codes, directions, strict=True)
+    ]
+    cell = _lstm_cell if operator == "LSTM" else _gru_cell
+    new = cell(tape, projected, _join(tape, products, axis=0), old)
+    states = [tape.op("Mul", [value, inside]) for value in new]
     # A body must not use names of the graph around it.
     for place, value in enumerate(value for node in tape.nodes for value in node.outputs):
         value.name = f"position.{place}"
-    for value in (*states, *outputs):
-        value.shape, value.dtype = ir.Shape(["S", hidden_size]), ir.DataType.FLOAT
-    return ir.Graph([*state_inputs, *scan_inputs], [*states, *outputs], nodes=tape.nodes, name="position")
+    outputs = [*states, *new[:num_kept]]
+    for value in outputs:
+        value.shape, value.dtype = ir.Shape(["R", hidden_size]), ir.DataType.FLOAT
+    return ir.Graph([*old, projected, inside], outputs, nodes=tape.nodes, name="position")
 
 
-def _lstm_cell(
-    int8: Int8Graph, tape: Tape, projected: ir.Value, recurrent: ir.Value, old: list[ir.Value]
-) -> list[ir.Value]:
+def _lstm_cell(tape: Tape, projected: ir.Value, recurrent: ir.Value, old: list[ir.Value]) -> list[ir.Value]:
     """Gates in ONNX's order, i o f c."""
     gates = tape.op_multi_out(
         "Split", [tape.op("Add", [projected, recurrent])], {"axis": -1, "num_outputs": 4}, num_outputs=4
@@ -158,9 +198,7 @@ def _lstm_cell(
     return [tape.op("Mul", [o, tape.op("Tanh", [cell])]), cell]
 
 
-def _gru_cell(
-    int8: Int8Graph, tape: Tape, projected: ir.Value, recurrent: ir.Value, old: list[ir.Value]
-) -> list[ir.Value]:
+def _gru_cell(tape: Tape, projected: ir.Value, recurrent: ir.Value, old: list[ir.Value]) -> list[ir.Value]:
     """Gates in ONNX's order, z r h, with `linear_before_reset`."""
     inputs = tape.op_multi_out("Split", [projected], {"axis": -1, "num_outputs": 3}, num_outputs=3)
     recurrents = tape.op_multi_out("Split", [recurrent], {"axis": -1, "num_outputs": 3}, num_outputs=3)

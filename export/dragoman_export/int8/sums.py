@@ -1,0 +1,96 @@
+"""A sum of products as one product, of what was multiplied side by side.
+
+A recurrent cell adds up what its token, its feed and its last hidden state are multiplied to. Rows that count
+in the same steps are multiplied together, by their matrices on top of each other: what passes over the
+products would add up is added up within one. A sum's constants become that product's bias.
+"""
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+from onnx_ir.tape import Tape
+
+from dragoman_export.int8.graph import Int8Graph
+from dragoman_export.int8.matrix_product import MatrixProduct, matrix_product, row_constant
+
+
+def merge_sum(int8: Int8Graph, root: ir.Node) -> None:
+    """Makes one product of a sum's products of bounded rows [R, K], where there are two or more.
+
+    `root` is an Add; what it adds may be sums themselves.
+    """
+    (total,) = root.outputs
+    if _only_use(total) == "Add":
+        return
+    tape = Tape()
+    products: list[MatrixProduct] = []
+    constants: list[NDArray[np.float32]] = []
+    others: list[ir.Value] = []
+    for value in _summands(root):
+        product = matrix_product(value.producer())
+        if product is not None and product.rows in int8.bounded and _rank(product.rows) == 2:
+            products.append(product)
+            constant = row_constant(product.bias)
+        else:
+            rest, constant = _without_constant(tape, value)
+            others += [] if rest is None else [rest]
+        constants += [] if constant is None else [constant]
+    if len(products) < 2:
+        return
+    matrix = np.concatenate([product.by_output for product in products])
+    name = "+".join(str(product.matrix.name) for product in products)
+    rows = tape.op("Concat", [product.rows for product in products], {"axis": -1})
+    assert total.shape is not None
+    rows.shape = ir.Shape([total.shape[0], len(matrix)])
+    int8.bounded.add(rows)
+    result = tape.op("MatMul", [rows, int8.constant(name, matrix)])
+    result.shape = total.shape
+    if constants:
+        result = tape.op("Add", [result, int8.constant(f"{name}.bias", np.sum(constants, axis=0))])
+    for other in others:
+        result = tape.op("Add", [other, result])
+    int8.replace(root, tape, [result])
+
+
+def _summands(root: ir.Node) -> list[ir.Value]:
+    """What a sum adds up, down to what is no sum, or is used elsewhere too."""
+    found: list[ir.Value] = []
+    for value in root.inputs:
+        assert value is not None
+        node = value.producer()
+        is_sum = node is not None and node.op_type == "Add" and _only_use(value) == "Add"
+        found += _summands(node) if node is not None and is_sum else [value]
+    return found
+
+
+def _without_constant(tape: Tape, value: ir.Value) -> tuple[ir.Value | None, NDArray[np.float32] | None]:
+    """What a summand adds to every row; and the summand without it, if it is more than that.
+
+    Where rows were given another shape after a constant was added, it can be added after that.
+    """
+    if (array := row_constant(value)) is not None:
+        return None, array
+    reshape = value.producer()
+    if reshape is None or reshape.op_type != "Reshape":
+        return value, None
+    before = reshape.inputs[0]
+    adding = before.producer() if before is not None else None
+    if before is None or adding is None or adding.op_type != "Add" or _only_use(before) != "Reshape":
+        return value, None
+    for rest, constant in (adding.inputs, adding.inputs[::-1]):
+        array = row_constant(constant)
+        if array is not None and value.shape is not None and value.shape[-1] == len(array):
+            return tape.op("Reshape", [rest, reshape.inputs[1]]), array
+    return value, None
+
+
+def _only_use(value: ir.Value) -> str | None:
+    """The operator of the one node that uses a value; None where it is used elsewhere too."""
+    uses = value.uses()
+    if value.is_graph_output() or len(uses) != 1:
+        return None
+    return next(iter(uses)).node.op_type
+
+
+def _rank(value: ir.Value) -> int | None:
+    return None if value.shape is None else len(value.shape)
