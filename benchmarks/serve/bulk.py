@@ -5,6 +5,7 @@ import itertools
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
+from dragoman.messages import TEXTS_PER_MESSAGE, stream_items
 from dragoman.v1 import translation_pb2 as pb
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ WINDOW = 256
 
 
 class BulkJob:
-    """Streams the sentences over and over; once there is a window of them, one goes out for each answer."""
+    """Streams the sentences over and over; once there is a window of them, as many as were answered."""
 
     def __init__(self, requests: Sequence[pb.TranslateRequest], *, total: int | None = None) -> None:
         """It ends after `total` sentences, without it when it is cancelled."""
@@ -30,11 +31,12 @@ class BulkJob:
 
     async def run(self, stub: "Stub") -> None:
         """Raises grpc.aio.AioRpcError where the stream fails, RuntimeError where a sentence does."""
-        async for answer in stub.TranslateStream(self._messages()):
-            if answer.HasField("error"):
-                raise RuntimeError(f"a batch job's sentence failed: {answer.error.message}")
-            self.num_answered += 1
-            self._permits.release()
+        async for response in stub.TranslateStream(self._messages()):
+            for answer in response.results.results or [response]:
+                if answer.HasField("error"):
+                    raise RuntimeError(f"a batch job's sentence failed: {answer.error.message}")
+                self.num_answered += 1
+                self._permits.release()
 
     async def _messages(self) -> AsyncIterator[pb.TranslateStreamRequest]:
         first = self._requests[0]
@@ -45,9 +47,15 @@ class BulkJob:
                 options=first.options,
                 segmentation=first.segmentation,
                 priority=pb.PRIORITY_BULK,
+                join_results=True,
             )
         )
-        for number in itertools.count() if self._total is None else range(self._total):
-            await self._permits.acquire()
-            text = self._requests[number % len(self._requests)].texts[0]
-            yield pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=str(number), text=text))
+        numbers = iter(itertools.count() if self._total is None else range(self._total))
+        while chosen := list(itertools.islice(numbers, TEXTS_PER_MESSAGE)):
+            for _ in chosen:
+                await self._permits.acquire()
+            yield stream_items([self._item(number) for number in chosen])
+
+    def _item(self, number: int) -> pb.TranslateStreamItem:
+        text = self._requests[number % len(self._requests)].texts[0]
+        return pb.TranslateStreamItem(id=str(number), text=text)

@@ -169,14 +169,16 @@ class AsyncClient:
         alignments: bool = False,
         in_order: bool = False,
         window: int = 256,
+        texts_per_message: int = 1,
         timeout_seconds: float | None = None,
     ) -> AsyncGenerator[StreamResult[Key], None]:
         """Translates a stream of (id, text) pairs; `enumerate(texts)` makes pairs of bare texts.
 
         Results come as they complete, or with `in_order` in the order of the texts. One bad text ends in a
         result with an error, not in the end of the stream. At most `window` texts are under way: sent, and
-        their result not yet taken. `timeout_seconds` holds for the whole stream; None is no
-        limit: the client's own does not hold for streams.
+        their result not yet taken. With more `texts_per_message` a text costs less, and is sent once so many
+        are read: for texts that are at hand, as those of a file. `timeout_seconds` holds for the whole
+        stream; None is no limit: the client's own does not hold for streams.
         What reading `texts` raises is raised here, after the results of earlier texts. A server ends a stream
         that is idle for long, by default 5 minutes: ServerError, with the status ABORTED.
         A plain iterable is read in another thread. Leave the stream early through `contextlib.aclosing`: it
@@ -200,7 +202,13 @@ class AsyncClient:
         pulled: _Pulled[Key] | None = None
         if isinstance(texts, AsyncIterable):
             texts = pulled = _Pulled(texts, asyncio.get_running_loop())
-        feed = Feed(messages.stream_config(settings), texts, ledger, window=window)
+        feed = Feed(
+            messages.stream_config(settings),
+            texts,
+            ledger,
+            window=window,
+            texts_per_message=texts_per_message,
+        )
         return self._stream(feed, pulled, ledger, timeout_seconds)
 
     async def _stream(

@@ -6,13 +6,14 @@ from typing import Generic
 
 from dragoman.errors import InvalidRequestError
 from dragoman.ledger import Ledger
+from dragoman.messages import MAX_MESSAGE_BYTES, stream_items
 from dragoman.texts import check_pair
 from dragoman.translation import Key
 from dragoman.v1 import translation_pb2 as pb
 
 
 class Feed(Iterator[pb.TranslateStreamRequest], Generic[Key]):
-    """Yields the config, then a message a text, at most `window` ahead of what the caller has taken.
+    """Yields the config, then the texts, at most `window` ahead of what the caller has taken.
 
     Raises nothing but StopIteration: gRPC would log anything else and end the call without telling why.
     """
@@ -24,31 +25,59 @@ class Feed(Iterator[pb.TranslateStreamRequest], Generic[Key]):
         ledger: Ledger[Key],
         *,
         window: int,
+        texts_per_message: int,
     ) -> None:
-        """Raises InvalidRequestError for a window that holds no text."""
-        if window < 1:
-            raise InvalidRequestError(f"window is {window}; it must be at least 1")
+        """A message has up to `texts_per_message` texts, within MAX_MESSAGE_BYTES, or one longer text.
+
+        Raises InvalidRequestError for a window, or a message, that holds no text.
+        """
+        for name, value in (("window", window), ("texts_per_message", texts_per_message)):
+            if value < 1:
+                raise InvalidRequestError(f"{name} is {value}; it must be at least 1")
         self._config: pb.TranslateStreamRequest | None = config
         self._texts = iter(texts)
         self._ledger = ledger
         self._permits = threading.Semaphore(window)
+        # What waits for a message to fill up is under way as well.
+        self._texts_per_message = min(texts_per_message, window)
+        self._next: pb.TranslateStreamItem | None = None
+        self._ended = False
         self._closed = False
 
     def __next__(self) -> pb.TranslateStreamRequest:
         if self._config is not None:
             config, self._config = self._config, None
             return config
+        items: list[pb.TranslateStreamItem] = []
+        num_bytes = 0
+        while len(items) < self._texts_per_message:
+            self._next = self._next or self._read()
+            if self._closed or self._next is None:
+                break
+            num_bytes += len(self._next.text.encode())
+            if items and num_bytes > MAX_MESSAGE_BYTES:
+                break
+            items.append(self._next)
+            self._next = None
+        if self._closed or not items:
+            raise StopIteration
+        return stream_items(items)
+
+    def _read(self) -> pb.TranslateStreamItem | None:
+        """The next text, once there is room for it; None where there is none any more."""
+        if self._ended:
+            return None
         self._permits.acquire()
         if self._closed:
-            raise StopIteration
+            return None
         try:
             return self._ledger.send(*check_pair(next(self._texts)))
         except StopIteration:
             self._ledger.end()
-            raise
         except Exception as error:
             self._ledger.end(error)
-            raise StopIteration from None
+        self._ended = True
+        return None
 
     def release(self) -> None:
         """Makes room for one more text."""

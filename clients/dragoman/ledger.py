@@ -22,8 +22,8 @@ class Ledger(Generic[Key]):
         self._error: Exception | None = None
         self._held: dict[int, StreamResult[Key]] = {}
 
-    def send(self, id_: Key, text: str) -> pb.TranslateStreamRequest:
-        """Enters a text and returns its message. Raises TypeError for what is no string.
+    def send(self, id_: Key, text: str) -> pb.TranslateStreamItem:
+        """Enters a text and returns its item. Raises TypeError for what is no string.
 
         A text that can't travel leaves an empty one in its place, and its result is the error.
         """
@@ -34,10 +34,15 @@ class Ledger(Generic[Key]):
             self._refused[number], text = error, ""
         self._open[number] = id_
         self._sent += 1
-        return messages.stream_item(number, text)
+        return pb.TranslateStreamItem(id=number, text=text)
 
     def receive(self, message: pb.TranslateStreamResponse) -> list[StreamResult[Key]]:
-        """Strikes out an answered text and returns the results that may go to the caller now."""
+        """Strikes out what was answered and returns the results that may go to the caller now."""
+        if message.HasField("results"):
+            return [result for each in message.results.results for result in self._receive_one(each)]
+        return self._receive_one(message)
+
+    def _receive_one(self, message: pb.TranslateStreamResponse) -> list[StreamResult[Key]]:
         if message.id not in self._open:
             raise errors.ServerError(f"the server answered a text that was not asked: id {message.id!r}")
         id_ = self._open.pop(message.id)

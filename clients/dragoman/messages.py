@@ -13,6 +13,10 @@ MAX_REQUEST_TEXTS = 256
 """Most texts sent in one request."""
 MAX_REQUEST_BYTES = 1 << 20
 """Most bytes of text in one request: well under the 4 MiB that gRPC servers take by default."""
+TEXTS_PER_MESSAGE = 32
+"""Texts in one message of a stream whose texts are all at hand."""
+MAX_MESSAGE_BYTES = 1 << 16
+"""Most bytes of text in one message of a stream, or of one longer text."""
 MAX_REQUESTS_IN_FLIGHT = 2
 """Requests of one call that are under way at once: the next waits on the server while one is translated."""
 
@@ -69,13 +73,16 @@ def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
             return_alignments=settings.alignments,
             segmentation=_segmentation(settings),
             priority=_priority(settings),
+            join_results=True,
         )
     )
 
 
-def stream_item(id_: str, text: str) -> pb.TranslateStreamRequest:
-    """A text of a stream."""
-    return pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id=id_, text=text))
+def stream_items(items: list[pb.TranslateStreamItem]) -> pb.TranslateStreamRequest:
+    """One text of a stream, or several."""
+    if len(items) == 1:
+        return pb.TranslateStreamRequest(item=items[0])
+    return pb.TranslateStreamRequest(items=pb.TranslateStreamItems(items=items))
 
 
 def _options(settings: Settings) -> pb.DecodingOptions:

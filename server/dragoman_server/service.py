@@ -70,6 +70,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             stream = TranslationStream(
                 answer,
                 context=context,
+                joins=config.join_results,
                 max_items=self._limits.max_stream_items,
                 max_idle_seconds=max_idle_seconds,
             )

@@ -6,7 +6,7 @@ nothing is taken out, and nothing is under way. Must not know what an item's tra
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import grpc
@@ -15,16 +15,26 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import IdleStreamError, InvalidRequestError, NotServingError, Violation
 from dragoman_server.interception import Context
 
+MAX_MESSAGE_BYTES = 1 << 16
+"""Most bytes of a message that holds several responses."""
+
 Answer = Callable[[pb.TranslateStreamItem], Awaitable[pb.TranslateStreamResponse]]
 
 
 class TranslationStream:
     """Answers the items of one stream."""
 
-    def __init__(self, answer: Answer, *, context: Context, max_items: int, max_idle_seconds: float) -> None:
-        """`answer` turns an item into its response, which holds the error if there is one."""
+    def __init__(
+        self, answer: Answer, *, context: Context, joins: bool, max_items: int, max_idle_seconds: float
+    ) -> None:
+        """`answer` turns an item into its response, which holds the error if there is one.
+
+        With `joins`, responses that are there at the same time go out in one message.
+        """
         self._answer = answer
         self._context = context
+        self._joins = joins
+        self._ready: list[pb.TranslateStreamResponse] = []
         self._slots = asyncio.Semaphore(max_items)
         self._writing = asyncio.Lock()
         self._max_idle_seconds = max_idle_seconds
@@ -32,7 +42,7 @@ class TranslationStream:
         self._num_under_way = 0
 
     async def run(self, messages: AsyncIterator[pb.TranslateStreamRequest], draining: asyncio.Event) -> None:
-        """Reads items to the end of `messages`, or until `draining` is set, and answers each one it has read.
+        """Reads items to the end of `messages`, or until `draining` is set, and answers all that it began.
 
         Raises afterwards InvalidRequestError where a message was no item, NotServingError where items may be
         left unread; and IdleStreamError as soon as the stream has been idle for too long.
@@ -56,13 +66,15 @@ class TranslationStream:
         await self._slots.acquire()
         try:
             async for message in messages:
-                if message.WhichOneof("request") != "item":
-                    description = "must be an item: only the first message of a stream is a config"
+                items = _items_of(message)
+                if not items:
+                    description = "must hold items: only the first message of a stream is a config"
                     return InvalidRequestError([Violation(field="request", description=description)])
-                self._num_under_way += 1
-                self._moved()
-                tasks.create_task(self._respond(message.item))
-                await self._slots.acquire()
+                for item in items:
+                    self._num_under_way += 1
+                    self._moved()
+                    tasks.create_task(self._respond(item))
+                    await self._slots.acquire()
         except InvalidRequestError as error:
             return error
         return None
@@ -71,13 +83,25 @@ class TranslationStream:
         response = await self._answer(item)
         self._num_under_way -= 1
         self._moved()
-        # A call takes one write at a time. The item's place is free once the caller takes its answer.
+        self._ready.append(response)
+        if self._joins:
+            # Those of the same decoder step come in the same turn of the event loop.
+            await asyncio.sleep(0)
+        # A call takes one write at a time. Who comes next writes all that is ready by then, its own response
+        # too, if another has not written that. An item's place is free once the caller takes its answer.
         async with self._writing:
-            # Fails where the caller has just gone away; that this ends the call is told in another way.
-            with contextlib.suppress(grpc.aio.InternalError):
-                await self._context.write(response)
+            if self._ready:
+                await self._write_ready()
         self._moved()
         self._slots.release()
+
+    async def _write_ready(self) -> None:
+        ready = self._ready if self._joins else self._ready[:1]
+        self._ready = self._ready[len(ready) :]
+        for message in _messages_of(ready):
+            # Fails where the caller has just gone away; that this ends the call is told in another way.
+            with contextlib.suppress(grpc.aio.InternalError):
+                await self._context.write(message)
 
     def _moved(self) -> None:
         """Begins the time anew that the stream may be idle; it doesn't run while items are under way."""
@@ -112,6 +136,38 @@ async def read_config(
         description = "is missing: the first message of a stream must be a config"
         raise InvalidRequestError([Violation(field="config", description=description)])
     return first.config
+
+
+def _items_of(message: pb.TranslateStreamRequest) -> Sequence[pb.TranslateStreamItem]:
+    """The items of a message that is no config; none where it has none."""
+    match message.WhichOneof("request"):
+        case "item":
+            return [message.item]
+        case "items":
+            return message.items.items
+        case _:
+            return []
+
+
+def _messages_of(
+    responses: Sequence[pb.TranslateStreamResponse],
+) -> Iterator[pb.TranslateStreamResponse]:
+    """Messages that hold the responses, each within MAX_MESSAGE_BYTES or of one longer response."""
+    start = num_bytes = 0
+    for place, response in enumerate(responses):
+        size = response.ByteSize()
+        if place > start and num_bytes + size > MAX_MESSAGE_BYTES:
+            yield _joined(responses[start:place])
+            start, num_bytes = place, 0
+        num_bytes += size
+    if start < len(responses):
+        yield _joined(responses[start:])
+
+
+def _joined(responses: Sequence[pb.TranslateStreamResponse]) -> pb.TranslateStreamResponse:
+    if len(responses) == 1:
+        return responses[0]
+    return pb.TranslateStreamResponse(results=pb.TranslateStreamResults(results=responses))
 
 
 async def _read_first(

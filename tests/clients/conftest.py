@@ -39,6 +39,10 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         """Sleeps before each answer."""
         self.reorders = False
         """Whether a stream holds back every other result until the next one was sent."""
+        self.joins = False
+        """Whether a stream's results come in messages that may hold several."""
+        self.messages: list[list[str]] = []
+        """The texts of each message of a stream."""
         self.in_flight = 0
         self.max_in_flight = 0
         self.items = 0
@@ -65,13 +69,17 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         self.configs.append(next(request_iterator).config)
         left = self.disconnects.popleft() if self.disconnects else None
         held = []
-        for request in request_iterator:
+        for item in self._items(request_iterator):
             self.items += 1
             time.sleep(self.delay_seconds)
-            overload = self.overloads.pop(request.item.text, None)
-            held.append(answer(request.item, overload))
+            overload = self.overloads.pop(item.text, None)
+            held.append(answer(item, overload))
             if self.reorders and len(held) < 2:
                 continue
+            if self.joins and left is None:
+                results = pb.TranslateStreamResults(results=reversed(held))
+                yield pb.TranslateStreamResponse(results=results)
+                held = []
             for response in reversed(held):
                 if left == 0:
                     context.abort(grpc.StatusCode.UNAVAILABLE, "the server is going away")
@@ -79,6 +87,12 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
                 yield response
             held = []
         yield from held
+
+    def _items(self, requests):
+        for request in requests:
+            items = list(request.items.items) or [request.item]
+            self.messages.append([item.text for item in items])
+            yield from items
 
     def ListModels(self, request, context):
         self._fail(context)

@@ -162,10 +162,18 @@ async def test_what_is_no_text_ends_its_stream(client):
         await anext(stream)
 
 
-@pytest.mark.parametrize("window", [0, -1])
-async def test_window_that_holds_no_text_is_refused(client, window):
-    with pytest.raises(dragoman.InvalidRequestError, match="window"):
-        _ = [result async for result in client.translate_stream([(0, "ja")], **DE_EN, window=window)]
+@pytest.mark.parametrize("name", ["window", "texts_per_message"])
+@pytest.mark.parametrize("value", [0, -1])
+async def test_window_or_message_that_holds_no_text_is_refused(client, name, value):
+    with pytest.raises(dragoman.InvalidRequestError, match=name):
+        _ = [result async for result in client.translate_stream([(0, "ja")], **DE_EN, **{name: value})]
+
+
+async def test_texts_that_are_at_hand_share_messages(client, server):
+    server.servicer.joins = server.servicer.reorders = True
+    stream = client.translate_stream(enumerate(["ja"] * 100), **DE_EN, in_order=True, texts_per_message=32)
+    assert [result.id async for result in stream] == list(range(100))
+    assert [len(texts) for texts in server.servicer.messages] == [32, 32, 32, 4]
 
 
 async def test_a_timeout_without_end_is_none(client):

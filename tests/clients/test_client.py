@@ -345,7 +345,8 @@ def test_bare_texts_are_no_stream(client):
         list(client.translate_stream(["ja", "nein"], **DE_EN))
 
 
-def test_stream_reads_no_further_ahead_than_its_window(client):
+@pytest.mark.parametrize("texts_per_message", [1, 4, 64])
+def test_stream_reads_no_further_ahead_than_its_window(client, texts_per_message):
     read = []
 
     def texts():
@@ -353,16 +354,50 @@ def test_stream_reads_no_further_ahead_than_its_window(client):
             read.append(number)
             yield number, "ja"
 
-    stream = client.translate_stream(texts(), **DE_EN, window=10)
+    stream = client.translate_stream(texts(), **DE_EN, window=10, texts_per_message=texts_per_message)
     for taken in range(1, 50):
         next(stream)
         assert len(read) <= taken + 10
     stream.close()
 
 
-def test_leaving_a_stream_early_ends_its_threads(client):
+@pytest.mark.parametrize("joins", [False, True])
+def test_texts_that_are_at_hand_share_messages(client, server, joins, monkeypatch):
+    monkeypatch.setattr("dragoman.feed.MAX_MESSAGE_BYTES", 30)
+    server.servicer.joins = server.servicer.reorders = joins
+    texts = ["eins", "zwei", "drei", "vier", "x" * 26, "y", "ü" * 16, "", "acht", "z" * 26, "zehn"]
+    stream = client.translate_stream(enumerate(texts), **DE_EN, in_order=True, texts_per_message=3)
+    results = list(stream)
+    assert [result.id for result in results] == list(range(11))
+    assert [result.translation.text for result in results] == [text.upper() for text in texts]
+    assert server.servicer.messages == [
+        ["eins", "zwei", "drei"],
+        ["vier", "x" * 26],
+        ["y"],
+        ["ü" * 16],
+        ["", "acht", "z" * 26],
+        ["zehn"],
+    ]
+    assert server.servicer.configs[0].join_results
+
+
+def test_texts_before_one_that_cannot_be_read_are_sent(client, server):
+    def texts():
+        yield from enumerate(["ja", "nein"])
+        raise OSError("disk is gone")
+
+    stream = client.translate_stream(texts(), **DE_EN, texts_per_message=8)
+    assert [next(stream).id, next(stream).id] == [0, 1]
+    with pytest.raises(OSError, match="disk is gone"):
+        next(stream)
+    assert server.servicer.messages == [["ja", "nein"]]
+
+
+@pytest.mark.parametrize("texts_per_message", [1, 8])
+def test_leaving_a_stream_early_ends_its_threads(client, texts_per_message):
     before = threading.active_count()
-    stream = client.translate_stream(enumerate(["ja"] * 1000), **DE_EN, window=2)
+    pairs = enumerate(["ja"] * 1000)
+    stream = client.translate_stream(pairs, **DE_EN, window=8, texts_per_message=texts_per_message)
     next(stream)
     assert threading.active_count() > before
     stream.close()

@@ -56,6 +56,51 @@ async def test_every_item_is_answered_once_under_its_id(running: RunningServer) 
     assert responses["id 1"].model.name == "de-en"
 
 
+def joined(*messages: pb.TranslateStreamRequest) -> pb.TranslateStreamRequest:
+    return pb.TranslateStreamRequest(items={"items": [message.item for message in messages]})
+
+
+@pytest.mark.parametrize("joins", [False, True])
+async def test_items_of_one_message_are_answered_as_if_each_came_alone(
+    running: RunningServer, joins: bool
+) -> None:
+    config = pb.TranslateStreamRequest(config={"model": "de-en", "join_results": joins})
+    items = [item(str(number), f"Satz {number}. " * (number % 7)) for number in range(300)]
+    items[17] = item("17", "x" * 501)
+    messages = [joined(*items[:100]), items[100], joined(*items[101:])]
+    received = [message async for message in running.stub.TranslateStream(iter([config, *messages]))]
+    results = [each for message in received for each in message.results.results or [message]]
+    assert sorted(int(each.id) for each in results) == list(range(300))
+    for each in results:
+        if each.id == "17":
+            assert "500" in each.error.message
+        else:
+            assert each.translation.text == items[int(each.id)].item.text
+            assert each.model.name == "de-en"
+    assert (len(received) < 300) is joins
+
+
+async def test_no_message_holds_more_than_its_share_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman_server.stream.MAX_MESSAGE_BYTES", 1_000)
+    sizes = {"0": 300, "1": 300, "2": 300, "3": 5_000, "4": 10, "5": 10, "6": 980}
+
+    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+        return pb.TranslateStreamResponse(id=item.id, translation={"text": "x" * sizes[item.id]})
+
+    written: list[list[str]] = []
+
+    class Reader:
+        async def write(self, response: pb.TranslateStreamResponse) -> None:
+            written.append([each.id for each in response.results.results or [response]])
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        yield joined(*(item(number, "Ja.") for number in sizes))
+
+    stream = TranslationStream(answer, context=Reader(), joins=True, max_items=9, max_idle_seconds=9)  # type: ignore[arg-type]
+    await stream.run(messages(), asyncio.Event())
+    assert written == [["0", "1", "2"], ["3"], ["4", "5"], ["6"]]
+
+
 async def test_a_bad_item_has_a_status_and_the_stream_goes_on(running: RunningServer) -> None:
     responses = await answers(running, CONFIG, item("1", "x" * 501), item("2", "Ja."), item("3", ""))
     assert responses["1"].error.code == code_pb2.INVALID_ARGUMENT
@@ -80,8 +125,9 @@ async def test_config_settings_hold_for_every_item(running: RunningServer) -> No
     [
         ([], grpc.StatusCode.INVALID_ARGUMENT, "must be a config"),
         ([item("1", "Ja.")], grpc.StatusCode.INVALID_ARGUMENT, "must be a config"),
-        ([CONFIG, CONFIG], grpc.StatusCode.INVALID_ARGUMENT, "must be an item"),
-        ([CONFIG, pb.TranslateStreamRequest()], grpc.StatusCode.INVALID_ARGUMENT, "must be an item"),
+        ([CONFIG, CONFIG], grpc.StatusCode.INVALID_ARGUMENT, "must hold items"),
+        ([CONFIG, pb.TranslateStreamRequest()], grpc.StatusCode.INVALID_ARGUMENT, "must hold items"),
+        ([CONFIG, pb.TranslateStreamRequest(items={})], grpc.StatusCode.INVALID_ARGUMENT, "must hold items"),
         (
             [pb.TranslateStreamRequest(config={"model": "xx-yy"})],
             grpc.StatusCode.NOT_FOUND,
@@ -138,7 +184,7 @@ async def test_no_more_items_are_taken_than_fit(
     monkeypatch.setattr("dragoman_server.service.translate", counted)
     running = await start_server(models=slow_models, limits=RequestLimits(max_stream_items=3))
     items = [item(str(number), "wort wort") for number in range(12)]
-    assert len(await answers(running, CONFIG, *items)) == 12
+    assert len(await answers(running, CONFIG, *items[:5], joined(*items[5:]))) == 12
     assert most_at_work == 3
 
 
@@ -165,7 +211,8 @@ async def test_a_cancelled_stream_frees_the_engine(start_server: StartServer, sl
     assert running.metric("dragoman_requests_total", outcome="CANCELLED") == 20
 
 
-async def test_a_caller_that_went_away_is_no_error_of_the_server() -> None:
+@pytest.mark.parametrize("joins", [False, True])
+async def test_a_caller_that_went_away_is_no_error_of_the_server(joins: bool) -> None:
     class Gone:
         async def write(self, response: pb.TranslateStreamResponse) -> None:
             raise grpc.aio.InternalError("Failed grpc_call_start_batch: 8")
@@ -178,7 +225,7 @@ async def test_a_caller_that_went_away_is_no_error_of_the_server() -> None:
             yield item(str(number), "Ja.")
 
     async with asyncio.timeout(10):
-        stream = TranslationStream(answer, context=Gone(), max_items=1, max_idle_seconds=10)
+        stream = TranslationStream(answer, context=Gone(), joins=joins, max_items=1, max_idle_seconds=10)
         await stream.run(messages(), asyncio.Event())
 
 
@@ -199,6 +246,23 @@ async def test_a_stream_ends_with_the_server_and_its_read_items_are_answered(
         await call.read()
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
     assert "shutting down" in caught.value.details()
+
+
+async def test_a_stream_ends_with_the_server_within_a_message(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    running = await start_server(models=slow_models, limits=RequestLimits(max_stream_items=2))
+    items = [item(str(number), "wort wort") for number in range(9)]
+    call = running.stub.TranslateStream(iter([CONFIG, joined(*items)]))
+    received: list[object] = []
+    reading = asyncio.create_task(read_to_the_end(call, received))
+    while not received:
+        await asyncio.sleep(0.01)
+    assert await running.server.drain()
+    error = await reading
+    assert error.code() is grpc.StatusCode.UNAVAILABLE
+    # What was begun is answered, and the others are for the next server.
+    assert 1 < len(received) < 9
 
 
 async def test_a_stream_that_says_nothing_does_not_hold_up_the_drain(start_server: StartServer) -> None:
@@ -247,7 +311,7 @@ async def test_a_stream_whose_answers_nobody_reads_is_idle() -> None:
         for number in range(9):
             yield item(str(number), "Ja.")
 
-    stream = TranslationStream(answer, context=Full(), max_items=2, max_idle_seconds=0.1)  # type: ignore[arg-type]
+    stream = TranslationStream(answer, context=Full(), joins=False, max_items=2, max_idle_seconds=0.1)  # type: ignore[arg-type]
     async with asyncio.timeout(10):
         with pytest.raises(IdleStreamError):
             await stream.run(messages(), asyncio.Event())
@@ -269,7 +333,7 @@ async def test_a_stream_is_not_idle_while_items_are_under_way_or_come() -> None:
             await asyncio.sleep(0.12)
             yield item(str(number), "Ja.")
 
-    stream = TranslationStream(answer, context=Reader(), max_items=9, max_idle_seconds=0.2)  # type: ignore[arg-type]
+    stream = TranslationStream(answer, context=Reader(), joins=False, max_items=9, max_idle_seconds=0.2)  # type: ignore[arg-type]
     await stream.run(messages(), asyncio.Event())
     assert sorted(written) == ["0", "1", "2", "3"]
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from dragoman.cli.options import open_client
 from dragoman.client import Client
+from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 
 
@@ -62,6 +63,7 @@ class ServerSystem:
             length_policy="split",
             segmentation="line",
             in_order=True,
+            texts_per_message=TEXTS_PER_MESSAGE,
         )
         texts = []
         with closing(results):

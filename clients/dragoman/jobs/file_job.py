@@ -26,6 +26,7 @@ from dragoman.jobs.format import format_of
 from dragoman.jobs.journal import Checkpoint, Journal, fingerprint
 from dragoman.jobs.lines import Line, read_lines
 from dragoman.jobs.output import SUFFIXES, Output, sibling
+from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
 
@@ -183,6 +184,7 @@ class FileJob:
                 **asdict(self._settings),
                 in_order=True,
                 window=self._window,
+                texts_per_message=TEXTS_PER_MESSAGE,
             )
             try:
                 with closing(stream):

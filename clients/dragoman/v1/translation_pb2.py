@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x64ragoman/v1/translation.proto\x12\x0b\x64ragoman.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17google/rpc/status.proto\"\xc4\x02\n\x0f\x44\x65\x63odingOptions\x12\x16\n\tbeam_size\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1b\n\x0enum_hypotheses\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x1b\n\x0elength_penalty\x18\x03 \x01(\x02H\x02\x88\x01\x01\x12\x1e\n\x11max_output_tokens\x18\x04 \x01(\rH\x03\x88\x01\x01\x12\x1a\n\rtarget_prefix\x18\x05 \x01(\tH\x04\x88\x01\x01\x12\x35\n\rlength_policy\x18\x06 \x01(\x0e\x32\x19.dragoman.v1.LengthPolicyH\x05\x88\x01\x01\x42\x0c\n\n_beam_sizeB\x11\n\x0f_num_hypothesesB\x11\n\x0f_length_penaltyB\x14\n\x12_max_output_tokensB\x10\n\x0e_target_prefixB\x10\n\x0e_length_policy\"\xae\x02\n\x10TranslateRequest\x12\r\n\x05texts\x18\x01 \x03(\t\x12\x17\n\x0fsource_language\x18\x02 \x01(\t\x12\x17\n\x0ftarget_language\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12-\n\x07options\x18\x05 \x01(\x0b\x32\x1c.dragoman.v1.DecodingOptions\x12\x19\n\x11return_alignments\x18\x06 \x01(\x08\x12\x34\n\x0csegmentation\x18\x07 \x01(\x0e\x32\x19.dragoman.v1.SegmentationH\x00\x88\x01\x01\x12,\n\x08priority\x18\x08 \x01(\x0e\x32\x15.dragoman.v1.PriorityH\x01\x88\x01\x01\x42\x0f\n\r_segmentationB\x0b\n\t_priority\"o\n\x11TranslateResponse\x12.\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x18.dragoman.v1.Translation\x12*\n\x05model\x18\x02 \x01(\x0b\x32\x1b.dragoman.v1.ModelReference\"\xd2\x01\n\x0bTranslation\x12\x0c\n\x04text\x18\x01 \x01(\t\x12+\n\nhypotheses\x18\x02 \x03(\x0b\x32\x17.dragoman.v1.Hypothesis\x12\x11\n\ttruncated\x18\x03 \x01(\x08\x12\r\n\x05split\x18\x04 \x01(\x08\x12\x11\n\tsentences\x18\x05 \x01(\r\x12\x15\n\rsource_tokens\x18\x06 \x01(\r\x12\x15\n\rtarget_tokens\x18\x07 \x01(\r\x12%\n\x07timings\x18\x08 \x01(\x0b\x32\x14.dragoman.v1.Timings\"\xa0\x01\n\nHypothesis\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\x12\x17\n\x0flog_probability\x18\x03 \x01(\x02\x12\x30\n\rfinish_reason\x18\x04 \x01(\x0e\x32\x19.dragoman.v1.FinishReason\x12*\n\nalignments\x18\x05 \x03(\x0b\x32\x16.dragoman.v1.Alignment\"o\n\tAlignment\x12\x14\n\x0csource_start\x18\x01 \x01(\r\x12\x12\n\nsource_end\x18\x02 \x01(\r\x12\x14\n\x0ctarget_start\x18\x03 \x01(\r\x12\x12\n\ntarget_end\x18\x04 \x01(\r\x12\x0e\n\x06weight\x18\x05 \x01(\x02\"\x89\x01\n\x07Timings\x12(\n\x05queue\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06\x65ncode\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06\x64\x65\x63ode\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x8b\x01\n\x16TranslateStreamRequest\x12\x34\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\".dragoman.v1.TranslateStreamConfigH\x00\x12\x30\n\x04item\x18\x02 \x01(\x0b\x32 .dragoman.v1.TranslateStreamItemH\x00\x42\t\n\x07request\"\xa4\x02\n\x15TranslateStreamConfig\x12\x17\n\x0fsource_language\x18\x01 \x01(\t\x12\x17\n\x0ftarget_language\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12-\n\x07options\x18\x04 \x01(\x0b\x32\x1c.dragoman.v1.DecodingOptions\x12\x19\n\x11return_alignments\x18\x05 \x01(\x08\x12\x34\n\x0csegmentation\x18\x06 \x01(\x0e\x32\x19.dragoman.v1.SegmentationH\x00\x88\x01\x01\x12,\n\x08priority\x18\x07 \x01(\x0e\x32\x15.dragoman.v1.PriorityH\x01\x88\x01\x01\x42\x0f\n\r_segmentationB\x0b\n\t_priority\"/\n\x13TranslateStreamItem\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\xb1\x01\n\x17TranslateStreamResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12/\n\x0btranslation\x18\x02 \x01(\x0b\x32\x18.dragoman.v1.TranslationH\x00\x12#\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x12*\n\x05model\x18\x04 \x01(\x0b\x32\x1b.dragoman.v1.ModelReferenceB\x08\n\x06result\"/\n\x0eModelReference\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\"E\n\x11ListModelsRequest\x12\x17\n\x0fsource_language\x18\x01 \x01(\t\x12\x17\n\x0ftarget_language\x18\x02 \x01(\t\"8\n\x12ListModelsResponse\x12\"\n\x06models\x18\x01 \x03(\x0b\x32\x12.dragoman.v1.Model\"\x1f\n\x0fGetModelRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"5\n\x10GetModelResponse\x12!\n\x05model\x18\x01 \x01(\x0b\x32\x12.dragoman.v1.Model\"\x90\x03\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x17\n\x0fsource_language\x18\x03 \x01(\t\x12\x17\n\x0ftarget_language\x18\x04 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x05 \x01(\t\x12\x12\n\nparameters\x18\x06 \x01(\x04\x12\x11\n\tprecision\x18\x07 \x01(\t\x12\x34\n\tproviders\x18\x08 \x03(\x0b\x32!.dragoman.v1.Model.ProvidersEntry\x12.\n\x08\x64\x65\x66\x61ults\x18\t \x01(\x0b\x32\x1c.dragoman.v1.DecodingOptions\x12\x19\n\x11max_source_tokens\x18\n \x01(\r\x12%\n\x07quality\x18\x0b \x03(\x0b\x32\x14.dragoman.v1.Quality\x12\x0f\n\x07licence\x18\x0c \x01(\t\x12\x0e\n\x06\x63redit\x18\r \x01(\t\x1a\x30\n\x0eProvidersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"s\n\x07Quality\x12\x10\n\x08test_set\x18\x01 \x01(\t\x12\x0e\n\x06metric\x18\x02 \x01(\t\x12\r\n\x05score\x18\x03 \x01(\x02\x12\x11\n\tsignature\x18\x04 \x01(\t\x12\x11\n\tprecision\x18\x05 \x01(\t\x12\x11\n\tbeam_size\x18\x06 \x01(\r*|\n\x0cLengthPolicy\x12\x1d\n\x19LENGTH_POLICY_UNSPECIFIED\x10\x00\x12\x17\n\x13LENGTH_POLICY_SPLIT\x10\x01\x12\x18\n\x14LENGTH_POLICY_REJECT\x10\x02\x12\x1a\n\x16LENGTH_POLICY_TRUNCATE\x10\x03*^\n\x0cSegmentation\x12\x1c\n\x18SEGMENTATION_UNSPECIFIED\x10\x00\x12\x19\n\x15SEGMENTATION_SENTENCE\x10\x01\x12\x15\n\x11SEGMENTATION_LINE\x10\x02*Q\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x18\n\x14PRIORITY_INTERACTIVE\x10\x01\x12\x11\n\rPRIORITY_BULK\x10\x02*_\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x32\xda\x02\n\x12TranslationService\x12J\n\tTranslate\x12\x1d.dragoman.v1.TranslateRequest\x1a\x1e.dragoman.v1.TranslateResponse\x12`\n\x0fTranslateStream\x12#.dragoman.v1.TranslateStreamRequest\x1a$.dragoman.v1.TranslateStreamResponse(\x01\x30\x01\x12M\n\nListModels\x12\x1e.dragoman.v1.ListModelsRequest\x1a\x1f.dragoman.v1.ListModelsResponse\x12G\n\x08GetModel\x12\x1c.dragoman.v1.GetModelRequest\x1a\x1d.dragoman.v1.GetModelResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x64ragoman/v1/translation.proto\x12\x0b\x64ragoman.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17google/rpc/status.proto\"\xc4\x02\n\x0f\x44\x65\x63odingOptions\x12\x16\n\tbeam_size\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x1b\n\x0enum_hypotheses\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x1b\n\x0elength_penalty\x18\x03 \x01(\x02H\x02\x88\x01\x01\x12\x1e\n\x11max_output_tokens\x18\x04 \x01(\rH\x03\x88\x01\x01\x12\x1a\n\rtarget_prefix\x18\x05 \x01(\tH\x04\x88\x01\x01\x12\x35\n\rlength_policy\x18\x06 \x01(\x0e\x32\x19.dragoman.v1.LengthPolicyH\x05\x88\x01\x01\x42\x0c\n\n_beam_sizeB\x11\n\x0f_num_hypothesesB\x11\n\x0f_length_penaltyB\x14\n\x12_max_output_tokensB\x10\n\x0e_target_prefixB\x10\n\x0e_length_policy\"\xae\x02\n\x10TranslateRequest\x12\r\n\x05texts\x18\x01 \x03(\t\x12\x17\n\x0fsource_language\x18\x02 \x01(\t\x12\x17\n\x0ftarget_language\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12-\n\x07options\x18\x05 \x01(\x0b\x32\x1c.dragoman.v1.DecodingOptions\x12\x19\n\x11return_alignments\x18\x06 \x01(\x08\x12\x34\n\x0csegmentation\x18\x07 \x01(\x0e\x32\x19.dragoman.v1.SegmentationH\x00\x88\x01\x01\x12,\n\x08priority\x18\x08 \x01(\x0e\x32\x15.dragoman.v1.PriorityH\x01\x88\x01\x01\x42\x0f\n\r_segmentationB\x0b\n\t_priority\"o\n\x11TranslateResponse\x12.\n\x0ctranslations\x18\x01 \x03(\x0b\x32\x18.dragoman.v1.Translation\x12*\n\x05model\x18\x02 \x01(\x0b\x32\x1b.dragoman.v1.ModelReference\"\xd2\x01\n\x0bTranslation\x12\x0c\n\x04text\x18\x01 \x01(\t\x12+\n\nhypotheses\x18\x02 \x03(\x0b\x32\x17.dragoman.v1.Hypothesis\x12\x11\n\ttruncated\x18\x03 \x01(\x08\x12\r\n\x05split\x18\x04 \x01(\x08\x12\x11\n\tsentences\x18\x05 \x01(\r\x12\x15\n\rsource_tokens\x18\x06 \x01(\r\x12\x15\n\rtarget_tokens\x18\x07 \x01(\r\x12%\n\x07timings\x18\x08 \x01(\x0b\x32\x14.dragoman.v1.Timings\"\xa0\x01\n\nHypothesis\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x02\x12\x17\n\x0flog_probability\x18\x03 \x01(\x02\x12\x30\n\rfinish_reason\x18\x04 \x01(\x0e\x32\x19.dragoman.v1.FinishReason\x12*\n\nalignments\x18\x05 \x03(\x0b\x32\x16.dragoman.v1.Alignment\"o\n\tAlignment\x12\x14\n\x0csource_start\x18\x01 \x01(\r\x12\x12\n\nsource_end\x18\x02 \x01(\r\x12\x14\n\x0ctarget_start\x18\x03 \x01(\r\x12\x12\n\ntarget_end\x18\x04 \x01(\r\x12\x0e\n\x06weight\x18\x05 \x01(\x02\"\x89\x01\n\x07Timings\x12(\n\x05queue\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06\x65ncode\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06\x64\x65\x63ode\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xbf\x01\n\x16TranslateStreamRequest\x12\x34\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\".dragoman.v1.TranslateStreamConfigH\x00\x12\x30\n\x04item\x18\x02 \x01(\x0b\x32 .dragoman.v1.TranslateStreamItemH\x00\x12\x32\n\x05items\x18\x03 \x01(\x0b\x32!.dragoman.v1.TranslateStreamItemsH\x00\x42\t\n\x07request\"\xba\x02\n\x15TranslateStreamConfig\x12\x17\n\x0fsource_language\x18\x01 \x01(\t\x12\x17\n\x0ftarget_language\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12-\n\x07options\x18\x04 \x01(\x0b\x32\x1c.dragoman.v1.DecodingOptions\x12\x19\n\x11return_alignments\x18\x05 \x01(\x08\x12\x34\n\x0csegmentation\x18\x06 \x01(\x0e\x32\x19.dragoman.v1.SegmentationH\x00\x88\x01\x01\x12,\n\x08priority\x18\x07 \x01(\x0e\x32\x15.dragoman.v1.PriorityH\x01\x88\x01\x01\x12\x14\n\x0cjoin_results\x18\x08 \x01(\x08\x42\x0f\n\r_segmentationB\x0b\n\t_priority\"G\n\x14TranslateStreamItems\x12/\n\x05items\x18\x01 \x03(\x0b\x32 .dragoman.v1.TranslateStreamItem\"/\n\x13TranslateStreamItem\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\xe9\x01\n\x17TranslateStreamResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12/\n\x0btranslation\x18\x02 \x01(\x0b\x32\x18.dragoman.v1.TranslationH\x00\x12#\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x12\x36\n\x07results\x18\x05 \x01(\x0b\x32#.dragoman.v1.TranslateStreamResultsH\x00\x12*\n\x05model\x18\x04 \x01(\x0b\x32\x1b.dragoman.v1.ModelReferenceB\x08\n\x06result\"O\n\x16TranslateStreamResults\x12\x35\n\x07results\x18\x01 \x03(\x0b\x32$.dragoman.v1.TranslateStreamResponse\"/\n\x0eModelReference\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\"E\n\x11ListModelsRequest\x12\x17\n\x0fsource_language\x18\x01 \x01(\t\x12\x17\n\x0ftarget_language\x18\x02 \x01(\t\"8\n\x12ListModelsResponse\x12\"\n\x06models\x18\x01 \x03(\x0b\x32\x12.dragoman.v1.Model\"\x1f\n\x0fGetModelRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"5\n\x10GetModelResponse\x12!\n\x05model\x18\x01 \x01(\x0b\x32\x12.dragoman.v1.Model\"\x90\x03\n\x05Model\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x17\n\x0fsource_language\x18\x03 \x01(\t\x12\x17\n\x0ftarget_language\x18\x04 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x05 \x01(\t\x12\x12\n\nparameters\x18\x06 \x01(\x04\x12\x11\n\tprecision\x18\x07 \x01(\t\x12\x34\n\tproviders\x18\x08 \x03(\x0b\x32!.dragoman.v1.Model.ProvidersEntry\x12.\n\x08\x64\x65\x66\x61ults\x18\t \x01(\x0b\x32\x1c.dragoman.v1.DecodingOptions\x12\x19\n\x11max_source_tokens\x18\n \x01(\r\x12%\n\x07quality\x18\x0b \x03(\x0b\x32\x14.dragoman.v1.Quality\x12\x0f\n\x07licence\x18\x0c \x01(\t\x12\x0e\n\x06\x63redit\x18\r \x01(\t\x1a\x30\n\x0eProvidersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"s\n\x07Quality\x12\x10\n\x08test_set\x18\x01 \x01(\t\x12\x0e\n\x06metric\x18\x02 \x01(\t\x12\r\n\x05score\x18\x03 \x01(\x02\x12\x11\n\tsignature\x18\x04 \x01(\t\x12\x11\n\tprecision\x18\x05 \x01(\t\x12\x11\n\tbeam_size\x18\x06 \x01(\r*|\n\x0cLengthPolicy\x12\x1d\n\x19LENGTH_POLICY_UNSPECIFIED\x10\x00\x12\x17\n\x13LENGTH_POLICY_SPLIT\x10\x01\x12\x18\n\x14LENGTH_POLICY_REJECT\x10\x02\x12\x1a\n\x16LENGTH_POLICY_TRUNCATE\x10\x03*^\n\x0cSegmentation\x12\x1c\n\x18SEGMENTATION_UNSPECIFIED\x10\x00\x12\x19\n\x15SEGMENTATION_SENTENCE\x10\x01\x12\x15\n\x11SEGMENTATION_LINE\x10\x02*Q\n\x08Priority\x12\x18\n\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x18\n\x14PRIORITY_INTERACTIVE\x10\x01\x12\x11\n\rPRIORITY_BULK\x10\x02*_\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x32\xda\x02\n\x12TranslationService\x12J\n\tTranslate\x12\x1d.dragoman.v1.TranslateRequest\x1a\x1e.dragoman.v1.TranslateResponse\x12`\n\x0fTranslateStream\x12#.dragoman.v1.TranslateStreamRequest\x1a$.dragoman.v1.TranslateStreamResponse(\x01\x30\x01\x12M\n\nListModels\x12\x1e.dragoman.v1.ListModelsRequest\x1a\x1f.dragoman.v1.ListModelsResponse\x12G\n\x08GetModel\x12\x1c.dragoman.v1.GetModelRequest\x1a\x1d.dragoman.v1.GetModelResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,14 +35,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_MODEL_PROVIDERSENTRY']._loaded_options = None
   _globals['_MODEL_PROVIDERSENTRY']._serialized_options = b'8\001'
-  _globals['_LENGTHPOLICY']._serialized_start=2929
-  _globals['_LENGTHPOLICY']._serialized_end=3053
-  _globals['_SEGMENTATION']._serialized_start=3055
-  _globals['_SEGMENTATION']._serialized_end=3149
-  _globals['_PRIORITY']._serialized_start=3151
-  _globals['_PRIORITY']._serialized_end=3232
-  _globals['_FINISHREASON']._serialized_start=3234
-  _globals['_FINISHREASON']._serialized_end=3329
+  _globals['_LENGTHPOLICY']._serialized_start=3213
+  _globals['_LENGTHPOLICY']._serialized_end=3337
+  _globals['_SEGMENTATION']._serialized_start=3339
+  _globals['_SEGMENTATION']._serialized_end=3433
+  _globals['_PRIORITY']._serialized_start=3435
+  _globals['_PRIORITY']._serialized_end=3516
+  _globals['_FINISHREASON']._serialized_start=3518
+  _globals['_FINISHREASON']._serialized_end=3613
   _globals['_DECODINGOPTIONS']._serialized_start=104
   _globals['_DECODINGOPTIONS']._serialized_end=428
   _globals['_TRANSLATEREQUEST']._serialized_start=431
@@ -58,29 +58,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TIMINGS']._serialized_start=1338
   _globals['_TIMINGS']._serialized_end=1475
   _globals['_TRANSLATESTREAMREQUEST']._serialized_start=1478
-  _globals['_TRANSLATESTREAMREQUEST']._serialized_end=1617
-  _globals['_TRANSLATESTREAMCONFIG']._serialized_start=1620
-  _globals['_TRANSLATESTREAMCONFIG']._serialized_end=1912
-  _globals['_TRANSLATESTREAMITEM']._serialized_start=1914
-  _globals['_TRANSLATESTREAMITEM']._serialized_end=1961
-  _globals['_TRANSLATESTREAMRESPONSE']._serialized_start=1964
-  _globals['_TRANSLATESTREAMRESPONSE']._serialized_end=2141
-  _globals['_MODELREFERENCE']._serialized_start=2143
-  _globals['_MODELREFERENCE']._serialized_end=2190
-  _globals['_LISTMODELSREQUEST']._serialized_start=2192
-  _globals['_LISTMODELSREQUEST']._serialized_end=2261
-  _globals['_LISTMODELSRESPONSE']._serialized_start=2263
-  _globals['_LISTMODELSRESPONSE']._serialized_end=2319
-  _globals['_GETMODELREQUEST']._serialized_start=2321
-  _globals['_GETMODELREQUEST']._serialized_end=2352
-  _globals['_GETMODELRESPONSE']._serialized_start=2354
-  _globals['_GETMODELRESPONSE']._serialized_end=2407
-  _globals['_MODEL']._serialized_start=2410
-  _globals['_MODEL']._serialized_end=2810
-  _globals['_MODEL_PROVIDERSENTRY']._serialized_start=2762
-  _globals['_MODEL_PROVIDERSENTRY']._serialized_end=2810
-  _globals['_QUALITY']._serialized_start=2812
-  _globals['_QUALITY']._serialized_end=2927
-  _globals['_TRANSLATIONSERVICE']._serialized_start=3332
-  _globals['_TRANSLATIONSERVICE']._serialized_end=3678
+  _globals['_TRANSLATESTREAMREQUEST']._serialized_end=1669
+  _globals['_TRANSLATESTREAMCONFIG']._serialized_start=1672
+  _globals['_TRANSLATESTREAMCONFIG']._serialized_end=1986
+  _globals['_TRANSLATESTREAMITEMS']._serialized_start=1988
+  _globals['_TRANSLATESTREAMITEMS']._serialized_end=2059
+  _globals['_TRANSLATESTREAMITEM']._serialized_start=2061
+  _globals['_TRANSLATESTREAMITEM']._serialized_end=2108
+  _globals['_TRANSLATESTREAMRESPONSE']._serialized_start=2111
+  _globals['_TRANSLATESTREAMRESPONSE']._serialized_end=2344
+  _globals['_TRANSLATESTREAMRESULTS']._serialized_start=2346
+  _globals['_TRANSLATESTREAMRESULTS']._serialized_end=2425
+  _globals['_MODELREFERENCE']._serialized_start=2427
+  _globals['_MODELREFERENCE']._serialized_end=2474
+  _globals['_LISTMODELSREQUEST']._serialized_start=2476
+  _globals['_LISTMODELSREQUEST']._serialized_end=2545
+  _globals['_LISTMODELSRESPONSE']._serialized_start=2547
+  _globals['_LISTMODELSRESPONSE']._serialized_end=2603
+  _globals['_GETMODELREQUEST']._serialized_start=2605
+  _globals['_GETMODELREQUEST']._serialized_end=2636
+  _globals['_GETMODELRESPONSE']._serialized_start=2638
+  _globals['_GETMODELRESPONSE']._serialized_end=2691
+  _globals['_MODEL']._serialized_start=2694
+  _globals['_MODEL']._serialized_end=3094
+  _globals['_MODEL_PROVIDERSENTRY']._serialized_start=3046
+  _globals['_MODEL_PROVIDERSENTRY']._serialized_end=3094
+  _globals['_QUALITY']._serialized_start=3096
+  _globals['_QUALITY']._serialized_end=3211
+  _globals['_TRANSLATIONSERVICE']._serialized_start=3616
+  _globals['_TRANSLATIONSERVICE']._serialized_end=3962
 # @@protoc_insertion_point(module_scope)

@@ -152,15 +152,17 @@ class Timings(_message.Message):
     def __init__(self, queue: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., encode: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., decode: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class TranslateStreamRequest(_message.Message):
-    __slots__ = ("config", "item")
+    __slots__ = ("config", "item", "items")
     CONFIG_FIELD_NUMBER: _ClassVar[int]
     ITEM_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
     config: TranslateStreamConfig
     item: TranslateStreamItem
-    def __init__(self, config: _Optional[_Union[TranslateStreamConfig, _Mapping]] = ..., item: _Optional[_Union[TranslateStreamItem, _Mapping]] = ...) -> None: ...
+    items: TranslateStreamItems
+    def __init__(self, config: _Optional[_Union[TranslateStreamConfig, _Mapping]] = ..., item: _Optional[_Union[TranslateStreamItem, _Mapping]] = ..., items: _Optional[_Union[TranslateStreamItems, _Mapping]] = ...) -> None: ...
 
 class TranslateStreamConfig(_message.Message):
-    __slots__ = ("source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority")
+    __slots__ = ("source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority", "join_results")
     SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -168,6 +170,7 @@ class TranslateStreamConfig(_message.Message):
     RETURN_ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SEGMENTATION_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    JOIN_RESULTS_FIELD_NUMBER: _ClassVar[int]
     source_language: str
     target_language: str
     model: str
@@ -175,7 +178,14 @@ class TranslateStreamConfig(_message.Message):
     return_alignments: bool
     segmentation: Segmentation
     priority: Priority
-    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ...) -> None: ...
+    join_results: bool
+    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ..., join_results: _Optional[bool] = ...) -> None: ...
+
+class TranslateStreamItems(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[TranslateStreamItem]
+    def __init__(self, items: _Optional[_Iterable[_Union[TranslateStreamItem, _Mapping]]] = ...) -> None: ...
 
 class TranslateStreamItem(_message.Message):
     __slots__ = ("id", "text")
@@ -186,16 +196,24 @@ class TranslateStreamItem(_message.Message):
     def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
 
 class TranslateStreamResponse(_message.Message):
-    __slots__ = ("id", "translation", "error", "model")
+    __slots__ = ("id", "translation", "error", "results", "model")
     ID_FIELD_NUMBER: _ClassVar[int]
     TRANSLATION_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     id: str
     translation: Translation
     error: _status_pb2.Status
+    results: TranslateStreamResults
     model: ModelReference
-    def __init__(self, id: _Optional[str] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., results: _Optional[_Union[TranslateStreamResults, _Mapping]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ...) -> None: ...
+
+class TranslateStreamResults(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[TranslateStreamResponse]
+    def __init__(self, results: _Optional[_Iterable[_Union[TranslateStreamResponse, _Mapping]]] = ...) -> None: ...
 
 class ModelReference(_message.Message):
     __slots__ = ("name", "version")
