@@ -89,13 +89,13 @@ class Memory:
         self._buffer, self._num_sentences = target, moves.num_after
 
     def _room_for(self, buffer: Array, num_sentences: int, length: int) -> Array:
-        """The buffer if it has the shape that is needed, otherwise a new one of zeros."""
+        """The buffer if it has the shape that is needed, otherwise a new one, for `_put` to fill."""
         shape = list(buffer.shape)
         if num_sentences > shape[0]:
             shape[0] = max(num_sentences, 2 * shape[0])
         if self._axis is not None:
             shape[self._axis] = length
-        return buffer if tuple(shape) == buffer.shape else np.zeros(shape, buffer.dtype)
+        return buffer if tuple(shape) == buffer.shape else np.empty(shape, buffer.dtype)
 
     def _put(self, target: Array, source: Array, spans: tuple[Places, Places]) -> None:
         into, out_of = spans
