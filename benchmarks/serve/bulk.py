@@ -19,7 +19,7 @@ WINDOW = 256
 
 
 class BulkJob:
-    """Streams the sentences over and over; once there is a window of them, as many as were answered."""
+    """Streams the sentences over and over, a window of them under way."""
 
     def __init__(self, requests: Sequence[pb.TranslateRequest], *, total: int | None = None) -> None:
         """It ends after `total` sentences, without it when it is cancelled."""

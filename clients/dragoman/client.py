@@ -160,9 +160,10 @@ class Client:
 
         Results come as they complete, or with `in_order` in the order of the texts. One bad text ends in a
         result with an error, not in the end of the stream. At most `window` texts are under way: sent, and
-        their result not yet taken. With more `texts_per_message` a text costs less, and is sent once so many
-        are read: for texts that are at hand, as those of a file. `timeout_seconds` holds for the whole
-        stream; None is no limit: the client's own does not hold for streams.
+        their result not yet taken. With more `texts_per_message` a text costs less, but none is sent before
+        so many are read or the texts have ended: for texts that are at hand, as those of a file, and not for
+        those that wait for earlier results. `timeout_seconds` holds for the whole stream; None is no limit:
+        the client's own does not hold for streams.
         What reading `texts` raises is raised here, after the results of earlier texts. A server ends a stream
         that is idle for long, by default 5 minutes: ServerError, with the status ABORTED.
         Leave the stream early through `contextlib.closing`.

@@ -38,7 +38,7 @@ class Feed(Iterator[pb.TranslateStreamRequest], Generic[Key]):
         self._texts = iter(texts)
         self._ledger = ledger
         self._permits = threading.Semaphore(window)
-        # What waits for a message to fill up is under way as well.
+        # A message for more texts than the window holds would never fill up.
         self._texts_per_message = min(texts_per_message, window)
         self._next: pb.TranslateStreamItem | None = None
         self._ended = False

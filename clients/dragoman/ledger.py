@@ -1,5 +1,6 @@
 """What a stream has sent and not yet handed back, for both clients. Knows no threads and no event loop."""
 
+from collections.abc import Iterator
 from typing import Generic
 
 from dragoman import errors, messages
@@ -36,11 +37,10 @@ class Ledger(Generic[Key]):
         self._sent += 1
         return pb.TranslateStreamItem(id=number, text=text)
 
-    def receive(self, message: pb.TranslateStreamResponse) -> list[StreamResult[Key]]:
-        """Strikes out what was answered and returns the results that may go to the caller now."""
-        if message.HasField("results"):
-            return [result for each in message.results.results for result in self._receive_one(each)]
-        return self._receive_one(message)
+    def receive(self, message: pb.TranslateStreamResponse) -> Iterator[StreamResult[Key]]:
+        """Strikes out what was answered and yields the results that may go to the caller now."""
+        for each in message.results.results if message.HasField("results") else (message,):
+            yield from self._receive_one(each)
 
     def _receive_one(self, message: pb.TranslateStreamResponse) -> list[StreamResult[Key]]:
         if message.id not in self._open:

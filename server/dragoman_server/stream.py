@@ -74,6 +74,8 @@ class TranslationStream:
                     self._num_under_way += 1
                     self._moved()
                     tasks.create_task(self._respond(item))
+                    # Items of one message hold up others' calls no longer than those that come one by one.
+                    await asyncio.sleep(0)
                     await self._slots.acquire()
         except InvalidRequestError as error:
             return error
@@ -87,12 +89,11 @@ class TranslationStream:
         if self._joins:
             # Those of the same decoder step come in the same turn of the event loop.
             await asyncio.sleep(0)
-        # A call takes one write at a time. Who comes next writes all that is ready by then, its own response
-        # too, if another has not written that. An item's place is free once the caller takes its answer.
+        # A call takes one write at a time. Where responses are joined, who comes next writes all that is
+        # ready by then; its own may have gone out before. A place is free once the caller takes its answer.
         async with self._writing:
             if self._ready:
                 await self._write_ready()
-        self._moved()
         self._slots.release()
 
     async def _write_ready(self) -> None:
@@ -102,6 +103,7 @@ class TranslationStream:
             # Fails where the caller has just gone away; that this ends the call is told in another way.
             with contextlib.suppress(grpc.aio.InternalError):
                 await self._context.write(message)
+            self._moved()
 
     def _moved(self) -> None:
         """Begins the time anew that the stream may be idle; it doesn't run while items are under way."""

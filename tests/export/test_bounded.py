@@ -10,6 +10,8 @@ from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
 from dragoman_export.initializers import make_constant
 from dragoman_export.int8.bounded import bounded_states, bounded_values
+from dragoman_export.output_layer import find_output_product
+from dragoman_training.members import as_one
 
 
 def graph_of(tape: Tape, inputs: list[ir.Value], outputs: dict[str, ir.Value]) -> ir.Graph:
@@ -27,16 +29,17 @@ def test_values_are_bounded_by_how_they_were_made() -> None:
     x, given = source("x"), source("given")
     tanh, sigmoid = tape.op("Tanh", [x]), tape.op("Sigmoid", [x])
     rows = make_constant("rows", np.array([0, 0]))
-    half, two = make_constant("half", np.float32([0.5])), make_constant("two", np.float32([-2]))
+    half, zero = make_constant("half", np.float32([0.5])), make_constant("zero", np.float32([0]))
     bounded = {
         "gated": tape.op("Mul", [sigmoid, tanh]),
-        "moved": tape.op("Gather", [tape.op("Mul", [given, half]), rows]),
+        "moved": tape.op("Gather", [tape.op("Mul", [given, tanh]), rows]),
         "joined": tape.op("Concat", [tanh, given], {"axis": -1}),
-        "chosen": tape.op("Where", [tape.op("Less", [x, half]), given, sigmoid]),
+        "chosen": tape.op("Where", [tape.op("Less", [x, half]), given, zero]),
     }
     free = {
         "sum": tape.op("Add", [tanh, sigmoid]),
-        "scaled": tape.op("Mul", [tanh, two]),
+        "scaled": tape.op("Mul", [tanh, half]),
+        "looked_up": tape.op("Gather", [make_constant("table", np.full((2, 4), 0.5, np.float32)), rows]),
         "not_given": tape.op("Gather", [x, rows]),
         "joined_with_free": tape.op("Concat", [tanh, x], {"axis": -1}),
         "chosen_of_free": tape.op("Where", [tape.op("Less", [x, half]), x, sigmoid]),
@@ -99,3 +102,10 @@ def test_hidden_states_of_families(family: str, expected: set[str], tokenizer: T
     model = make_checkpoint(CONFIGS[family], tokenizer, tokenizer).model
     graphs = make_graphs(model, ["fp32"])["fp32"]
     assert bounded_states(graphs.encoder.graph, graphs.decoder_step.graph) == expected
+
+
+@pytest.mark.parametrize("num_members", [1, 3])
+def test_what_an_ensemble_scales_down_is_rounded_by_rows(num_members: int, tokenizer: Tokenizer) -> None:
+    members = [make_checkpoint(CONFIGS["luong"], tokenizer, tokenizer) for _ in range(num_members)]
+    step = make_graphs(as_one(members), ["int8"])["int8"].decoder_step.graph
+    assert (find_output_product(step).row_step is not None) is (num_members > 1)

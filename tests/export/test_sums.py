@@ -38,11 +38,19 @@ class Sum:
             for name in ("feed", "hidden")
         )
 
+    def gemm(self, name: str, bias: np.ndarray) -> ir.Value:
+        """A tanh's product with a bias of its own."""
+        rows = self.op("Tanh", [self.inputs[name]], ["R", WIDTH])
+        return self.op("Gemm", [rows, self.weight(name), self.constant(f"{name}.bias", bias)])
+
     def constant(self, name: str, array: np.ndarray) -> ir.Value:
         self.constants.append(make_constant(name, array))
         return self.constants[-1]
 
     def weight(self, name: str) -> ir.Value:
+        for made in self.constants:
+            if made.name == f"{name}.weight":
+                return made
         return self.constant(f"{name}.weight", WEIGHTS[name])
 
     def op(self, operator: str, inputs: list[ir.Value], shape: list[int | str] | None = None) -> ir.Value:
@@ -104,7 +112,7 @@ def test_one_product_of_bounded_rows_stays_as_it_is() -> None:
     cell = Sum()
     model = cell.quantized(y=cell.op("Add", [cell.free, cell.feed]))
     assert Counter(node.op_type for node in model.graph)["MatMulIntegerToFloat"] == 2
-    assert not any("+" in name for name in model.graph.initializers)
+    assert {"free.weight.codes", "feed.weight.codes"} <= model.graph.initializers.keys()
     (found,), products = run(model)
     assert_near(found, products["free"] + products["feed"] + BIAS)
 
@@ -116,6 +124,38 @@ def test_a_sum_that_is_used_elsewhere_too_stays() -> None:
     (part_found, found), products = run(model)
     assert_near(part_found, products["feed"] + products["free"] + BIAS)
     assert_near(found, sum(products.values()) + BIAS)
+
+
+@pytest.mark.parametrize("shape", [(OUTPUTS,), (1, OUTPUTS)])
+def test_a_products_own_bias_is_added(shape: tuple[int, ...]) -> None:
+    cell = Sum()
+    bias = np.arange(OUTPUTS, dtype=np.float32)
+    model = cell.quantized(y=cell.op("Add", [cell.gemm("feed", bias.reshape(shape)), cell.hidden]))
+    (found,), products = run(model)
+    assert_near(found, products["feed"] + products["hidden"] + bias)
+
+
+def test_two_sums_of_the_same_matrices_have_each_its_own_constants() -> None:
+    cell = Sum()
+    both = []
+    for factor in (1, 5):
+        tanhs = [cell.op("Tanh", [cell.inputs[name]], ["R", WIDTH]) for name in ("feed", "hidden")]
+        weights = [cell.weight(name) for name in ("feed", "hidden")]
+        parts = [cell.op("MatMul", list(pair)) for pair in zip(tanhs, weights, strict=True)]
+        constant = cell.constant(f"b{factor}", factor * BIAS)
+        both.append(cell.op("Add", [cell.op("Add", parts), constant]))
+    model = cell.quantized(one=both[0], other=both[1])
+    (one, other), products = run(model)
+    assert_near(one, products["feed"] + products["hidden"] + BIAS)
+    assert_near(other, products["feed"] + products["hidden"] + 5 * BIAS)
+
+
+def test_a_product_that_is_used_elsewhere_too_stays_apart() -> None:
+    cell = Sum()
+    model = cell.quantized(y=cell.op("Add", [cell.feed, cell.hidden]), z=cell.op("Tanh", [cell.feed]))
+    assert Counter(node.op_type for node in model.graph)["MatMulIntegerToFloat"] == 2
+    (found, _), products = run(model)
+    assert_near(found, products["feed"] + products["hidden"])
 
 
 def test_constants_beside_the_products_are_their_bias() -> None:

@@ -83,22 +83,73 @@ async def test_items_of_one_message_are_answered_as_if_each_came_alone(
 async def test_no_message_holds_more_than_its_share_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman_server.stream.MAX_MESSAGE_BYTES", 1_000)
     sizes = {"0": 300, "1": 300, "2": 300, "3": 5_000, "4": 10, "5": 10, "6": 980}
+    has_last = asyncio.Event()
 
     async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+        if item.id == "6":
+            has_last.set()
+        await has_last.wait()
         return pb.TranslateStreamResponse(id=item.id, translation={"text": "x" * sizes[item.id]})
 
     written: list[list[str]] = []
 
     class Reader:
         async def write(self, response: pb.TranslateStreamResponse) -> None:
-            written.append([each.id for each in response.results.results or [response]])
+            written.append(sorted(each.id for each in response.results.results or [response]))
 
     async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
         yield joined(*(item(number, "Ja.") for number in sizes))
 
     stream = TranslationStream(answer, context=Reader(), joins=True, max_items=9, max_idle_seconds=9)  # type: ignore[arg-type]
     await stream.run(messages(), asyncio.Event())
-    assert written == [["0", "1", "2"], ["3"], ["4", "5"], ["6"]]
+    assert sorted(written) == [["0", "1", "2"], ["3"], ["4", "5"], ["6"]]
+
+
+async def test_items_of_one_message_let_other_calls_in_between() -> None:
+    begun: list[str] = []
+
+    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+        begun.append(item.id)
+        return pb.TranslateStreamResponse(id=item.id)
+
+    class Reader:
+        async def write(self, response: pb.TranslateStreamResponse) -> None:
+            pass
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        yield joined(*(item(str(number), "Ja.") for number in range(50)))
+
+    begun_in_a_turn: list[int] = []
+
+    async def watch() -> None:
+        while len(begun) < 50:
+            before = len(begun)
+            await asyncio.sleep(0)
+            begun_in_a_turn.append(len(begun) - before)
+
+    stream = TranslationStream(answer, context=Reader(), joins=True, max_items=50, max_idle_seconds=9)  # type: ignore[arg-type]
+    await asyncio.gather(stream.run(messages(), asyncio.Event()), watch())
+    assert max(begun_in_a_turn) == 1
+
+
+async def test_a_caller_that_takes_joined_answers_slowly_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman_server.stream.MAX_MESSAGE_BYTES", 1)
+    written: list[str] = []
+
+    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+        return pb.TranslateStreamResponse(id=item.id)
+
+    class Slow:
+        async def write(self, response: pb.TranslateStreamResponse) -> None:
+            await asyncio.sleep(0.15)
+            written.append(response.id)
+
+    async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
+        yield joined(*(item(str(number), "Ja.") for number in range(8)))
+
+    stream = TranslationStream(answer, context=Slow(), joins=True, max_items=9, max_idle_seconds=0.5)  # type: ignore[arg-type]
+    await stream.run(messages(), asyncio.Event())
+    assert sorted(written) == [str(number) for number in range(8)]
 
 
 async def test_a_bad_item_has_a_status_and_the_stream_goes_on(running: RunningServer) -> None:

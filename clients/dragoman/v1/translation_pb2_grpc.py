@@ -71,9 +71,9 @@ class TranslationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def TranslateStream(self, request_iterator, context):
-        """Translates a stream of texts. The first message configures, every later one carries an item under
-        the caller's own id. Results come back as they complete, each with a translation or a status: an item
-        whose text can't be translated never ends the stream, a message that is no item, malformed or too large
+        """Translates a stream of texts. The first message configures, every later one carries items, each under the
+        caller's own id. Results come back as they complete, each with a translation or a status: an item
+        whose text can't be translated never ends the stream, a message without an item, malformed or too large
         does. How far the caller reads is the flow control: where the server is
         full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
         under way for long ends with ABORTED, so that it holds nobody's place.

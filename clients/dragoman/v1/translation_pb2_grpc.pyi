@@ -42,9 +42,9 @@ class TranslationServiceStub:
     Translate: _grpc.UnaryUnaryMultiCallable[_translation_pb2.TranslateRequest, _translation_pb2.TranslateResponse]
     """Translates many texts in one call: the fast path. All of them or an error."""
     TranslateStream: _grpc.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]
-    """Translates a stream of texts. The first message configures, every later one carries an item under
-    the caller's own id. Results come back as they complete, each with a translation or a status: an item
-    whose text can't be translated never ends the stream, a message that is no item, malformed or too large
+    """Translates a stream of texts. The first message configures, every later one carries items, each under the
+    caller's own id. Results come back as they complete, each with a translation or a status: an item
+    whose text can't be translated never ends the stream, a message without an item, malformed or too large
     does. How far the caller reads is the flow control: where the server is
     full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
     under way for long ends with ABORTED, so that it holds nobody's place.
@@ -64,9 +64,9 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     Translate: _aio.UnaryUnaryMultiCallable[_translation_pb2.TranslateRequest, _translation_pb2.TranslateResponse]  # type: ignore[assignment]
     """Translates many texts in one call: the fast path. All of them or an error."""
     TranslateStream: _aio.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]  # type: ignore[assignment]
-    """Translates a stream of texts. The first message configures, every later one carries an item under
-    the caller's own id. Results come back as they complete, each with a translation or a status: an item
-    whose text can't be translated never ends the stream, a message that is no item, malformed or too large
+    """Translates a stream of texts. The first message configures, every later one carries items, each under the
+    caller's own id. Results come back as they complete, each with a translation or a status: an item
+    whose text can't be translated never ends the stream, a message without an item, malformed or too large
     does. How far the caller reads is the flow control: where the server is
     full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
     under way for long ends with ABORTED, so that it holds nobody's place.
@@ -95,9 +95,9 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_translation_pb2.TranslateStreamRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_translation_pb2.TranslateStreamResponse], _abc.AsyncIterator[_translation_pb2.TranslateStreamResponse]]:
-        """Translates a stream of texts. The first message configures, every later one carries an item under
-        the caller's own id. Results come back as they complete, each with a translation or a status: an item
-        whose text can't be translated never ends the stream, a message that is no item, malformed or too large
+        """Translates a stream of texts. The first message configures, every later one carries items, each under the
+        caller's own id. Results come back as they complete, each with a translation or a status: an item
+        whose text can't be translated never ends the stream, a message without an item, malformed or too large
         does. How far the caller reads is the flow control: where the server is
         full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
         under way for long ends with ABORTED, so that it holds nobody's place.

@@ -1,8 +1,8 @@
 """The int8 product as ONNX nodes.
 
 A row x becomes the codes floor(x · 127 / max|x| + 128.5), which count in steps of max|x| / 127 around 128.
-What a tanh made may count in steps of 1/127 instead, all rows alike: one node in place of seven, and no pass
-over the product to scale its rows; but coarser, as the largest value of a row is mostly less than 1.
+What lies within -1 and 1 may count in steps of 1/127 instead, all rows alike: one node in place of seven, and
+no pass over the product to scale its rows; but coarser, as the largest value of a row is mostly less than 1.
 Codes are unsigned, because x86 multiplies unsigned by signed bytes many times faster than signed by signed.
 
 Shapes: K inputs, N outputs; rows are all axes but the last.
@@ -27,7 +27,7 @@ LARGEST = 127
 """Codes of activations are at most so far from the zero point."""
 ZERO_POINT = 128
 WIDE = 2
-"""Outputs for each input from which on rows share a step: in an output layer, where passes over them cost."""
+"""Outputs for each input from which on bounded rows share a step: what it saves is passes over outputs."""
 SMALLEST_MAXIMUM = 1e-30
 """Stands in for the maximum of a row of zeros, whose codes then all are the zero point."""
 

@@ -1,8 +1,8 @@
 """A sum of products as one product, of what was multiplied side by side.
 
 A recurrent cell adds up what its token, its feed and its last hidden state are multiplied to. Rows that count
-in the same steps are multiplied together, by their matrices on top of each other: what passes over the
-products would add up is added up within one. A sum's constants become that product's bias.
+in the same steps are multiplied together, by their matrices on top of each other: additions within a product
+cost nothing, and each product or addition less is a pass less. A sum's constants become the product's bias.
 """
 
 import numpy as np
@@ -17,39 +17,51 @@ from dragoman_export.int8.matrix_product import MatrixProduct, matrix_product, r
 def merge_sum(int8: Int8Graph, root: ir.Node) -> None:
     """Makes one product of a sum's products of bounded rows [R, K], where there are two or more.
 
-    `root` is an Add; what it adds may be sums themselves.
+    `root` is an Add; what it adds may be sums themselves. A product that is used elsewhere too stays apart.
     """
     (total,) = root.outputs
-    if _only_use(total) == "Add":
+    if _only_use(total) == "Add" or total.shape is None:
         return
-    tape = Tape()
-    products: list[MatrixProduct] = []
-    constants: list[NDArray[np.float32]] = []
-    others: list[ir.Value] = []
-    for value in _summands(root):
+    products: dict[ir.Value, MatrixProduct] = {}
+    summands = _summands(root)
+    for value in summands:
         product = matrix_product(value.producer())
-        if product is not None and product.rows in int8.bounded and _rank(product.rows) == 2:
-            products.append(product)
-            constant = row_constant(product.bias)
-        else:
-            rest, constant = _without_constant(tape, value)
-            others += [] if rest is None else [rest]
-        constants += [] if constant is None else [constant]
+        if product is not None and _can_be_merged(int8, value, product):
+            products[value] = product
     if len(products) < 2:
         return
-    matrix = np.concatenate([product.by_output for product in products])
-    name = "+".join(str(product.matrix.name) for product in products)
-    rows = tape.op("Concat", [product.rows for product in products], {"axis": -1})
-    assert total.shape is not None
-    rows.shape = ir.Shape([total.shape[0], len(matrix)])
+    tape = Tape()
+    others: list[ir.Value] = []
+    biases = [product.bias for product in products.values()]
+    constants = [array for array in map(row_constant, biases) if array is not None]
+    for value in summands:
+        if value in products:
+            continue
+        rest, constant = _without_constant(tape, value, total.shape[-1])
+        others += [] if rest is None else [rest]
+        constants += [] if constant is None else [constant]
+    matrix = np.concatenate([product.by_output for product in products.values()])
+    rows = tape.op("Concat", [product.rows for product in products.values()], {"axis": -1})
+    rows.shape, rows.dtype = ir.Shape([total.shape[0], len(matrix)]), ir.DataType.FLOAT
     int8.bounded.add(rows)
-    result = tape.op("MatMul", [rows, int8.constant(name, matrix)])
-    result.shape = total.shape
+    result = tape.op("MatMul", [rows, int8.constant(f"{total.name}.matrix", matrix)])
+    result.shape, result.dtype = total.shape, ir.DataType.FLOAT
     if constants:
-        result = tape.op("Add", [result, int8.constant(f"{name}.bias", np.sum(constants, axis=0))])
+        result = tape.op("Add", [result, int8.constant(f"{total.name}.bias", np.sum(constants, axis=0))])
     for other in others:
         result = tape.op("Add", [other, result])
     int8.replace(root, tape, [result])
+
+
+def _can_be_merged(int8: Int8Graph, value: ir.Value, product: MatrixProduct) -> bool:
+    is_bounded = product.rows in int8.bounded and product.rows.shape is not None
+    has_bias = product.bias is not None
+    return (
+        is_bounded
+        and len(product.rows.shape or ()) == 2
+        and _only_use(value) == "Add"
+        and (not has_bias or row_constant(product.bias) is not None)
+    )
 
 
 def _summands(root: ir.Node) -> list[ir.Value]:
@@ -63,12 +75,15 @@ def _summands(root: ir.Node) -> list[ir.Value]:
     return found
 
 
-def _without_constant(tape: Tape, value: ir.Value) -> tuple[ir.Value | None, NDArray[np.float32] | None]:
-    """What a summand adds to every row; and the summand without it, if it is more than that.
+def _without_constant(
+    tape: Tape, value: ir.Value, width: int | ir.SymbolicDim
+) -> tuple[ir.Value | None, NDArray[np.float32] | None]:
+    """What a summand adds to every row of that width; and the summand without it, if it is more than that.
 
     Where rows were given another shape after a constant was added, it can be added after that.
     """
-    if (array := row_constant(value)) is not None:
+    array = row_constant(value)
+    if array is not None and len(array) == width:
         return None, array
     reshape = value.producer()
     if reshape is None or reshape.op_type != "Reshape":
@@ -79,7 +94,12 @@ def _without_constant(tape: Tape, value: ir.Value) -> tuple[ir.Value | None, NDA
         return value, None
     for rest, constant in (adding.inputs, adding.inputs[::-1]):
         array = row_constant(constant)
-        if array is not None and value.shape is not None and value.shape[-1] == len(array):
+        if (
+            array is not None
+            and len(array) == width
+            and before.shape is not None
+            and before.shape[-1] == width
+        ):
             return tape.op("Reshape", [rest, reshape.inputs[1]]), array
     return value, None
 
@@ -90,7 +110,3 @@ def _only_use(value: ir.Value) -> str | None:
     if value.is_graph_output() or len(uses) != 1:
         return None
     return next(iter(uses)).node.op_type
-
-
-def _rank(value: ir.Value) -> int | None:
-    return None if value.shape is None else len(value.shape)
