@@ -61,7 +61,8 @@ _POSITIVE = click.IntRange(min=1)
 @click.option(
     "--shortlist/--no-shortlist",
     default=EngineConfig.shortlist,
-    help="Whether a bundle that has a lexical shortlist is decoded with it, which is faster.",
+    help="Whether a bundle that has a lexical shortlist is decoded with it, which is faster; on a CPU in "
+    "beams only.",
 )
 @click.option(
     "--threads",

@@ -53,7 +53,7 @@ class EngineConfig:
     precision: str = "auto"
     """"auto", "fp32", "int8" or "fp16"."""
     shortlist: bool = True
-    """Whether a bundle that has a lexical shortlist is decoded with it."""
+    """Whether a bundle that has a lexical shortlist is decoded with it; on a CPU in beams only."""
     threads: int | None = None
     """CPU threads of one model, each with a batch of its own; None: as many as this process may use."""
     gpu_memory_limit_mib: int | None = None

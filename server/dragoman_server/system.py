@@ -77,7 +77,7 @@ def open_bundle_system(
     )
     providers = ", ".join(sorted(set(decoder.providers.values())))
     description = f"{manifest.name}/{manifest.version} {decoder.precision}, beam {beam_size}, {providers}"
-    if decoder.has_shortlist:
+    if decoder.for_beam(beam_size).has_shortlist:
         description += ", with a shortlist"
     try:
         yield BundleSystem(bundle, engine, options, description)

@@ -97,6 +97,9 @@ class TableDecoder:
         self.eos = EOS
         self.observe = observe
 
+    def for_beam(self, beam_size: int) -> "TableDecoder":
+        return self
+
     def encode(self, sources: Sequence[Sequence[int]]) -> list[Tokens]:
         return [tuple(source) for source in sources]
 

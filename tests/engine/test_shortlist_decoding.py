@@ -155,7 +155,7 @@ def test_every_continuation_is_a_candidate_of_its_own_sentence(
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("beam_size", [1, 5])
+@pytest.mark.parametrize("beam_size", [2, 5])
 def test_the_whole_vocabulary_as_candidates_is_as_good_as_no_shortlist(
     bundle: Bundle, lines: list[str], precision: str, beam_size: int
 ) -> None:
@@ -176,6 +176,26 @@ def test_candidates_change_what_is_found(bundle: Bundle, lines: list[str]) -> No
     narrow = OnnxDecoder.open(with_shortlist(bundle, np.array([eos, 7, 8])), device="cpu")
     (result,) = translate(narrow, [sentences(bundle, lines, 4)[:1]])
     assert {token for hypothesis in result.hypotheses for token in hypothesis.tokens} <= {7, 8}
+
+
+@pytest.mark.parametrize("stays_on_device", [False, True])
+def test_a_greedy_search_on_a_cpu_has_no_shortlist(
+    bundle: Bundle, lines: list[str], stays_on_device: bool
+) -> None:
+    eos = bundle.manifest.target_ids.eos
+    decoder = OnnxDecoder.open(
+        with_shortlist(bundle, np.array([eos, 7, 8])), device="cpu", stays_on_device=stays_on_device
+    )
+    assert decoder.has_shortlist
+    assert not decoder.for_beam(1).has_shortlist
+    plain = OnnxDecoder.open(bundle, device="cpu", use_shortlist=False)
+    greedy, beams = sentences(bundle, lines, 1)[:20], sentences(bundle, lines, 2)[:20]
+    # Both at the same time, in lanes of their own.
+    results = translate(decoder, [[*greedy, *beams]])
+    for found, expected in zip(results, translate(plain, [greedy]), strict=False):
+        assert_equal(found, expected, TOLERANCE["int8"])
+    for result in results[20:]:
+        assert {token for hypothesis in result.hypotheses for token in hypothesis.tokens} <= {7, 8}
 
 
 def test_fewer_candidates_than_the_beam_asks_for_break_nothing(bundle: Bundle, lines: list[str]) -> None:

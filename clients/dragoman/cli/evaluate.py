@@ -86,7 +86,8 @@ BLOCK_LINES = 512
 @click.option(
     "--shortlist/--no-shortlist",
     default=None,
-    help="Whether a bundle is decoded with its lexical shortlist.  [default: where it has one]",
+    help="Whether a bundle is decoded with its lexical shortlist; on a CPU in beams only.  [default: where "
+    "it has one]",
 )
 @click.option(
     "--tokenize",

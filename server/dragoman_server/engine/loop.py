@@ -189,14 +189,14 @@ class Engine:
 
     def _take_turn(self, lane: Lane, groups: list[list[Ticket]]) -> None:
         """Encodes the groups, lets them join, and advances the lane by one token."""
-        encoded = [(group, memory) for group in groups if (memory := self._encode(group)) is not None]
+        encoded = [(group, memory) for group in groups if (memory := self._encode(lane, group)) is not None]
         joined = [ticket for group, _ in encoded for ticket in group]
         with self._changed:
             regrouping = lane.settle([group for group, _ in encoded])
         if not lane.num_running:
             return
         if regrouping is not None and regrouping.begins_anew:
-            self._runs[lane] = _Run(self._decoder, lane.beam_size)
+            self._runs[lane] = _Run(self._decoder.for_beam(lane.beam_size), lane.beam_size)
         run = self._runs[lane]
         if regrouping is not None:
             run.regroup(regrouping, [memory for _, memory in encoded], joined)
@@ -228,12 +228,12 @@ class Engine:
                 self._fail(ticket, numberless, Outcome.FAILED)
         self._remove(leaving)
 
-    def _encode(self, group: list[Ticket]) -> Any | None:
+    def _encode(self, lane: Lane, group: list[Ticket]) -> Any | None:
         """What the decoder makes of the group; None where it failed, and the group with it."""
         started = time.monotonic()
         sources = [ticket.sentence.source for ticket in group]
         try:
-            encoded = self._decoder.encode(sources)
+            encoded = self._decoder.for_beam(lane.beam_size).encode(sources)
         except Exception as error:
             self._fail_batch(group, error)
             return None

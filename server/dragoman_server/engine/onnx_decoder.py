@@ -80,6 +80,7 @@ class OnnxDecoder:
                     zip(names, shortlist.run(names, {"candidates": candidates_SC}), strict=True)
                 ),
             )
+        self._greedy: OnnxDecoder | None = None
         self._device_model: DeviceModel | None = None
         if regroup is not None:
             self.providers[REGROUP_GRAPH] = str(regroup.get_providers()[0])
@@ -101,6 +102,14 @@ class OnnxDecoder:
     def has_shortlist(self) -> bool:
         """Whether sentences are kept to their candidates."""
         return self._chooser is not None
+
+    def for_beam(self, beam_size: int) -> "OnnxDecoder":
+        """As `Decoder.for_beam`: on a CPU a greedy search has no shortlist.
+
+        At each step every sentence's own part of the output layer is read, and without a shortlist the whole
+        layer, once for all: for a row a sentence that is less.
+        """
+        return self if beam_size > 1 or self._greedy is None else self._greedy
 
     @classmethod
     def open(
@@ -179,14 +188,13 @@ class OnnxDecoder:
             )
 
         encoder_graph, step_graph = GRAPHS
-        shortlist, regroup = None, None
-        if use_shortlist and bundle.shortlist is not None:
-            shortlist_graph, step_graph = SHORTLIST_GRAPHS
-            shortlist = open_graph(shortlist_graph)
+        encoder, regroup = open_graph(encoder_graph), None
         if _stays_on_device(bundle, chosen, device, stays_on_device):
             regroup = open_graph(REGROUP_GRAPH)
-        encoder, decoder_step = open_graph(encoder_graph), open_graph(step_graph)
-        try:
+
+        def make(
+            decoder_step: onnxruntime.InferenceSession, shortlist: onnxruntime.InferenceSession | None
+        ) -> OnnxDecoder:
             decoder = cls(
                 bundle,
                 precision=chosen,
@@ -197,10 +205,21 @@ class OnnxDecoder:
                 regroup=regroup,
             )
             decoder._try_out()
+            return decoder
+
+        try:
+            if not use_shortlist or bundle.shortlist is None:
+                return make(open_graph(step_graph), None)
+            shortlist_graph, shortlist_step_graph = SHORTLIST_GRAPHS
+            decoder = make(open_graph(shortlist_step_graph), open_graph(shortlist_graph))
+            if device == "cpu":
+                decoder._greedy = make(open_graph(step_graph), None)
+            return decoder
+        except (DecoderError, DeviceUnavailableError):
+            raise
         except Exception as error:
             reason = f"{bundle.path} cannot be run in {chosen} on {device}: {error}"
             raise (DecoderError if device == "cpu" else DeviceUnavailableError)(reason) from error
-        return decoder
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Encoded | DeviceEncoded:
         """As `Decoder.encode`."""
