@@ -55,7 +55,7 @@ def open_bundle_system(
     With `shortlist` None it is decoded with a shortlist where it has one.
 
     Raises BundleError, PrecisionUnavailableError, DeviceUnavailableError, DecoderError, and ValueError where
-    the bundle is for other languages than those that are given.
+    the bundle is for other languages than those that are given, or not decoded with a shortlist as asked for.
     """
     bundle = open_bundle(Path(location))
     manifest = bundle.manifest
@@ -69,6 +69,9 @@ def open_bundle_system(
         device=device, precision=precision, shortlist=shortlist is not False, max_queue=_MAX_QUEUE
     )
     decoder = open_decoder(bundle, config)
+    has_shortlist = decoder.for_beam(beam_size).has_shortlist
+    if shortlist and not has_shortlist:
+        raise ValueError("on a CPU only beams are decoded with a shortlist: take --beam 2 or more")
     engine = open_engine(decoder, config, max_beam_size=beam_size)
     options = TranslationOptions(
         beam_size=beam_size,
@@ -77,7 +80,7 @@ def open_bundle_system(
     )
     providers = ", ".join(sorted(set(decoder.providers.values())))
     description = f"{manifest.name}/{manifest.version} {decoder.precision}, beam {beam_size}, {providers}"
-    if decoder.for_beam(beam_size).has_shortlist:
+    if has_shortlist:
         description += ", with a shortlist"
     try:
         yield BundleSystem(bundle, engine, options, description)

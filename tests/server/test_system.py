@@ -8,6 +8,7 @@ from dragoman_bundle import BundleError
 from dragoman_server.system import open_bundle_system
 
 OPTIONS = {"beam_size": 3, "device": "cpu", "precision": "auto"}
+SHIPPED = str(Path(__file__).parents[2] / "models" / "de-en" / "1")
 ANY = {"source_language": None, "target_language": None}
 
 
@@ -37,6 +38,21 @@ def test_a_shortlist_that_is_not_there_is_refused(models: Path) -> None:
         open_bundle_system(str(models / "de-en" / "1"), **ANY, **OPTIONS, shortlist=True),
     ):
         pass
+
+
+@pytest.mark.parametrize("shortlist", [None, True])
+@pytest.mark.parametrize("beam_size", [1, 2])
+def test_a_shortlist_that_was_asked_for_is_not_left_out_silently(
+    beam_size: int, shortlist: bool | None
+) -> None:
+    options = {**ANY, **OPTIONS, "beam_size": beam_size, "shortlist": shortlist}
+    if shortlist and beam_size == 1:
+        with pytest.raises(ValueError, match="take --beam 2 or more"), open_bundle_system(SHIPPED, **options):
+            pass
+        return
+    with open_bundle_system(SHIPPED, **options) as system:
+        assert system.description.endswith("with a shortlist") is (beam_size > 1)
+        assert system.translate(["Guten Morgen."]) != [""]
 
 
 def test_a_folder_that_is_no_bundle_is_refused(tmp_path: Path) -> None:
