@@ -15,6 +15,7 @@ Shapes: S sentences, Q queries a sentence, T source positions, D widths.
 from torch import Tensor
 from torch.nn import functional
 
+from dragoman_export.exponentials import exponentials
 from dragoman_training.models.attention import MASKED, Attention, ProductAttention, ScoredAttention
 
 
@@ -42,8 +43,8 @@ class AttentionGraph(Attention):
         queries = query_SQD.shape[1]
         scores_SQT = self._scores(query_SQD, keys).float()
         inside_SXT = mask_ST.unsqueeze(1) if window_SQT is None else mask_ST.unsqueeze(1) * window_SQT
-        masked_SQT = scores_SQT.masked_fill(inside_SXT == 0, MASKED)
-        powers_SQT = (masked_SQT - masked_SQT.amax(dim=-1, keepdim=True)).exp()
+        is_masked_SXT = inside_SXT == 0
+        powers_SQT = exponentials(scores_SQT.masked_fill(is_masked_SXT, MASKED), is_masked_SXT)
         # The sum over positions in two columns, of which one is read: (S, T) -> (S, T, 2)
         mask_ST2 = mask_ST.float().unsqueeze(2).expand(-1, -1, 2)
         sums_SQ1 = (with_spare(powers_SQT) @ mask_ST2)[:, :queries, :1]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dragoman_export.attention import with_spare
+from dragoman_export.exponentials import exponentials
 from dragoman_training.models.attention import MASKED
 from dragoman_training.models.transformer_attention import scaled
 
@@ -65,8 +66,8 @@ def _scores(query_XHQA: Tensor, keys_XHNA: Tensor) -> Tensor:
 
 def _attend(scores_XHNQ: Tensor, values_XHNA: Tensor, mask_XN: Tensor, queries: int) -> tuple[Tensor, Tensor]:
     scores_XHQN = scores_XHNQ[..., :queries].transpose(2, 3).float()
-    masked_XHQN = scores_XHQN.masked_fill(mask_XN[:, None, None] == 0, MASKED)
-    powers_XHQN = (masked_XHQN - masked_XHQN.amax(dim=-1, keepdim=True)).exp()
+    is_masked_X11N = mask_XN[:, None, None] == 0
+    powers_XHQN = exponentials(scores_XHQN.masked_fill(is_masked_X11N, MASKED), is_masked_X11N)
     # The sum over positions in two columns, of which one is read: (X, N) -> (X, 1, N, 2)
     mask_X1N2 = mask_XN[:, None, :, None].expand(-1, -1, -1, 2)
     sums_XHQ1 = (with_spare(powers_XHQN) @ mask_X1N2)[:, :, :queries, :1]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnx_ir.tape import Tape
 
+from dragoman_export.exponentials import LEAST_EXPONENT
 from dragoman_export.initializers import constant_array, make_constant
 from dragoman_export.int8.graph import KERNELS, PRODUCT, ZERO_POINT
 from dragoman_export.output_layer import OutputProduct, find_output_product
@@ -127,13 +128,20 @@ def _step_graph(model: ir.Model) -> ir.Model:
     infinity = build.constant("out_of_reach", np.float32(-np.inf))
     bias_SC = build.op("Where", [memory["memory.candidate_mask"], memory["memory.output_bias"], infinity])
     logits_SKC = build.op("Add", [logits_SKC, build.op("Unsqueeze", [bias_SC, build.axis(1)])])
-    token_score_SKC = build.op("LogSoftmax", [logits_SKC], {"axis": -1})
 
-    forced_SK1 = build.op("Unsqueeze", [inputs["forced"], build.axis(2)])
-    forced_SK1 = build.op("GatherElements", [token_score_SKC, forced_SK1], {"axis": 2})
-    forced_score = build.op("Add", [build.op("Squeeze", [forced_SK1, build.axis(2)]), score_SK])
+    # The log-softmax in parts, as much of what a sentence's neighbours have more of is out of reach.
+    last = build.axis(-1)
+    below_largest_SKC = build.op("Sub", [logits_SKC, build.op("ReduceMax", [logits_SKC, last])])
+    least = build.constant("least_exponent", np.float32(LEAST_EXPONENT))
+    power_SKC = build.op("Exp", [build.op("Max", [below_largest_SKC, least])])
+    log_sum_SK1 = build.op("Log", [build.op("ReduceSum", [power_SKC, last])])
+    start_SK1 = build.op("Sub", [build.op("Unsqueeze", [score_SK, last]), log_sum_SK1])
+    running_SKC = build.op("Add", [below_largest_SKC, start_SK1])
 
-    running_SKC = build.op("Add", [token_score_SKC, build.op("Unsqueeze", [score_SK, build.axis(2)])])
+    forced_SK1 = build.op("Unsqueeze", [inputs["forced"], last])
+    forced_SK1 = build.op("GatherElements", [running_SKC, forced_SK1], {"axis": -1})
+    forced_score = build.op("Squeeze", [forced_SK1, last])
+
     running_SX = build.op("Reshape", [running_SKC, build.constant("by_sentence", np.array([0, -1]))])
     beam = build.op("Shape", [token], {"start": 1, "end": 2})
     twice = build.op("Mul", [beam, build.constant("two", np.int64(2))])
