@@ -134,7 +134,9 @@ def _step_graph(model: ir.Model) -> ir.Model:
     below_largest_SKC = build.op("Sub", [logits_SKC, build.op("ReduceMax", [logits_SKC, last])])
     least = build.constant("least_exponent", np.float32(LEAST_EXPONENT))
     power_SKC = build.op("Exp", [build.op("Max", [below_largest_SKC, least])])
-    log_sum_SK1 = build.op("Log", [build.op("ReduceSum", [power_SKC, last])])
+    sum_SK1 = build.op("ReduceSum", [power_SKC, last])
+    # Of one number each: "Log" rounds otherwise at an array's end, and a sentence may stand anywhere in it.
+    log_sum_SK1 = build.op("ReduceLogSum", [sum_SK1, last])
     start_SK1 = build.op("Sub", [build.op("Unsqueeze", [score_SK, last]), log_sum_SK1])
     running_SKC = build.op("Add", [below_largest_SKC, start_SK1])
 
