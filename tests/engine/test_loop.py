@@ -15,7 +15,6 @@ from dragoman_server.engine.errors import (
     DeadlineExpiredError,
     DecoderError,
     EngineClosedError,
-    QueueFullError,
     SentenceError,
 )
 from dragoman_server.engine.limits import EngineLimits
@@ -31,7 +30,7 @@ def house() -> Iterator[House]:
 
 
 def one_place_limits() -> EngineLimits:
-    return EngineLimits(max_rows=1, max_beam_size=1, max_queue=4)
+    return EngineLimits(max_rows=1, max_beam_size=1)
 
 
 def test_every_sentence_gets_its_own_answer(house: House) -> None:
@@ -158,18 +157,6 @@ def test_work_whose_deadline_passed_costs_no_step(house: House) -> None:
     assert house.steps == [[(8,)]]
 
 
-def test_the_queue_takes_all_or_nothing() -> None:
-    house = House(one_place_limits())
-    futures = house.engine.submit([sentence(7), sentence(8), sentence(9)])
-    with pytest.raises(QueueFullError, match="2 sentences do not fit"):
-        house.engine.submit([sentence(10), sentence(11)])
-    futures += house.engine.submit([sentence(12)])
-    house.engine.start()
-    wait(futures, timeout=30)
-    assert {source for step in house.steps for source in step} == {(7,), (8,), (9,), (12,)}
-    house.engine.close()
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -180,13 +167,12 @@ def test_the_queue_takes_all_or_nothing() -> None:
         (sentence(*[5] * 16385), r"16385 tokens"),
     ],
 )
-def test_a_sentence_that_can_never_be_decoded_is_refused_and_its_fellows_with_it(
+def test_a_sentence_that_can_never_be_decoded_does_not_pass(
     house: House, wrong: Sentence, message: str
 ) -> None:
+    house.engine.check(sentence(5))
     with pytest.raises(SentenceError, match=message):
-        house.engine.submit([sentence(5), wrong])
-    house.engine.close()
-    assert not house.recorder.outcomes
+        house.engine.check(wrong)
 
 
 def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:

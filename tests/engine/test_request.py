@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import SearchOptions, Sentence
 
 OPTIONS = SearchOptions(beam_size=4, num_hypotheses=2, length_penalty=1.0, max_output_tokens=3)
@@ -35,14 +34,3 @@ def test_a_prefix_must_leave_room_for_a_token() -> None:
     Sentence(source=(1,), options=OPTIONS, target_prefix=(5, 5))
     with pytest.raises(ValueError, match=r"target_prefix has 3 tokens.*max_output_tokens = 3"):
         Sentence(source=(1,), options=OPTIONS, target_prefix=(5, 5, 5))
-
-
-@pytest.mark.parametrize("name", ["max_rows", "max_source_tokens", "max_queue", "max_beam_size"])
-def test_a_limit_that_leaves_no_room_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} is 0"):
-        EngineLimits(**{name: 0})  # type: ignore[arg-type]
-
-
-def test_the_widest_beam_must_fit_the_rows() -> None:
-    with pytest.raises(ValueError, match="max_beam_size is 16, more rows than max_rows = 10"):
-        EngineLimits(max_rows=10)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_server.engine.errors import QueueFullError, SentenceError
+from dragoman_server.engine.deadlines import MANY_ENDED
+from dragoman_server.engine.errors import SentenceError
 from dragoman_server.engine.lane import MAX_PASSES
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
@@ -34,50 +35,12 @@ def take_turn(scheduler: Scheduler, now: float = 0.0) -> tuple[int, tuple[Ticket
     return turn.lane.beam_size, tuple(t for group in turn.groups for t in group)
 
 
-def test_the_queue_takes_all_or_nothing() -> None:
-    scheduler = Scheduler(EngineLimits(max_queue=3))
-    scheduler.add([ticket(), ticket()])
-    with pytest.raises(QueueFullError, match="2 sentences do not fit in the queue: 2 of 3 are waiting"):
-        scheduler.add([ticket(), ticket()])
-    assert scheduler.num_waiting == 2
-    scheduler.add([ticket()])
-    assert scheduler.num_waiting == 3
-
-
-def test_only_those_who_wait_count_against_the_queue() -> None:
-    scheduler = Scheduler(EngineLimits(max_queue=2))
+def test_who_joined_waits_no_more() -> None:
+    scheduler = Scheduler(EngineLimits())
     scheduler.add([ticket(), ticket()])
     take_turn(scheduler)
     scheduler.add([ticket(), ticket()])
     assert (scheduler.num_waiting, scheduler.num_running) == (2, 2)
-
-
-def test_bulk_fills_no_more_than_its_share_of_the_queue() -> None:
-    scheduler = Scheduler(EngineLimits(max_queue=4, max_bulk_share=0.5))
-    scheduler.add([ticket(beam_size=1, priority=Priority.BULK), ticket(beam_size=2, priority=Priority.BULK)])
-    full = (
-        "1 bulk sentences do not fit in the queue: 2 of 2 are waiting; come again later or with fewer, "
-        "or start the server with a larger --max-bulk-share or --max-queue"
-    )
-    with pytest.raises(QueueFullError, match=full):
-        scheduler.add([ticket(), ticket(priority=Priority.BULK)])
-    assert scheduler.num_waiting == 2
-    scheduler.add([ticket(), ticket()])
-    with pytest.raises(QueueFullError, match=r"4 of 4 are waiting; .* with a larger --max-queue"):
-        scheduler.add([ticket()])
-
-
-def test_bulk_keeps_nobody_out_even_where_it_comes_all_at_once() -> None:
-    scheduler = Scheduler(EngineLimits(max_queue=5, max_bulk_share=0.5))
-    with pytest.raises(QueueFullError, match="3 bulk sentences do not fit in the queue: 0 of 2 are waiting"):
-        scheduler.add([ticket(priority=Priority.BULK) for _ in range(3)])
-    scheduler.add([ticket(priority=Priority.BULK) for _ in range(2)])
-    scheduler.add([ticket() for _ in range(3)])
-
-
-def test_there_is_a_place_for_bulk_in_the_smallest_queue() -> None:
-    scheduler = Scheduler(EngineLimits(max_queue=1, max_bulk_share=0.5))
-    scheduler.add([ticket(priority=Priority.BULK)])
 
 
 def test_lanes_take_turns() -> None:
@@ -129,7 +92,7 @@ def test_the_deadlines_of_those_who_ended_are_forgotten() -> None:
         scheduler.expire(0.0)
         answered.append(weakref.ref(done))
         del done
-    assert len(scheduler._deadlines) <= 1024 + 1
+    assert len(scheduler._deadlines) <= MANY_ENDED + 1
     # What they were answered with may be large, and nobody but their callers keeps it.
     assert [ref() for ref in answered if ref() is not None] == []
 

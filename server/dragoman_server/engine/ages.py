@@ -9,7 +9,7 @@ from dragoman_server.engine.decoder import IntArray
 
 
 class Ages:
-    """A clock of steps and the times at which sentences joined: a step costs nothing a sentence."""
+    """The batch's step count, and the step at which each sentence joined: to advance all of them is O(1)."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -26,7 +26,7 @@ class Ages:
         self._joined_at_S = np.concatenate([self._joined_at_S, newcomers_S])[origin_S]
 
     def step(self) -> None:
-        """Lets everybody grow older by a step."""
+        """Counts a step."""
         self.now += 1
 
     def age(self, place: int) -> int:

@@ -1,6 +1,6 @@
 """Runs a graph with each output left where it is wanted: on the device, or on the host.
 
-Knows onnxruntime and the names of a step's results; knows nothing of what the graphs compute.
+Knows onnxruntime and the names of a step's inputs and outputs; knows nothing of what the graphs compute.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime
 from onnxruntime import OrtValue
 
+from dragoman_server.engine.decoder import StepInput, StepOutput
 from dragoman_server.engine.tensors import Array
 
 
@@ -34,6 +35,32 @@ def run_bound(
     return dict(zip(outputs, binding.get_outputs(), strict=True))
 
 
-def step_results(wants_attention: bool) -> list[str]:
-    """The outputs of a decoder step that the host is given."""
-    return ["top_score", "top_index", "forced_score", *(["attention"] if wants_attention else [])]
+def run_step(
+    session: onnxruntime.InferenceSession,
+    rows: StepInput,
+    memory: Mapping[str, OrtValue],
+    state: Mapping[str, OrtValue],
+    device: str,
+) -> tuple[StepOutput, dict[str, OrtValue]]:
+    """One decoder step: what the host is given of it, and the next state, which stays on the device."""
+    results = ["top_score", "top_index", "forced_score", *(["attention"] if rows.wants_attention else [])]
+    outputs = run_bound(
+        session,
+        {
+            "token": rows.token_SK,
+            "parent": rows.parent_SK,
+            "score": rows.score_SK,
+            "forced": rows.forced_SK,
+            **memory,
+            **state,
+        },
+        {**dict.fromkeys(results, "cpu"), **{f"next_{name}": device for name in state}},
+    )
+    arrays = {name: outputs[name].numpy() for name in results}
+    output = StepOutput(
+        top_score_SC=arrays["top_score"],
+        top_index_SC=arrays["top_index"],
+        forced_score_SK=arrays["forced_score"],
+        attention_SKT=arrays.get("attention"),
+    )
+    return output, {name: outputs[f"next_{name}"] for name in state}

@@ -12,7 +12,7 @@ import numpy as np
 
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_server.engine.decoder import IntArray
-from dragoman_server.engine.padding import padded_candidates
+from dragoman_server.engine.padding import padded_candidates, worth_trimming
 from dragoman_server.engine.tensors import Array, Memory, Moves
 
 PADDING = -1
@@ -81,8 +81,7 @@ class BatchCandidates:
         moves = Moves(origin_S, len(self._num_S), [len(offer.num_candidates_S) for offer in joined])
         self._num_S = np.concatenate([self._num_S, *(offer.num_candidates_S for offer in joined)])[origin_S]
         needed = padded_candidates(int(self._num_S.max(initial=0)))
-        # A batch is trimmed only if a quarter is saved, as that copies all of it.
-        if needed > self._width or needed * 4 <= self._width * 3:
+        if needed > self._width or worth_trimming(needed, self._width):
             self._width = needed
         for name, buffer in self._buffers.items():
             buffer.regroup(moves, [offer.memory[name] for offer in joined], self._width)

@@ -20,7 +20,7 @@ from onnxruntime import OrtValue
 
 from dragoman_bundle.bundle import Bundle
 from dragoman_server.engine.ages import Ages
-from dragoman_server.engine.bound_run import run_bound, step_results
+from dragoman_server.engine.bound_run import run_bound, run_step
 from dragoman_server.engine.candidates import CANDIDATE, BatchCandidates, CandidateChooser, Offer
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
 from dragoman_server.engine.padding import padded_positions
@@ -149,31 +149,24 @@ class DeviceBatch:
             forced_SK, has_changed = self._candidates.find(forced_SK)
             if has_changed:
                 self._gather(self._candidates)
-        device = self._model.device
-        results = step_results(rows.wants_attention)
-        outputs = run_bound(
-            self._model.graphs.decoder_step,
-            {
-                "token": _pad_rows(rows.token_SK, num_padded, 0),
-                "parent": _pad_rows(rows.parent_SK, num_padded, 0),
-                "score": _pad_rows(rows.score_SK, num_padded, -np.inf),
-                "forced": _pad_rows(forced_SK, num_padded, 0),
-                **part.memory,
-                **self._candidate_memory,
-                **part.state,
-            },
-            {**dict.fromkeys(results, "cpu"), **{f"next_{name}": device for name in part.state}},
+        padded = StepInput(
+            token_SK=_pad_rows(rows.token_SK, num_padded, 0),
+            parent_SK=_pad_rows(rows.parent_SK, num_padded, 0),
+            score_SK=_pad_rows(rows.score_SK, num_padded, -np.inf),
+            forced_SK=_pad_rows(forced_SK, num_padded, 0),
+            wants_attention=rows.wants_attention,
         )
-        arrays = {name: outputs[name].numpy()[:S] for name in results}
-        state = {name: outputs[f"next_{name}"] for name in part.state}
+        memory = {**part.memory, **self._candidate_memory}
+        step = self._model.graphs.decoder_step
+        output, state = run_step(step, padded, memory, part.state, self._model.device)
         self._part = replace(part, state=state, num_rows=S * K)
         self._ages.step()
         self._num_grown += 1
         return StepOutput(
-            top_score_SC=arrays["top_score"],
-            top_index_SC=arrays["top_index"],
-            forced_score_SK=arrays["forced_score"],
-            attention_SKT=arrays.get("attention"),
+            top_score_SC=output.top_score_SC[:S],
+            top_index_SC=output.top_index_SC[:S],
+            forced_score_SK=output.forced_score_SK[:S],
+            attention_SKT=None if output.attention_SKT is None else output.attention_SKT[:S],
         )
 
     def _join(self, parts: Sequence[Part], source_positions: int) -> Part:

@@ -15,17 +15,17 @@ def group_by_length(tickets: Sequence[Ticket]) -> list[list[Ticket]]:
     A group costs its longest length times its sentences and OVERHEAD_SENTENCES more: few are padded and
     encoded at once, and many of one length are not held up by one that is much longer.
     """
-    ranked = sorted(tickets, key=_length, reverse=True)
+    ranked = sorted(tickets, key=lambda ticket: ticket.length, reverse=True)
     # Groups are runs of the ranked. To cut between two of one length saves nothing, so that the places to cut
     # at are no more than there are lengths, however many come at once.
-    places = [at for at in range(len(ranked)) if at == 0 or _length(ranked[at]) < _length(ranked[at - 1])]
+    places = [at for at in range(len(ranked)) if at == 0 or ranked[at].length < ranked[at - 1].length]
     places.append(len(ranked))
     # Of the last ones, from each of these places on, the least cost and its first cut.
     costs, cuts = [0] * len(places), [0] * len(places)
     for first in range(len(places) - 2, -1, -1):
         start = places[first]
         costs[first], cuts[first] = min(
-            (_length(ranked[start]) * (places[next_] - start + OVERHEAD_SENTENCES) + costs[next_], next_)
+            (ranked[start].length * (places[next_] - start + OVERHEAD_SENTENCES) + costs[next_], next_)
             for next_ in range(first + 1, len(places))
         )
     groups, first = [], 0
@@ -33,7 +33,3 @@ def group_by_length(tickets: Sequence[Ticket]) -> list[list[Ticket]]:
         groups.append(ranked[places[first] : places[cuts[first]]])
         first = cuts[first]
     return groups
-
-
-def _length(ticket: Ticket) -> int:
-    return len(ticket.sentence.source)

@@ -10,20 +10,21 @@ from itertools import islice
 import numpy as np
 
 from dragoman_server.engine.decoder import IntArray
-from dragoman_server.engine.padding import padded_positions
+from dragoman_server.engine.padding import padded_positions, worth_trimming
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
 from dragoman_server.engine.waiting import Waiting
 
 MIN_FREE_SHARE = 0.25
-"""Share of a crowded lane that must be free before others join: a few are encoded as slowly as many."""
+"""Share of a crowded lane's places that must be free before anyone joins: to encode a few takes about as
+long as to encode many."""
 GATHER_SHARE = 0.25
-"""Who waits joins a running batch in groups of at least this share of it, for the same reason, ..."""
+"""While fewer than this share of the running batch wait, they wait for more, for the same reason, ..."""
 MAX_GATHERING = 3
-"""... or after so many steps at the latest."""
+"""... but for at most so many steps."""
 WINDOW = 4
-"""Who joins is chosen among so many times the sentences that a lane holds."""
+"""Those who join are chosen from the first WINDOW * (sentences that a lane holds) that wait."""
 MAX_PASSES = 8
 """How often who waits longest is passed over: for one of a better length, or bulk for interactive ones."""
 
@@ -39,7 +40,7 @@ class Regrouping:
     source_positions: int
     """Positions that every sentence is padded to."""
     begins_anew: bool
-    """Whether nobody of the batch before is left, so that its places are no more: an empty one follows it."""
+    """Whether the lane starts from an empty batch, because nobody of the previous one is left."""
 
 
 class Lane:
@@ -118,14 +119,13 @@ class Lane:
         return removed
 
     def set_back(self, tickets: Sequence[Ticket]) -> None:
-        """Lets running tickets, all of one priority, wait again, before its others: they begin anew."""
+        """Returns running tickets, all of one priority, to the head of its queue; they begin anew."""
         self.remove(frozenset(tickets))
         self.waiting.put_back(tickets)
 
     def leaving(self, finished: Set[Ticket]) -> list[Ticket]:
-        """Who of the finished leaves: all; in a lane that isn't continuous nobody before everybody.
-
-        That is request-level scheduling, a batch returns as one (Yu et al. 2022, "Orca", section 3).
+        """The finished tickets that leave now: all or, with request-level batching (Yu et al. 2022, "Orca",
+        section 3), none before every running one has finished.
         """
         if not finished:
             return []
@@ -170,7 +170,7 @@ class Lane:
         if head is None:
             return False
         running = self.running
-        positions = self._positions(max(map(_length, [*running, head])))
+        positions = self._positions(max(ticket.length for ticket in [*running, head]))
         return room.holds_bulk(_count_bulk(running) + 1, rows=self.beam_size, positions=positions)
 
     def settle(self, groups: Sequence[Sequence[Ticket]]) -> Regrouping | None:
@@ -195,7 +195,7 @@ class Lane:
         ]
         tickets = [ticket for ticket in map(pool.__getitem__, origin) if ticket is not None]
         self._places = list(tickets)
-        self._source_positions = self._positions(max(map(_length, tickets), default=0))
+        self._source_positions = self._positions(max((ticket.length for ticket in tickets), default=0))
         return Regrouping(
             origin_S=np.array(origin, np.int64),
             tickets=tuple(tickets),
@@ -229,7 +229,7 @@ class Lane:
         return min(places, bulk_rows // self.beam_size - _count_bulk(present))
 
     def _choose(self, priority: Priority, present: Sequence[Ticket], room: Room) -> list[Ticket]:
-        """Whom of a priority to let in beside those who are present."""
+        """The waiting tickets of a priority to admit beside those who are present."""
         queue = self.waiting.queue(priority)
         places = self._num_free(priority, present, room)
         if not queue or places <= 0:
@@ -261,34 +261,29 @@ class Lane:
             is_bulk = priority is Priority.BULK
             return not is_bulk or room.holds_bulk(num_bulk + num_chosen, rows=rows, positions=positions)
 
-        longest = max(map(_length, present), default=0)
+        longest = max((ticket.length for ticket in present), default=0)
         chosen: list[Ticket] = []
         if first is not None:
-            longest = max(longest, _length(first))
+            longest = max(longest, first.length)
             if not fit(1, longest):
                 return []
             chosen.append(first)
         # Shorter ones cost the others nothing; of the longer ones the least long cost least.
         reach = self._positions(longest)
-        for ticket in sorted(window, key=lambda t: (_length(t) > reach, abs(_length(t) - reach))):
+        for ticket in sorted(window, key=lambda t: (t.length > reach, abs(t.length - reach))):
             if ticket is first:
                 continue
-            longest = max(longest, _length(ticket))
+            longest = max(longest, ticket.length)
             if len(chosen) == places or not fit(len(chosen) + 1, longest):
                 break
             chosen.append(ticket)
         return chosen
 
     def _positions(self, longest: int) -> int:
-        """Padded positions for this longest sentence; a batch is trimmed only if a quarter is saved."""
-        needed = padded_positions(longest)
-        worth_trimming = needed * 4 <= self._source_positions * 3
-        return needed if needed > self._source_positions or worth_trimming else self._source_positions
-
-
-def _length(ticket: Ticket) -> int:
-    return len(ticket.sentence.source)
+        """Padded positions for this longest sentence: those there are where it is not worth trimming them."""
+        needed, current = padded_positions(longest), self._source_positions
+        return needed if needed > current or worth_trimming(needed, current) else current
 
 
 def _count_bulk(tickets: Sequence[Ticket]) -> int:
-    return sum(ticket.sentence.priority is Priority.BULK for ticket in tickets)
+    return sum(ticket.is_bulk for ticket in tickets)

@@ -47,7 +47,7 @@ class _Run:
 
     def regroup(self, regrouping: Regrouping, encoded: Sequence[Any], joined: Iterable[Ticket]) -> None:
         self.tickets = regrouping.tickets
-        self.source_positions = sum(len(ticket.sentence.source) for ticket in self.tickets)
+        self.source_positions = sum(ticket.length for ticket in self.tickets)
         self.padded_positions = len(self.tickets) * regrouping.source_positions
         self.batch.regroup(regrouping.origin_S, encoded, regrouping.source_positions)
         self.beams.regroup(regrouping.origin_S, [ticket.sentence for ticket in joined])
@@ -77,13 +77,11 @@ class Engine:
         self._thread.start()
 
     def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
-        """Accepts all the sentences or none; their futures may be cancelled at any time.
+        """Accepts sentences that pass `check`, however many; their futures may be cancelled at any time.
 
         A future ends with a result, DeadlineExpiredError, DecoderError or EngineClosedError. Raises
-        SentenceError for a sentence that can never be decoded, QueueFullError, or EngineClosedError.
+        EngineClosedError, and then accepts none.
         """
-        for sentence in sentences:
-            self.check(sentence)
         now = time.monotonic()
         tickets = [Ticket(sentence=sentence, accepted_at=now) for sentence in sentences]
         with self._changed:
@@ -139,7 +137,7 @@ class Engine:
             # Wakes those who wait for several futures; nobody else marks a cancelled one.
             future.set_running_or_notify_cancel()
             with self._changed:
-                # Whom the scheduler has let go of has ended in another way.
+                # If the ticket is gone, the sentence had already ended in another way.
                 if (cancelled := ticket()) is not None:
                     self._cancelled.append(cancelled)
                 self._changed.notify_all()

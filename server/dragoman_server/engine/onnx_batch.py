@@ -7,7 +7,7 @@ Shape suffixes: S sentences, K beam, T source positions.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnxruntime
@@ -15,7 +15,7 @@ from onnxruntime import OrtValue
 
 from dragoman_bundle.manifest import TensorContract
 from dragoman_server.engine.ages import Ages
-from dragoman_server.engine.bound_run import run_bound, step_results
+from dragoman_server.engine.bound_run import run_step
 from dragoman_server.engine.candidates import BatchCandidates, Offer
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
 from dragoman_server.engine.tensors import Array, Memory, Moves, align_right, join_rows, steps_to_keep
@@ -70,34 +70,15 @@ class OnnxBatch:
 
     def step(self, rows: StepInput) -> StepOutput:
         """As `Batch.step`. States stay on the device; only the candidates come to the host."""
-        results = step_results(rows.wants_attention)
-        forced_SK = rows.forced_SK
-        if self._candidates is not None and forced_SK.any():
-            forced_SK, has_changed = self._candidates.find(forced_SK)
+        if self._candidates is not None and rows.forced_SK.any():
+            forced_SK, has_changed = self._candidates.find(rows.forced_SK)
+            rows = replace(rows, forced_SK=forced_SK)
             if has_changed:
                 self._hand_over_candidates(self._candidates)
-        outputs = run_bound(
-            self._session,
-            {
-                "token": rows.token_SK,
-                "parent": rows.parent_SK,
-                "score": rows.score_SK,
-                "forced": forced_SK,
-                **self._memory,
-                **self._state,
-            },
-            {**dict.fromkeys(results, "cpu"), **{f"next_{name}": self._device for name in self._state}},
-        )
-        arrays = {name: outputs[name].numpy() for name in results}
-        self._state = {name: outputs[f"next_{name}"] for name in self._state}
+        output, self._state = run_step(self._session, rows, self._memory, self._state, self._device)
         self._ages.step()
         self._num_grown += 1
-        return StepOutput(
-            top_score_SC=arrays["top_score"],
-            top_index_SC=arrays["top_index"],
-            forced_score_SK=arrays["forced_score"],
-            attention_SKT=arrays.get("attention"),
-        )
+        return output
 
     def _join_states(self, joined: Sequence[Encoded]) -> None:
         self._num_grown = self._ages.oldest()

@@ -12,12 +12,17 @@ def padded_positions(length: int) -> int:
 
 
 def padded_candidates(num_candidates: int) -> int:
-    """Candidates of a batch whose sentence with the most has so many; sums are in the same order in all."""
+    """Candidates that a batch is padded to: a multiple of 64, at least 128, so that sums run in one order."""
     return max(_MIN_CANDIDATES, -(-num_candidates // _CANDIDATES) * _CANDIDATES)
 
 
+def worth_trimming(needed: int, current: int) -> bool:
+    """Whether to trim, and so to copy, a batch's tensors of a `current` length to what is `needed`."""
+    return needed * 4 <= current * 3
+
+
 def padded_rows(count: int) -> int:
-    """On a device: the least of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... that is as large as so many.
+    """What sentences or rows are padded to on a device: the least of 1, 2, 3, 4, 6, 8, ... from `count` on.
 
     Less than a third of it is padding. A GPU takes hardly longer for a few rows more, and a shape that it has
     not seen takes memory of its own.

@@ -4,11 +4,9 @@ The threads of one matrix product wait for each other at every operator; engines
 """
 
 import heapq
-import sys
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,12 +31,10 @@ class EnginePool:
     ) -> None:
         """`limits.max_queue` holds for all engines together, the other limits for each of them.
 
-        So many threads use the decoder at a time.
+        `num_engines` threads call the decoder concurrently.
         """
         self._limits = limits
-        # Who the pool let in is not refused by an engine, where bulk may have been set back meanwhile.
-        own_limits = replace(limits, max_queue=sys.maxsize)
-        self._engines = [Engine(decoder, limits=own_limits, observer=observer) for _ in range(num_engines)]
+        self._engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(num_engines)]
         self._load = [0] * num_engines
         self._urgent_load = [0] * num_engines
         self._num_accepted = dict.fromkeys(Priority, 0)
@@ -71,7 +67,10 @@ class EnginePool:
             engine.start()
 
     def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
-        """Accepts all the sentences or none; as `Engine.submit` in all else."""
+        """Accepts all the sentences or none; as `Engine.submit` in all else.
+
+        Raises SentenceError for a sentence that can never be decoded, QueueFullError, or EngineClosedError.
+        """
         for sentence in sentences:
             self._engines[0].check(sentence)
         with self._lock:

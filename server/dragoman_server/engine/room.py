@@ -19,7 +19,7 @@ class Room:
     """Whether one bulk sentence may have more than that: one too large for bulk's share runs by itself."""
 
     def holds(self, num_sentences: int, *, rows: int, positions: int) -> bool:
-        """Whether so many sentences fit that take so many rows and positions each."""
+        """Whether `num_sentences` fit that take `rows` and `positions` each."""
         return num_sentences * rows <= self.rows and num_sentences * positions <= self.positions
 
     def holds_bulk(self, num_sentences: int, *, rows: int, positions: int) -> bool:

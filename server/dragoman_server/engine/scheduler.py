@@ -1,25 +1,26 @@
-"""Who is decoded next: lanes in turn, what each may hold, deadlines, and the bound on who waits.
+"""Decides which lane steps next and who joins it.
 
-Interactive sentences go first, in whichever lane, and bulk never has more than its share of rows, of source
-positions and of the queue. As long as interactive ones come, it has no more than its share of a step's time
-either: where they come after a calm, bulk sentences beyond that are set back and begin anew, those who joined
-last first. But whoever was passed over for too long goes next, and the others are held back until it joined:
-a lane's bulk after MAX_PASSES times that interactive sentences were let in, and a lane that nobody runs in
-after as many turns. In a lane where both are, bulk and interactive ones take turns.
+Interactive sentences join before bulk, in every lane. Bulk never exceeds its share of rows and positions and,
+while interactive sentences keep coming, its share of a step's time: where they return after a calm, the bulk
+beyond that is set back, latest first.
+
+Nobody starves (`fairness`): bulk that interactive sentences were let in before MAX_PASSES times, or a lane
+that had nothing running for as many turns, goes next, and the others wait until it has joined. In a lane that
+holds both, the two then alternate.
 
 Pure: it is told the time and what happened, and calls nobody. Not thread-safe: the engine's lock guards it.
 """
 
-import heapq
 import math
-import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from itertools import chain
 
+from dragoman_server.engine.deadlines import Deadlines
 from dragoman_server.engine.errors import SentenceError
+from dragoman_server.engine.fairness import Fairness, is_awaited_elsewhere
 from dragoman_server.engine.grouping import group_by_length
-from dragoman_server.engine.lane import MAX_PASSES, Lane
+from dragoman_server.engine.lane import Lane
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.pace import Pace, RecentLow
 from dragoman_server.engine.padding import padded_positions
@@ -28,8 +29,8 @@ from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
 
 CALM_SECONDS = 3.0
-"""How long nobody interactive was there before bulk may make steps longer. Who is set back afterwards loses a
-fraction of a second's work, which is little beside that."""
+"""Seconds without interactive sentences after which bulk may lengthen steps. Whoever is set back later loses
+a fraction of a second of work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +51,10 @@ class Scheduler:
     def __init__(self, limits: EngineLimits) -> None:
         self._limits = limits
         self._lanes: dict[int, Lane] = {}
-        # What ended is answered, and nobody's business but its caller's: the heap does not keep it.
-        self._deadlines: list[tuple[float, int, weakref.ref[Ticket]]] = []
-        self._serial = count()
+        self._deadlines = Deadlines()
+        self._fairness = Fairness()
         self._pace = Pace()
         self._step_seconds: dict[Lane, RecentLow] = {}
-        self._hunger: dict[Lane, int] = {}
-        self._bulk_passes: dict[Lane, int] = {}
-        self._had_bulk_first: set[Lane] = set()
         self._urgent_at = -math.inf
         self._is_calm = True
 
@@ -96,20 +93,13 @@ class Scheduler:
             )
 
     def add(self, tickets: Sequence[Ticket]) -> None:
-        """Takes all the tickets or raises QueueFullError."""
-        self._limits.check_queue(
-            [ticket.sentence for ticket in tickets],
-            num_waiting=self.num_waiting,
-            num_bulk_waiting=self.num_waiting_of(Priority.BULK),
-        )
+        """Lets tickets wait in the lanes of their beam sizes."""
         for ticket in tickets:
             beam_size = ticket.sentence.options.beam_size
             if beam_size not in self._lanes:
                 self._lanes[beam_size] = Lane(beam_size, continuous=self._limits.continuous)
             self._lanes[beam_size].waiting.add(ticket)
-            if ticket.sentence.deadline is not None:
-                entry = (ticket.sentence.deadline, next(self._serial), weakref.ref(ticket))
-                heapq.heappush(self._deadlines, entry)
+            self._deadlines.add(ticket)
 
     def remove(self, tickets: Iterable[Ticket]) -> set[Ticket]:
         """Takes out tickets that ended, however they did. Returns those that were still there."""
@@ -120,12 +110,8 @@ class Scheduler:
 
     def expire(self, now: float) -> set[Ticket]:
         """Takes out and returns the tickets whose deadline has passed."""
-        passed: list[Ticket] = []
-        while self._deadlines and self._deadlines[0][0] <= now:
-            ticket = heapq.heappop(self._deadlines)[2]()
-            if ticket is not None:
-                passed.append(ticket)
-        self._forget_ended()
+        passed = self._deadlines.pop_passed(now)
+        self._deadlines.forget_ended(self.num_waiting + self.num_running, lambda: set(self._tickets()))
         return self.remove(passed)
 
     def next_turn(self, now: float) -> Turn:
@@ -136,13 +122,13 @@ class Scheduler:
         """
         late: list[Ticket] = []
         self._give_way(now)
-        first = self._overdue()
+        first = self._fairness.overdue(self._lanes.values())
         for beam_size, lane in list(self._lanes.items()):
             self._lanes[beam_size] = self._lanes.pop(beam_size)
             was_idle = not self.num_running
-            bulk_first = lane is first and self._is_bulks_turn(lane)
+            bulk_first = lane is first and self._fairness.is_bulks_turn(lane)
             newcomers = lane.admit(self._room(lane, first), bulk_first=bulk_first)
-            self._count_passes(lane, newcomers)
+            self._fairness.count(lane, newcomers, self._lanes.values())
             if not was_idle:
                 hopeless = [ticket for ticket in newcomers if self._is_late(ticket, now)]
                 late += hopeless
@@ -163,52 +149,19 @@ class Scheduler:
 
     def on_finish(self, ticket: Ticket, steps: int) -> None:
         """A sentence was answered after so many steps."""
-        self._pace.on_finish(source_tokens=len(ticket.sentence.source), steps=steps)
+        self._pace.on_finish(source_tokens=ticket.length, steps=steps)
 
     def clear(self) -> list[Ticket]:
         """Takes out and returns everything."""
-        tickets = [t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)]
+        tickets = self._tickets()
         self._lanes.clear()
         self._deadlines.clear()
+        self._fairness.clear()
         self._step_seconds.clear()
-        self._hunger.clear()
-        self._bulk_passes.clear()
-        self._had_bulk_first.clear()
         return tickets
 
-    def _count_passes(self, lane: Lane, newcomers: Sequence[Ticket]) -> None:
-        """Counts who is passed over in the turn of a lane that lets these newcomers in."""
-        joined = {ticket.sentence.priority for ticket in newcomers}
-        if Priority.INTERACTIVE in joined:
-            self._had_bulk_first.discard(lane)
-        elif Priority.BULK in joined:
-            self._had_bulk_first.add(lane)
-        for each in self._lanes.values():
-            if not each.waiting.queue(Priority.BULK) or (each is lane and Priority.BULK in joined):
-                self._bulk_passes[each] = 0
-            elif Priority.INTERACTIVE in joined:
-                self._bulk_passes[each] = self._bulk_passes.get(each, 0) + 1
-        if lane.num_running or not lane.waiting:
-            self._hunger[lane] = 0
-        elif lane.waiting.queue(Priority.INTERACTIVE) or not self._is_awaited_elsewhere(lane):
-            self._hunger[lane] = self._hunger.get(lane, 0) + 1
-
-    def _is_bulks_turn(self, lane: Lane) -> bool:
-        """Whether bulk was passed over for too long, and the interactive ones had their turn since."""
-        is_others_turn = lane in self._had_bulk_first and bool(lane.waiting.queue(Priority.INTERACTIVE))
-        return self._bulk_passes.get(lane, 0) >= MAX_PASSES and not is_others_turn
-
-    def _overdue(self) -> Lane | None:
-        """The lane that goes before the others: it was passed over longest, and for too long."""
-
-        def passes(lane: Lane) -> int:
-            # Sentences may have been cancelled since they were counted.
-            hunger = self._hunger.get(lane, 0) if lane.waiting and not lane.num_running else 0
-            bulk_passes = self._bulk_passes.get(lane, 0) if lane.waiting.queue(Priority.BULK) else 0
-            return max(hunger, bulk_passes)
-
-        longest = max(self._lanes.values(), key=passes, default=None)
-        return longest if longest is not None and passes(longest) >= MAX_PASSES else None
+    def _tickets(self) -> list[Ticket]:
+        return [t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)]
 
     def _room(self, lane: Lane, first: Lane | None) -> Room:
         """What a lane may hold now: no bulk joins it while interactive sentences wait in another.
@@ -225,15 +178,9 @@ class Scheduler:
             return room
         if is_held:
             return replace(room, rows=0)
-        if first is not None or self._is_awaited_elsewhere(lane):
+        if first is not None or is_awaited_elsewhere(lane, self._lanes.values()):
             return replace(room, bulk_rows=0, lone_bulk=False)
         return room
-
-    def _is_awaited_elsewhere(self, lane: Lane) -> bool:
-        """Whether interactive sentences wait in another lane."""
-        return any(
-            other.waiting.queue(Priority.INTERACTIVE) for other in self._lanes.values() if other is not lane
-        )
 
     def _what_is_left(self, lane: Lane, *, reserve: bool) -> Room:
         """What the other lanes leave; with `reserve` what they wait for is theirs, up to an equal share."""
@@ -274,7 +221,7 @@ class Scheduler:
             (ticket.encoding_at, lane, ticket)
             for lane in self._lanes.values()
             for ticket in lane.running
-            if ticket.sentence.priority is Priority.BULK
+            if ticket.is_bulk
         ]
         max_rows = self._max_bulk_rows
         num_rows = 0
@@ -293,13 +240,6 @@ class Scheduler:
         seconds_per_token = sum(mean.value for lane, mean in self._step_seconds.items() if lane.num_running)
         least_seconds = self._pace.least_seconds(ticket.sentence, seconds_per_token=seconds_per_token)
         return now + least_seconds > ticket.sentence.deadline
-
-    def _forget_ended(self) -> None:
-        """Keeps the heap of deadlines from outgrowing the tickets that are still there."""
-        if len(self._deadlines) > 2 * (self.num_waiting + self.num_running) + 1024:
-            there = {t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)}
-            self._deadlines = [entry for entry in self._deadlines if entry[2]() in there]
-            heapq.heapify(self._deadlines)
 
 
 def _left(total: int, held: Sequence[int], is_more_awaited: Sequence[bool]) -> int:

@@ -13,12 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.padding import worth_trimming
 
 Array = npt.NDArray[Any]
-
-MIN_TRIM_SHARE = 0.25
-"""A state that grows is trimmed when more than this share of its steps is older than any of its rows."""
-
 
 Places = IntArray | slice
 """Places that follow one another are a slice, which numpy copies without an array in between."""
@@ -131,7 +128,7 @@ def align_right(array: Array, axis: int, length: int) -> Array:
 
 def steps_to_keep(num_grown: int, max_age: int) -> int:
     """Steps of a past that are kept when sentences left, and none of those who stay is older."""
-    return max_age if num_grown - max_age > MIN_TRIM_SHARE * num_grown else num_grown
+    return max_age if worth_trimming(max_age, num_grown) else num_grown
 
 
 def pad_sources(

@@ -5,7 +5,7 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 
 from dragoman_server.engine.errors import EngineError
-from dragoman_server.engine.request import Hypothesis, Sentence, SentenceResult
+from dragoman_server.engine.request import Hypothesis, Priority, Sentence, SentenceResult
 
 
 @dataclass(eq=False, kw_only=True)
@@ -21,6 +21,15 @@ class Ticket:
     """When its encoding ended."""
     future: Future[SentenceResult] = field(default_factory=Future)
     """Never set to running, so that the caller can cancel it at any time."""
+
+    length: int = field(init=False)
+    """Tokens of its source."""
+    is_bulk: bool = field(init=False)
+    """Whether it is part of a job."""
+
+    def __post_init__(self) -> None:
+        self.length = len(self.sentence.source)
+        self.is_bulk = self.sentence.priority is Priority.BULK
 
     @property
     def is_answered(self) -> bool:

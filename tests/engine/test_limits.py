@@ -1,0 +1,52 @@
+"""What leaves an engine no room is refused, and so is who finds the queue full."""
+
+import pytest
+from tests.engine.house import sentence
+
+from dragoman_server.engine.errors import QueueFullError
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.request import Priority
+
+INTERACTIVE, BULK = sentence(7), sentence(7, priority=Priority.BULK)
+
+
+@pytest.mark.parametrize("name", ["max_rows", "max_source_tokens", "max_queue", "max_beam_size"])
+def test_a_limit_that_leaves_no_room_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is 0"):
+        EngineLimits(**{name: 0})  # type: ignore[arg-type]
+
+
+def test_the_widest_beam_must_fit_the_rows() -> None:
+    with pytest.raises(ValueError, match="max_beam_size is 16, more rows than max_rows = 10"):
+        EngineLimits(max_rows=10)
+
+
+def test_the_queue_takes_all_or_nothing() -> None:
+    limits = EngineLimits(max_queue=3)
+    limits.check_queue([INTERACTIVE], num_waiting=2, num_bulk_waiting=0)
+    full = r"2 sentences do not fit in the queue: 2 of 3 are waiting; .* with a larger --max-queue"
+    with pytest.raises(QueueFullError, match=full):
+        limits.check_queue([INTERACTIVE, INTERACTIVE], num_waiting=2, num_bulk_waiting=0)
+
+
+def test_bulk_fills_no_more_than_its_share_of_the_queue() -> None:
+    limits = EngineLimits(max_queue=4, max_bulk_share=0.5)
+    limits.check_queue([INTERACTIVE, INTERACTIVE], num_waiting=2, num_bulk_waiting=2)
+    full = (
+        "1 bulk sentences do not fit in the queue: 2 of 2 are waiting; come again later or with fewer, "
+        "or start the server with a larger --max-bulk-share or --max-queue"
+    )
+    with pytest.raises(QueueFullError, match=full):
+        limits.check_queue([INTERACTIVE, BULK], num_waiting=2, num_bulk_waiting=2)
+
+
+def test_bulk_keeps_nobody_out_even_where_it_comes_all_at_once() -> None:
+    limits = EngineLimits(max_queue=5, max_bulk_share=0.5)
+    limits.check_queue([BULK, BULK], num_waiting=0, num_bulk_waiting=0)
+    with pytest.raises(QueueFullError, match="3 bulk sentences do not fit in the queue: 0 of 2 are waiting"):
+        limits.check_queue([BULK, BULK, BULK], num_waiting=0, num_bulk_waiting=0)
+
+
+def test_there_is_a_place_for_bulk_in_the_smallest_queue() -> None:
+    limits = EngineLimits(max_queue=1, max_bulk_share=0.5)
+    limits.check_queue([BULK], num_waiting=0, num_bulk_waiting=0)
