@@ -23,7 +23,7 @@ class Summary:
 def summarize(values: Sequence[float]) -> Summary:
     """Median and spread of at least one value."""
     median = statistics.median(values)
-    spread = (max(values) - min(values)) / median if median else 0.0
+    spread = (max(values) - min(values)) / abs(median) if median else 0.0
     return Summary(median=median, spread=spread, values=tuple(values))
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from benchmarks.corpus import read_corpus
 from benchmarks.engines import SystemMissingError
+from benchmarks.environment import PeerMissingError
 from benchmarks.machine import describe_machine
 from benchmarks.measuring import interleave, summarize
 from benchmarks.options import (
@@ -26,7 +27,6 @@ from benchmarks.options import (
     threads_option,
 )
 from benchmarks.peers import ours
-from benchmarks.peers.environment import PeerMissingError
 from benchmarks.peers.tables import compare, peer_table, ratio_table
 from benchmarks.peers.toolkits import LEFT_OUT, TOOLKITS
 from benchmarks.peers.worker import Decoded, running_worker

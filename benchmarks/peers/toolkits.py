@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import click
-
+from benchmarks.environment import make_environment
 from benchmarks.machine import describe_machine
-from benchmarks.peers.environment import PeerMissingError, make_environment
-from benchmarks.train.joeynmt import prepare
+from benchmarks.train.joeynmt import install
 
 LEFT_OUT = {
     "opennmt-py": "its release 3.5.1 asks for torch >=2.1,<2.3, and this project is tested with 2.13.0",
@@ -71,7 +69,7 @@ def joeynmt(*, bundle: Path, beam: int, threads: int) -> Toolkit:
     """JoeyNMT with an LSTM and Luong attention, of the sizes that the bundle's recipe has."""
     return Toolkit(
         name="joeynmt",
-        install=_install_joeynmt,
+        install=install,
         sizes=lstm_sizes(bundle),
         settings=[{"beam": beam, "threads": threads, "batch": 64}],
         environment={},
@@ -83,14 +81,6 @@ def lstm_sizes(bundle: Path) -> dict[str, int]:
     recipe = bundle / "recipe.toml"
     model = tomllib.loads(recipe.read_text(encoding="utf-8"))["model"] if recipe.exists() else {}
     return {name: model.get(name, size) for name, size in LSTM_SIZES.items()}
-
-
-def _install_joeynmt() -> Path:
-    """The environment that `benchmarks.train` uses too."""
-    try:
-        return prepare()
-    except click.ClickException as error:
-        raise PeerMissingError(error.message) from error
 
 
 TOOLKITS = {"ctranslate2": ctranslate2, "joeynmt": joeynmt}

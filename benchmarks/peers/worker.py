@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from benchmarks.peers.environment import PeerMissingError
+from benchmarks.environment import PeerMissingError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from benchmarks.environment import PeerMissingError
 from benchmarks.machine import describe_machine
 from benchmarks.measuring import interleave, ratio, summarize
 from benchmarks.options import command_line, json_option, markdown_option, repeats_option
@@ -55,7 +56,11 @@ def main(
     first time.
     """
     console = Console(stderr=True, highlight=False)
-    python = joeynmt.prepare()
+    console.print("Installing JoeyNMT, the first time …")
+    try:
+        python = joeynmt.install()
+    except PeerMissingError as error:
+        raise click.ClickException(str(error)) from error
     shape = Shape()
     with tempfile.TemporaryDirectory() as folder:
         material = Material(

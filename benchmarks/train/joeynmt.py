@@ -4,15 +4,14 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import click
 import sentencepiece
 
+from benchmarks.environment import make_environment
 from benchmarks.train.shape import Material, Shape, Timing
 
-ENVIRONMENT = Path(".venv-peers") / "joeynmt"
 # torch comes first, and again beside JoeyNMT: no other release may be tried. JoeyNMT imports
 # importlib_metadata without asking for it, and calls what later versions of sentencepiece lack.
 INSTALLS = (
@@ -21,21 +20,9 @@ INSTALLS = (
 )
 
 
-def prepare() -> Path:
-    """Makes the environment where there is none yet; returns its Python. Raises ClickException."""
-    python = ENVIRONMENT / "bin" / "python"
-    ready = ENVIRONMENT / "ready"
-    if ready.exists():
-        return python.absolute()
-    click.echo(f"Installing JoeyNMT into {ENVIRONMENT}, once …", err=True)
-    commands = [[sys.executable, "-m", "venv", str(ENVIRONMENT)]]
-    commands += [[str(python), "-m", "pip", "install", "--quiet", *packages] for packages in INSTALLS]
-    for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise click.ClickException(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
-    ready.touch()
-    return python.absolute()
+def install() -> Path:
+    """Installs it where that is not done yet; returns its Python. Raises PeerMissingError."""
+    return make_environment("joeynmt", *INSTALLS)
 
 
 def measure(python: Path, shape: Shape, material: Material) -> Timing:
@@ -49,7 +36,7 @@ def measure(python: Path, shape: Shape, material: Material) -> Timing:
     vocabulary.write_text("".join(f"{piece}\n" for piece in pieces if piece not in special))
     config = folder / "config.yaml"
     # JSON is YAML.
-    config.write_text(json.dumps(_config(shape, material, folder, vocabulary)))
+    config.write_text(json.dumps(config_of(shape, material, folder, vocabulary)))
     done = subprocess.run(
         [str(python), "-m", "joeynmt", "train", str(config), "--skip-test"],
         capture_output=True,
@@ -70,7 +57,8 @@ def read_log(log: str) -> Timing:
     return Timing(tokens_per_second=float(speeds[1]), parameters=int(parameters[1]))
 
 
-def _config(shape: Shape, material: Material, folder: Path, vocabulary: Path) -> dict[str, object]:
+def config_of(shape: Shape, material: Material, folder: Path, vocabulary: Path) -> dict[str, object]:
+    """JoeyNMT's configuration for the same model and files. Raises ValueError for what it can't time."""
     if material.warmup_steps != material.steps:
         raise ValueError("JoeyNMT logs at equal distances: warm-up and timed steps must be as many")
     side = {

@@ -87,7 +87,8 @@ def measure(shape: Shape, material: Material) -> Timing:
     return Timing(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def _run(shape: Shape, material: Material) -> Timing:
+def run_here(shape: Shape, material: Material) -> Timing:
+    """Trains in this process; the steps after warm-up are timed."""
     torch.set_num_threads(material.threads)
     recipe = Recipe(
         name="benchmark",
@@ -140,7 +141,7 @@ def _main() -> None:
         steps=int(files["steps"]),
         threads=int(files["threads"]),
     )
-    timing = _run(Shape(**given["shape"]), material)
+    timing = run_here(Shape(**given["shape"]), material)
     print(json.dumps(vars(timing)))
 
 

@@ -36,6 +36,7 @@ def test_a_summary_is_the_median_and_how_far_the_repeats_lie_apart() -> None:
     summary = summarize([12.0, 8.0, 10.0])
     assert (summary.median, summary.spread) == (10.0, pytest.approx(0.4))
     assert summarize([5.0]).spread == 0.0
+    assert summarize([-0.3, -0.1, -0.2]).spread == pytest.approx(1.0)
 
 
 def test_a_ratio_is_taken_repeat_by_repeat() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.peers.environment import PeerMissingError
+from benchmarks.environment import PeerMissingError
 from benchmarks.peers.tables import compare
 from benchmarks.peers.toolkits import LSTM_SIZES, lstm_sizes
 from benchmarks.peers.worker import running_worker

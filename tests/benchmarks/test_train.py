@@ -33,14 +33,14 @@ def test_our_trainer_is_timed_over_the_steps_after_warm_up(toy_folder: Path, tmp
     files = material(toy_folder, tmp_path)
     ours.write_tokenizer(files, 60)
     shape = Shape(embedding_size=8, encoder_units=4, decoder_units=8, batch_tokens=200)
-    timing = ours._run(shape, files)
+    timing = ours.run_here(shape, files)
     assert timing.tokens_per_second > 0
     assert timing.parameters > 60 * 8
 
 
 def test_the_peer_gets_the_same_shape_and_files(toy_folder: Path, tmp_path: Path) -> None:
     shape = Shape(decoder_layers=3, batch_tokens=77)
-    config = joeynmt._config(shape, material(toy_folder, tmp_path), tmp_path, tmp_path / "vocabulary.txt")
+    config = joeynmt.config_of(shape, material(toy_folder, tmp_path), tmp_path, tmp_path / "vocabulary.txt")
     assert config["model"]["decoder"]["num_layers"] == 3  # type: ignore[index]
     assert config["model"]["encoder"]["hidden_size"] == shape.encoder_units  # type: ignore[index]
     assert config["training"]["batch_size"] == 77  # type: ignore[index]

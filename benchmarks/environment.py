@@ -13,18 +13,19 @@ class PeerMissingError(Exception):
     """A peer cannot be installed or run here."""
 
 
-def make_environment(name: str, packages: Sequence[str]) -> Path:
-    """Installs the packages into an environment of their own where that is not done yet; returns its Python.
+def make_environment(name: str, *installs: Sequence[str]) -> Path:
+    """Installs packages, one call of pip after the other, into an environment of their own.
 
-    Raises PeerMissingError with what pip said.
+    Does nothing where that is done already. Returns its Python. Raises PeerMissingError with what pip said.
     """
     folder = FOLDER / name
     python = folder / "bin" / "python"
     ready = folder / "ready"
-    wanted = "\n".join(packages)
+    wanted = "\n".join(" ".join(packages) for packages in installs)
     if not ready.is_file() or ready.read_text() != wanted:
         _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-        _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
+        for packages in installs:
+            _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])
         ready.write_text(wanted)
     return python.absolute()
 
