@@ -1,6 +1,7 @@
 """The deployment's files, parsed, and what the server really has to set against them."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import click
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry
+from prometheus_client.process_collector import ProcessCollector
 from tests.deploy.dockerfile import Instruction, final_stage, read_dockerfile
 from tests.engine.house import VOCABULARY, endless
 from tests.engine.table_decoder import TableDecoder
@@ -21,6 +23,10 @@ from dragoman_server.metrics import Metrics, ModelMetrics
 
 ROOT = Path(__file__).parents[2]
 SERVERS = ("dragoman-cpu", "dragoman-gpu")
+
+needs_promtool = pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="promtool is not installed; it comes with Prometheus"
+)
 
 _DEFAULT = re.compile(r"\$\{\w+:-([^}]*)\}")
 
@@ -97,14 +103,13 @@ def rules() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def exported() -> dict[str, frozenset[str]]:
-    """By name of a sample that the server exports: its labels, and those that a scrape adds."""
+    """By name of a sample that the server exports, and of `up`: its labels, and those that a scrape adds."""
     registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
     model = ModelMetrics(Metrics(registry), MANIFEST)
     engine = EnginePool(TableDecoder(endless, VOCABULARY), limits=EngineLimits())
     model.on_load(engine=engine, precision="fp32", providers={"encoder": "CPUExecutionProvider"})
     CallMetrics(registry).prepare(translation_pb2.DESCRIPTOR.services_by_name["TranslationService"])
-    return {
-        sample.name: frozenset(sample.labels) | {"job", "instance"}
-        for family in registry.collect()
-        for sample in family.samples
-    }
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    labels = {"up": frozenset[str]()} | {sample.name: frozenset(sample.labels) for sample in samples}
+    return {name: own | {"job", "instance"} for name, own in labels.items()}

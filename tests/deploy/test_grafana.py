@@ -1,13 +1,15 @@
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT
+from tests.deploy.conftest import ROOT, needs_promtool
 from tests.deploy.promql import grouping_labels, selectors
 
 FOLDER = ROOT / "deploy" / "grafana"
+SERVICE = 'grpc_service="dragoman.v1.TranslationService"'
 
 
 @pytest.fixture(scope="module")
@@ -58,17 +60,74 @@ def test_dashboard_shows_every_metric_of_translation(
             assert parts & shown, name
 
 
-def test_model_that_is_chosen_narrows_every_metric_that_has_a_model(
+def test_what_is_chosen_narrows_every_metric_that_has_it(
     dashboard: dict[str, Any], panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
 ) -> None:
-    [variable] = dashboard["templating"]["list"]
-    assert variable["query"]["query"] == "label_values(dragoman_model_info, model)"
-    assert "model" in exported["dragoman_model_info"]
-    assert variable["multi"]
-    assert variable["includeAll"]
-    for expression in expressions(panels):
-        selected = [selector for selector in selectors(expression) if "model" in exported[selector.metric]]
-        assert expression.count('model=~"$model"') == len(selected), expression
+    variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
+    assert {name: variable["query"]["query"] for name, variable in variables.items()} == {
+        # A server that is down has no other metric, and is to be found all the same.
+        "instance": 'label_values(up{job="dragoman"}, instance)',
+        "model": "label_values(dragoman_model_info, model)",
+    }
+    for name, variable in variables.items():
+        assert variable["multi"]
+        assert variable["includeAll"]
+        for expression in expressions(panels):
+            selected = [selector for selector in selectors(expression) if name in exported[selector.metric]]
+            assert expression.count(f'{name}=~"${name}"') == len(selected), expression
+
+
+@needs_promtool
+@pytest.mark.parametrize(
+    ("series", "expected"),
+    [
+        (
+            {
+                'up{job="dragoman", instance="a"}': "1x30",
+                'up{job="dragoman", instance="b"}': "0x30",
+                'dragoman_serving{instance="a"}': "1x30",
+                f'grpc_server_handled_total{{instance="a", {SERVICE}, grpc_code="OK"}}': "0x30",
+                f'grpc_server_handled_total{{instance="a", {SERVICE}, grpc_code="INTERNAL"}}': "0x30",
+                'dragoman_request_seconds_bucket{instance="a", priority="interactive", le="+Inf"}': "0x30",
+            },
+            {"Serving": [0.5], "Failed": [0], "Latency, p95": []},
+        ),
+        ({'up{job="dragoman", instance="a"}': "0x30"}, {"Serving": [0], "Failed": [0], "Latency, p95": []}),
+        (
+            {
+                'up{job="dragoman", instance="a"}': "1x30",
+                'dragoman_serving{instance="a"}': "1x30",
+                f'grpc_server_handled_total{{instance="a", {SERVICE}, grpc_code="OK"}}': "0+3x30",
+                f'grpc_server_handled_total{{instance="a", {SERVICE}, grpc_code="INTERNAL"}}': "0+1x30",
+                'dragoman_request_seconds_bucket{instance="a", priority="interactive", le="1"}': "0+1x30",
+                'dragoman_request_seconds_bucket{instance="a", priority="interactive", le="+Inf"}': "0+1x30",
+            },
+            {"Serving": [1], "Failed": [0.25], "Latency, p95": [0.95]},
+        ),
+    ],
+    ids=["one is idle and one is down", "all are down", "called"],
+)
+def test_what_is_so_now_is_told_of_servers_that_are_idle_or_down(
+    panels: list[dict[str, Any]], series: dict[str, str], expected: dict[str, list[float]], tmp_path: Path
+) -> None:
+    expression = {panel["title"]: panel["targets"][0]["expr"] for panel in panels}
+    for name, value in {"$instance": ".*", "$model": ".*", "$__rate_interval": "1m"}.items():
+        expression = {title: text.replace(name, value) for title, text in expression.items()}
+    test = {
+        "interval": "10s",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": expression[title],
+                "eval_time": "5m",
+                "exp_samples": [{"labels": "{}", "value": value} for value in values],
+            }
+            for title, values in expected.items()
+        ],
+    }
+    file = tmp_path / "dashboard.yml"
+    file.write_text(yaml.safe_dump({"evaluation_interval": "10s", "tests": [test]}))
+    subprocess.run(["promtool", "test", "rules", file], check=True)
 
 
 def test_every_panel_says_what_it_shows_and_in_which_unit(panels: list[dict[str, Any]]) -> None:

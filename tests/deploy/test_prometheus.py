@@ -1,16 +1,10 @@
-import shutil
 import subprocess
 from typing import Any
 
-import pytest
-from tests.deploy.conftest import ROOT
+from tests.deploy.conftest import ROOT, needs_promtool
 from tests.deploy.promql import grouping_labels, selectors
 
 FOLDER = ROOT / "deploy" / "prometheus"
-
-needs_promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="promtool is not installed; it comes with Prometheus"
-)
 
 
 def test_prometheus_scrapes_the_server_by_its_name_and_metrics_port(
@@ -34,7 +28,7 @@ def test_prometheus_finds_its_files_where_its_image_looks(
 def test_rules_ask_for_what_the_server_exports(
     rules: list[dict[str, Any]], exported: dict[str, frozenset[str]], prometheus: dict[str, Any]
 ) -> None:
-    known = exported | {"up": frozenset({"job", "instance"})}
+    known = dict(exported)
     for rule in rules:
         expression = rule["expr"]
         found = selectors(expression)
