@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import kubernetes_validate
@@ -77,8 +78,27 @@ def test_ports_and_probes_are_those_that_the_server_listens_on(
     assert annotations["prometheus.io/port"] == str(options["metrics_port"])
 
 
-def test_the_drain_ends_before_kubernetes_kills(pod: dict[str, Any], options: dict[str, Any]) -> None:
-    assert pod["terminationGracePeriodSeconds"] >= options["drain_seconds"] + 5
+def test_services_stop_sending_before_the_drain_which_ends_before_kubernetes_kills(
+    pod: dict[str, Any], container: dict[str, Any], options: dict[str, Any]
+) -> None:
+    wait_seconds = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert wait_seconds >= 5
+    assert pod["terminationGracePeriodSeconds"] >= wait_seconds + options["drain_seconds"] + 5
+
+
+def test_the_job_that_prometheus_is_told_to_make_of_a_pod_is_the_one_that_alerts_look_for(
+    objects: dict[str, Any], rules: list[dict[str, Any]]
+) -> None:
+    comment = "\n".join(re.findall("^#   (.*)", (FOLDER / "dragoman.yml").read_text(), re.MULTILINE))
+    [relabelling] = yaml.safe_load(comment)
+    [source] = relabelling["source_labels"]
+    labels = {
+        "__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", name): value
+        for name, value in objects["Deployment"]["spec"]["template"]["metadata"]["labels"].items()
+    }
+    assert relabelling["target_label"] == "job"
+    [down] = [rule["expr"] for rule in rules if rule.get("alert") == "DragomanDown"]
+    assert f'up{{job="{labels[source]}"}}' in down
 
 
 def test_the_pod_runs_as_the_user_of_the_image_with_no_more_rights_than_it_needs(
