@@ -67,6 +67,11 @@ def test_image_holds_the_packages_that_the_server_imports(dockerfile: list[Instr
     assert not {"dragoman_training", "dragoman_export"} & packages
 
 
+def test_image_has_the_licence(dockerfile: list[Instruction]) -> None:
+    assert PROJECT["license-files"] == ["LICENSE"], "what installs the package installs these"
+    assert "LICENSE" in sources(dockerfile)
+
+
 def test_image_has_no_torch(dockerfile: list[Instruction], compose: dict[str, Any]) -> None:
     assert not any("torch" in instruction.text for instruction in dockerfile)
     for build in builds(compose):
