@@ -46,6 +46,9 @@ class Priority(enum.Enum):
     BULK = "bulk"
     """Part of a job: fills what interactive sentences leave free."""
 
+    # Enum's own is written in Python, and much is looked up by priority for every sentence and step.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
