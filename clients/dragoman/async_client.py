@@ -19,6 +19,7 @@ from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
 from dragoman.model import Model
+from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
@@ -129,27 +130,26 @@ class AsyncClient:
             priority=priority,
             alignments=alignments,
         )
-        requests = messages.translate_requests(check_texts(texts), settings)
+        portions = Portions(check_texts(texts), settings)
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
-        calls: deque[_TranslateCall] = deque()
-        translations: list[Translation] = []
+        calls: deque[tuple[Portion, _TranslateCall]] = deque()
         try:
-            for request in requests:
-                if len(calls) == messages.MAX_REQUESTS_IN_FLIGHT:
-                    translations += messages.translations(await calls.popleft())
-                calls.append(
-                    self._stub.Translate(
-                        request, timeout=deadline.remaining_seconds(), metadata=self._metadata
+            while True:
+                while (portion := portions.next()) is not None:
+                    call = self._stub.Translate(
+                        portion.request, timeout=deadline.remaining_seconds(), metadata=self._metadata
                     )
-                )
-            while calls:
-                translations += messages.translations(await calls.popleft())
-        except grpc.aio.AioRpcError as error:
-            raise errors.from_call(error) from error
+                    calls.append((portion, call))
+                if not calls:
+                    return portions.translations()
+                portion, call = calls.popleft()
+                try:
+                    portions.answer(portion, await call)
+                except grpc.aio.AioRpcError as failure:
+                    portions.refuse(portion, failure)
         finally:
-            for call in calls:
+            for _, call in calls:
                 call.cancel()
-        return translations
 
     def translate_stream(
         self,

@@ -14,6 +14,7 @@ from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
 from dragoman.model import Model
+from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
@@ -107,33 +108,28 @@ class Client:
             priority=priority,
             alignments=alignments,
         )
-        requests = messages.translate_requests(check_texts(texts), settings)
+        portions = Portions(check_texts(texts), settings)
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
-        calls: deque[_TranslateCall] = deque()
-        translations: list[Translation] = []
-
-        def take_first() -> None:
-            translations.extend(messages.translations(calls[0].result()))
-            # Not before it has ended: what interrupts the wait finds it among those to cancel.
-            calls.popleft()
-
+        calls: deque[tuple[Portion, _TranslateCall]] = deque()
         try:
-            for request in requests:
-                if len(calls) == messages.MAX_REQUESTS_IN_FLIGHT:
-                    take_first()
-                calls.append(
-                    self._stub.Translate.future(
-                        request, timeout=deadline.remaining_seconds(), metadata=self._metadata
+            while True:
+                while (portion := portions.next()) is not None:
+                    call = self._stub.Translate.future(
+                        portion.request, timeout=deadline.remaining_seconds(), metadata=self._metadata
                     )
-                )
-            while calls:
-                take_first()
-        except grpc.RpcError as error:
-            raise errors.from_call(error) from error
+                    calls.append((portion, call))
+                if not calls:
+                    return portions.translations()
+                portion, call = calls[0]
+                try:
+                    portions.answer(portion, call.result())
+                except grpc.RpcError as failure:
+                    portions.refuse(portion, failure)
+                # Not before it has ended: what interrupts the wait finds it among those to cancel.
+                calls.popleft()
         finally:
-            for call in calls:
+            for _, call in calls:
                 call.cancel()
-        return translations
 
     def translate_stream(
         self,

@@ -128,6 +128,11 @@ def from_status(status: status_pb2.Status) -> DragomanError:
     return _typed(code, status.message, status.details)
 
 
+def is_over_transport(error: Exception) -> bool:
+    """Whether gRPC itself refused a message, as longer than the server takes."""
+    return isinstance(error, InvalidRequestError) and error.status == grpc.StatusCode.RESOURCE_EXHAUSTED.name
+
+
 def _typed(code: grpc.StatusCode, message: str, details: Iterable[Any]) -> DragomanError:
     message = message or f"the server answered {code.name} and nothing more"
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in message:

@@ -1,7 +1,5 @@
 """Between the client's plain values and the messages of the wire contract, for both clients alike."""
 
-from collections.abc import Iterator
-
 from google.protobuf.duration_pb2 import Duration
 
 from dragoman.model import DecodingDefaults, Model, ModelReference, Quality
@@ -9,16 +7,10 @@ from dragoman.settings import Settings
 from dragoman.translation import Alignment, FinishReason, Hypothesis, Timings, Translation
 from dragoman.v1 import translation_pb2 as pb
 
-MAX_REQUEST_TEXTS = 256
-"""Most texts sent in one request."""
-MAX_REQUEST_BYTES = 1 << 20
-"""Most bytes of text in one request: well under the 4 MiB that gRPC servers take by default."""
 TEXTS_PER_MESSAGE = 32
 """Texts in one message of a stream whose texts are all at hand."""
 MAX_MESSAGE_BYTES = 1 << 16
 """Most bytes of text in one message of a stream, or of one longer text."""
-MAX_REQUESTS_IN_FLIGHT = 2
-"""Requests of one call that are under way at once: the next waits on the server while one is translated."""
 
 _LENGTH_POLICIES = {
     "split": pb.LENGTH_POLICY_SPLIT,
@@ -34,22 +26,8 @@ _FINISH_REASONS = {
 }
 
 
-def translate_requests(texts: list[str], settings: Settings) -> Iterator[pb.TranslateRequest]:
-    """Cuts texts into requests within MAX_REQUEST_TEXTS and MAX_REQUEST_BYTES, or of one longer text."""
-    start = size = 0
-    for position, text in enumerate(texts):
-        text_size = len(text.encode())
-        if position > start and (
-            position - start == MAX_REQUEST_TEXTS or size + text_size > MAX_REQUEST_BYTES
-        ):
-            yield _translate_request(texts[start:position], settings)
-            start, size = position, 0
-        size += text_size
-    if start < len(texts):
-        yield _translate_request(texts[start:], settings)
-
-
-def _translate_request(texts: list[str], settings: Settings) -> pb.TranslateRequest:
+def translate_request(texts: list[str], settings: Settings) -> pb.TranslateRequest:
+    """A request with these texts."""
     return pb.TranslateRequest(
         texts=texts,
         source_language=settings.source,

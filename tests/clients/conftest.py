@@ -21,7 +21,7 @@ MODEL = pb.ModelReference(name="de-en", version="1")
 
 
 class ScriptedServicer(pb_grpc.TranslationServiceServicer):
-    """Translates to upper case. A text `!CODE rest` fails with that status, where it comes in a stream."""
+    """Translates to upper case. A text `!CODE rest` fails with that status in a stream; any `!`, a call."""
 
     def __init__(self) -> None:
         self.requests: list[pb.TranslateRequest] = []
@@ -35,6 +35,10 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         self.holds_calls = False
         """Whether Translate answers only when its call has ended, as by being cancelled."""
         self.call_ended = threading.Event()
+        self.max_texts = 1024
+        """Most texts of one request, as of `--max-texts`."""
+        self.max_queue = 1_000_000
+        """Most texts of all requests that are under way at once."""
         self.delay_seconds = 0.0
         """Sleeps before each answer."""
         self.reorders = False
@@ -44,6 +48,7 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         self.messages: list[list[str]] = []
         """The texts of each message of a stream."""
         self.in_flight = 0
+        self.queued = 0
         self.max_in_flight = 0
         self.items = 0
         self._lock = threading.Lock()
@@ -52,14 +57,32 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         context.add_callback(self.call_ended.set)
         self.requests.append(request)
         self._fail(context)
+        for index, text in enumerate(request.texts):
+            if text.startswith("!"):
+                field, description = f"texts[{index}]", "starts with !, unlike texts[0]"
+                details = bad_request(field, description)
+                context.abort_with_status(
+                    rpc_status.to_status(status("INVALID_ARGUMENT", f"{field}: {description}", details))
+                )
+        if len(request.texts) > self.max_texts:
+            details = bad_request("texts", "holds too many")
+            context.abort_with_status(
+                rpc_status.to_status(status("INVALID_ARGUMENT", "texts: holds too many", details))
+            )
         with self._lock:
-            self.in_flight += 1
-            self.max_in_flight = max(self.max_in_flight, self.in_flight)
+            is_full = self.queued + len(request.texts) > self.max_queue
+            if not is_full:
+                self.queued += len(request.texts)
+                self.in_flight += 1
+                self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        if is_full:
+            context.abort_with_status(rpc_status.to_status(status("RESOURCE_EXHAUSTED", "queue is full")))
         time.sleep(self.delay_seconds)
         if self.holds_calls:
             self.call_ended.wait(60)
         with self._lock:
             self.in_flight -= 1
+            self.queued -= len(request.texts)
         wanted = request.options.num_hypotheses or 1
         translations = [translate(text, wanted, request.return_alignments) for text in request.texts]
         return pb.TranslateResponse(translations=translations, model=MODEL)
@@ -189,8 +212,11 @@ class ScriptedServer:
     status = staticmethod(status)
     bad_request = staticmethod(bad_request)
 
-    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
+    def __init__(
+        self, credentials: grpc.ServerCredentials | None = None, *, max_message_bytes: int = 4 << 20
+    ) -> None:
         self._credentials = credentials
+        self._options = (("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", max_message_bytes))
         self.servicer = ScriptedServicer()
         self.health = health.HealthServicer()
         self.health.set("", health_pb2.HealthCheckResponse.SERVING)
@@ -201,7 +227,7 @@ class ScriptedServer:
 
     def start(self) -> None:
         self._pool = ThreadPoolExecutor(8)
-        self._server = grpc.server(self._pool, options=[("grpc.so_reuseport", 0)])
+        self._server = grpc.server(self._pool, options=self._options)
         pb_grpc.add_TranslationServiceServicer_to_server(self.servicer, self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self.health, self._server)
         if self._credentials is None:
@@ -213,6 +239,14 @@ class ScriptedServer:
     def stop(self) -> None:
         self._server.stop(grace=0).wait()
         self._pool.shutdown()
+
+
+@pytest.fixture
+def small_message_server() -> Iterator[ScriptedServer]:
+    """One that takes messages of no more than 10,000 bytes."""
+    scripted = ScriptedServer(max_message_bytes=10_000)
+    yield scripted
+    scripted.stop()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 import dragoman
-from dragoman import AsyncClient, messages
+from dragoman import AsyncClient, portions
 from dragoman.texts import MAX_STREAM_TEXT_BYTES
 
 DE_EN = {"source": "de", "target": "en"}
@@ -23,7 +23,23 @@ async def test_translations_come_one_to_one_with_texts(client, server):
     texts = [f"text {number}" for number in range(2_000)]
     translations = await client.translate(texts, **DE_EN)
     assert [translation.text for translation in translations] == [text.upper() for text in texts]
-    assert server.servicer.max_in_flight == messages.MAX_REQUESTS_IN_FLIGHT
+    assert server.servicer.max_in_flight == portions.MAX_REQUESTS_IN_FLIGHT
+
+
+async def test_requests_of_a_call_that_fill_the_queue_together_go_one_by_one(client, server):
+    server.servicer.delay_seconds = 0.02
+    server.servicer.max_queue = portions.MAX_REQUEST_TEXTS
+    texts = [f"text {number}" for number in range(1000)]
+    translations = await client.translate(texts, **DE_EN)
+    assert [translation.text for translation in translations] == [text.upper() for text in texts]
+    assert server.servicer.max_in_flight == 1
+
+
+async def test_bad_text_of_a_halved_request_is_named_by_its_place_in_the_call(client, server):
+    server.servicer.max_texts = 100
+    with pytest.raises(dragoman.InvalidRequestError, match=r"^texts\[299\]: starts with !") as caught:
+        await client.translate(["ja"] * 299 + ["!"], **DE_EN)
+    assert caught.value.violations[0].field == "texts[299]"
 
 
 async def test_calls_run_side_by_side(client, server):

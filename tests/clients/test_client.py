@@ -13,7 +13,7 @@ from google.protobuf import duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 import dragoman
-from dragoman import Client, FinishReason, messages
+from dragoman import Client, FinishReason, messages, portions
 
 DE_EN = {"source": "de", "target": "en"}
 
@@ -87,16 +87,56 @@ def test_long_list_is_cut_into_requests_and_keeps_its_order(client, server):
     texts = [f"text {number}" for number in range(10_000)]
     translations = client.translate(texts, **DE_EN)
     assert [translation.text for translation in translations] == [text.upper() for text in texts]
-    assert max(len(request.texts) for request in server.servicer.requests) == messages.MAX_REQUEST_TEXTS
-    assert server.servicer.max_in_flight == messages.MAX_REQUESTS_IN_FLIGHT
+    assert max(len(request.texts) for request in server.servicer.requests) == portions.MAX_REQUEST_TEXTS
+    assert server.servicer.max_in_flight == portions.MAX_REQUESTS_IN_FLIGHT
 
 
 def test_requests_are_cut_by_bytes_too(client, server):
-    texts = ["ä" * 300_000] * 3 + ["b"]
-    assert len(client.translate(texts, **DE_EN)) == 4
+    texts = ["ä" * (portions.MAX_REQUEST_BYTES // 4)] * 5 + ["b"]
+    assert len(client.translate(texts, **DE_EN)) == 6
     sizes = [sum(len(text.encode()) for text in request.texts) for request in server.servicer.requests]
     assert len(sizes) == 3
-    assert max(sizes) <= messages.MAX_REQUEST_BYTES
+    assert max(sizes) <= portions.MAX_REQUEST_BYTES
+
+
+def test_requests_of_a_call_that_fill_the_queue_together_go_one_by_one(client, server):
+    server.servicer.delay_seconds = 0.02
+    server.servicer.max_queue = portions.MAX_REQUEST_TEXTS
+    texts = [f"text {number}" for number in range(1000)]
+    translations = client.translate(texts, **DE_EN)
+    assert [translation.text for translation in translations] == [text.upper() for text in texts]
+    assert server.servicer.max_in_flight == 1
+
+
+def test_queue_that_others_fill_is_told(client, server):
+    server.servicer.max_queue = 10
+    with pytest.raises(dragoman.OverloadedError):
+        client.translate(["ja"] * 1000, **DE_EN)
+    assert server.servicer.max_in_flight == 0
+
+
+@pytest.mark.parametrize("max_texts", [100, 1])
+def test_request_with_too_many_texts_for_the_server_is_halved(client, server, max_texts):
+    server.servicer.max_texts = max_texts
+    texts = [f"text {number}" for number in range(300)]
+    translations = client.translate(texts, **DE_EN)
+    assert [translation.text for translation in translations] == [text.upper() for text in texts]
+
+
+def test_request_that_is_too_long_for_the_transport_is_halved(small_message_server):
+    texts = [f"text {number}".ljust(4_000) for number in range(30)]
+    with Client(small_message_server.address, timeout_seconds=20) as client:
+        translations = client.translate(texts, **DE_EN)
+    assert [translation.text for translation in translations] == [text.upper() for text in texts]
+
+
+def test_bad_text_is_named_by_its_place_in_the_call(client):
+    texts = ["ja"] * 700
+    texts[600] = "!"
+    with pytest.raises(dragoman.InvalidRequestError) as caught:
+        client.translate(texts, **DE_EN)
+    assert str(caught.value) == "texts[600]: starts with !, unlike texts[0]"
+    assert [violation.field for violation in caught.value.violations] == ["texts[600]"]
 
 
 def test_text_over_the_transports_limit_is_the_callers_fault(client):
@@ -154,7 +194,7 @@ def test_call_is_tried_again_while_the_server_is_unavailable(client, server):
 
 def test_large_request_is_tried_again_too(client, server):
     server.servicer.failures.append(server.status("UNAVAILABLE"))
-    text = "a" * (messages.MAX_REQUEST_BYTES - 1)
+    text = "a" * (1 << 20)
     assert client.translate([text], **DE_EN)[0].text == text.upper()
 
 
@@ -268,7 +308,7 @@ def test_errors_are_also_what_python_calls_them():
     assert issubclass(dragoman.DeadlineExceededError, TimeoutError)
 
 
-@pytest.mark.parametrize("count", [1, 3 * messages.MAX_REQUEST_TEXTS])
+@pytest.mark.parametrize("count", [1, 3 * portions.MAX_REQUEST_TEXTS])
 def test_interrupted_wait_cancels_the_call(client, server, count):
     server.servicer.holds_calls = True
 

@@ -1,0 +1,120 @@
+"""Which texts of a call travel in which request, for both clients. Knows no threads and no event loop."""
+
+import re
+from collections import deque
+from dataclasses import dataclass
+
+import grpc
+
+from dragoman import errors, messages
+from dragoman.settings import Settings
+from dragoman.translation import Translation
+from dragoman.v1 import translation_pb2 as pb
+
+MAX_REQUEST_TEXTS = 256
+"""Most texts of one request."""
+MAX_REQUEST_BYTES = 1 << 16
+"""Most bytes of text of one request, or of one longer text: what a server's queue holds, and little of it."""
+MAX_REQUESTS_IN_FLIGHT = 2
+"""Requests of one call that are under way at once: the next waits on the server while one is translated."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Portion:
+    """The texts of one request."""
+
+    first: int
+    """Position of the first text in the call."""
+    request: pb.TranslateRequest
+    met_another: bool = False
+    """Whether another request of the call was under way at the same time."""
+
+
+class Portions:
+    """Cuts the texts of a call into requests, and keeps the translations until all are there."""
+
+    def __init__(self, texts: list[str], settings: Settings) -> None:
+        self._texts = texts
+        self._settings = settings
+        self._max_in_flight = MAX_REQUESTS_IN_FLIGHT
+        self._waiting = deque([range(len(texts))] if texts else [])
+        self._in_flight: list[Portion] = []
+        self._translations: dict[int, list[Translation]] = {}
+
+    def next(self) -> Portion | None:
+        """What to send now, if anything: None where answers must come first, or nothing is left."""
+        if not self._waiting or len(self._in_flight) >= self._max_in_flight:
+            return None
+        left = self._waiting.popleft()
+        taken = self._take(left)
+        if len(taken) < len(left):
+            self._waiting.appendleft(left[len(taken) :])
+        texts = self._texts[taken.start : taken.stop]
+        portion = Portion(first=taken.start, request=messages.translate_request(texts, self._settings))
+        self._in_flight.append(portion)
+        if len(self._in_flight) > 1:
+            for each in self._in_flight:
+                each.met_another = True
+        return portion
+
+    def _take(self, left: range) -> range:
+        """The texts of one request, from the first that is left."""
+        num_bytes = 0
+        most = left[:MAX_REQUEST_TEXTS]
+        for position in most:
+            num_bytes += len(self._texts[position].encode())
+            if position > left.start and num_bytes > MAX_REQUEST_BYTES:
+                return range(left.start, position)
+        return most
+
+    def answer(self, portion: Portion, response: pb.TranslateResponse) -> None:
+        """Takes the answer to a request."""
+        self._in_flight.remove(portion)
+        self._translations[portion.first] = messages.translations(response)
+
+    def refuse(self, portion: Portion, failure: grpc.RpcError) -> None:
+        """Takes the failure of a request, whose texts `next` gives again where that may help.
+
+        Raises DragomanError where not.
+        """
+        self._in_flight.remove(portion)
+        error = errors.from_call(failure)
+        sent = range(portion.first, portion.first + len(portion.request.texts))
+        if isinstance(error, errors.OverloadedError) and portion.met_another:
+            # The call may have filled the queue itself: what is left goes one request at a time.
+            self._max_in_flight = 1
+            self._waiting.appendleft(sent)
+        elif _is_too_large(error) and len(sent) > 1:
+            half = len(sent) // 2
+            self._waiting.extendleft([sent[half:], sent[:half]])
+        else:
+            raise _placed(error, portion.first) from failure
+
+    def translations(self) -> list[Translation]:
+        """All translations, in the order of the texts."""
+        return [each for _, some in sorted(self._translations.items()) for each in some]
+
+
+def _is_too_large(error: errors.DragomanError) -> bool:
+    """Whether a request holds too much as a whole, be each of its texts as it may."""
+    return isinstance(error, errors.InvalidRequestError) and (
+        errors.is_over_transport(error) or any(violation.field == "texts" for violation in error.violations)
+    )
+
+
+def _placed(error: errors.DragomanError, first: int) -> errors.DragomanError:
+    """The error, with the positions of texts counted in the call and not in its request."""
+    if not isinstance(error, errors.InvalidRequestError):
+        return error
+
+    def place(match: re.Match[str]) -> str:
+        return f"texts[{int(match[1]) + first}]"
+
+    violations = tuple(
+        errors.FieldViolation(
+            field=re.sub(r"^texts\[(\d+)\]$", place, violation.field), description=violation.description
+        )
+        for violation in error.violations
+    )
+    message = re.sub(r"\btexts\[(\d+)\](?=: )", place, str(error))
+    return errors.InvalidRequestError(message, violations=violations, status=error.status)
