@@ -315,6 +315,20 @@ def test_silence_before_a_failure_costs_no_patience(client, server, tmp_path):
     assert len(listener.waits) == 1
 
 
+def test_messages_get_smaller_where_the_server_takes_no_longer_ones(small_message_server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    lines = [f"zeile {number} ".ljust(12_000 if number in (50, 51, 99) else 800) for number in range(100)]
+    source.write_text("\n".join(lines))
+    with Client(small_message_server.address) as client:
+        summary = run(client, source, output)
+    assert (summary.lines, summary.failed) == (100, 3)
+    assert output.read_text().split("\n") == ["" if len(line) > 10_000 else line.upper() for line in lines]
+    records = [json.loads(record) for record in summary.errors.read_text().splitlines()]
+    assert [record["line"] for record in records] == [51, 52, 100]
+    assert {record["status"] for record in records} == {"RESOURCE_EXHAUSTED"}
+    assert "too long for the server" in records[0]["message"]
+
+
 def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     longest = "a" * MAX_STREAM_TEXT_BYTES

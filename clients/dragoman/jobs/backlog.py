@@ -35,6 +35,11 @@ class Backlog:
                 self._unfinished.append(line)
             return line
 
+    @property
+    def first(self) -> Line:
+        """The first line that is not done, of those that were read."""
+        return self._unfinished[0]
+
     def done(self, line: Line) -> None:
         """Strikes out the first line of the backlog, which `line` must be."""
         first = self._unfinished.popleft()

@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Protocol
 
 from dragoman.client import Client
-from dragoman.errors import CallCancelledError, DragomanError, OverloadedError, UnavailableError
+from dragoman.errors import (
+    CallCancelledError,
+    DragomanError,
+    OverloadedError,
+    UnavailableError,
+    is_over_transport,
+)
 from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import format_of
@@ -176,6 +182,7 @@ class FileJob:
         for _ in range(done):
             next(lines)
         backlog = Backlog(lines)
+        texts_per_message, window = TEXTS_PER_MESSAGE, self._window
         wait_seconds = FIRST_WAIT_SECONDS
         away_since: float | None = None
         while True:
@@ -183,8 +190,8 @@ class FileJob:
                 ((line, line.text) for line in backlog.stream()),
                 **asdict(self._settings),
                 in_order=True,
-                window=self._window,
-                texts_per_message=TEXTS_PER_MESSAGE,
+                window=window,
+                texts_per_message=texts_per_message,
             )
             try:
                 with closing(stream):
@@ -196,7 +203,20 @@ class FileJob:
                         yield result
                 return
             except DragomanError as error:
-                if not _passes(error):
+                if is_over_transport(error):
+                    # The server ends the stream without a word of which message it was: they get smaller,
+                    # then come alone, until it is known.
+                    if texts_per_message > 1:
+                        texts_per_message = 1
+                    elif window > 1:
+                        window = 1
+                    else:
+                        line = backlog.first
+                        backlog.done(line)
+                        yield StreamResult(id=line, translation=None, error=error)
+                        window = self._window
+                    continue
+                if not _is_transient(error):
                     raise
                 failed_at = time.monotonic()
                 away_since = failed_at if away_since is None else away_since
@@ -223,11 +243,11 @@ class FileJob:
         return self._format.write(line.content, None) + line.ending, error
 
 
-def _passes(error: DragomanError) -> bool:
-    """Whether another stream may fare better.
+def _is_transient(error: DragomanError) -> bool:
+    """Whether another stream may succeed.
 
-    One that was cancelled was so by the server: the job itself never cancels while it reads. One that was
-    aborted had been idle, as where the job was suspended for a while.
+    CANCELLED can only be the server's doing; ABORTED means the stream was idle, as when the job was
+    suspended.
     """
     gone = isinstance(error, UnavailableError | OverloadedError | CallCancelledError)
     return gone or error.status == "ABORTED"

@@ -38,7 +38,7 @@ class Journal:
     def load(self) -> Checkpoint | None:
         """The last checkpoint, None where the job has done nothing yet.
 
-        Raises JobError for that of another job which has, and for a file that is none.
+        Raises JobError if it is another job's that has done lines, or damaged.
         """
         try:
             entry = json.loads(self._path.read_bytes())
