@@ -7,11 +7,14 @@ with Client("localhost:50051") as client:
         print(translation.text)
 """
 
+from importlib.metadata import version
+
 from dragoman.async_client import AsyncClient
 from dragoman.client import Client
 from dragoman.errors import (
     AuthenticationError,
     CallCancelledError,
+    ClientClosedError,
     DeadlineExceededError,
     DragomanError,
     FieldViolation,
@@ -32,6 +35,7 @@ __all__ = [
     "AuthenticationError",
     "CallCancelledError",
     "Client",
+    "ClientClosedError",
     "DeadlineExceededError",
     "DecodingDefaults",
     "DragomanError",
@@ -55,3 +59,5 @@ __all__ = [
     "UnavailableError",
     "UnsupportedError",
 ]
+
+__version__ = version("dragoman")

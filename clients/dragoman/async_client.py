@@ -4,17 +4,17 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.channel import call_metadata, channel_options, read_address
+from dragoman.channel import call_metadata, channel_options, open_channel, read_address
 from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -28,6 +28,8 @@ from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
 if TYPE_CHECKING:
     _TranslateCall = grpc.aio.UnaryUnaryCall[pb.TranslateRequest, pb.TranslateResponse]
+
+Answer = TypeVar("Answer")
 
 
 class AsyncClient:
@@ -48,15 +50,13 @@ class AsyncClient:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS.
 
         Connects at the first call, in the loop that makes it.
-
-        `timeout_seconds` holds for each call but a stream, where the call sets none of its own; None is no
-        limit.
-        `credentials` turn on TLS too, with roots of their own. `token` is for a server that asks who calls;
-        without TLS all on its way can read it.
+        `timeout_seconds` is the default for every call but streams; None is no limit. `credentials` also turn
+        on TLS, with their own roots. `token` identifies the caller; without TLS it travels unencrypted.
         """
         self._address, self._credentials = read_address(address, credentials)
         self._timeout_seconds = within_clock(timeout_seconds)
         self._metadata = call_metadata(token)
+        self._closed = False
 
     @cached_property
     def _channel(self) -> grpc.aio.Channel:
@@ -69,20 +69,24 @@ class AsyncClient:
 
     @cached_property
     def _stream_channel(self) -> grpc.Channel:
-        if self._credentials is None:
-            return grpc.insecure_channel(self._address, options=channel_options(self._address))
-        return grpc.secure_channel(self._address, self._credentials, options=channel_options(self._address))
+        return open_channel(self._address, self._credentials)
 
     @property
     def _stub(self) -> "pb_grpc.TranslationServiceAsyncStub":
+        self._check_open()
         return pb_grpc.TranslationServiceStub(self._channel)
 
     async def close(self) -> None:
-        """Ends the connection and every call on it."""
+        """Ends the connection and every call on it; later ones raise ClientClosedError."""
+        self._closed = True
         if "_channel" in vars(self):
             await self._channel.close()
         if "_stream_channel" in vars(self):
             self._stream_channel.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise errors.ClientClosedError()
 
     async def __aenter__(self) -> Self:
         return self
@@ -144,7 +148,7 @@ class AsyncClient:
                     return portions.translations()
                 portion, call = calls.popleft()
                 try:
-                    portions.answer(portion, await call)
+                    portions.answer(portion, await _answer(call))
                 except grpc.aio.AioRpcError as failure:
                     portions.refuse(portion, failure)
         finally:
@@ -176,10 +180,10 @@ class AsyncClient:
 
         Results come as they complete, or with `in_order` in the order of the texts. One bad text ends in a
         result with an error, not in the end of the stream. At most `window` texts are under way: sent, and
-        their result not yet taken. With more `texts_per_message` a text costs less, but none is sent before
-        so many are read or the texts have ended: for texts that are at hand, as those of a file, and not for
-        those that wait for earlier results. `timeout_seconds` holds for the whole stream; None is no limit:
-        the client's own does not hold for streams.
+        their result not yet taken. A larger `texts_per_message` costs less per text, but nothing is sent
+        until that many are read or the input ends: for texts at hand, not for texts that depend on earlier
+        results. `timeout_seconds` holds for the whole stream; None is no limit: the client's own does not
+        hold for streams.
         What reading `texts` raises is raised here, after the results of earlier texts. A server ends a stream
         that is idle for long, by default 5 minutes: ServerError, with the status ABORTED.
         A plain iterable is read in another thread. Leave the stream early through `contextlib.aclosing`: it
@@ -223,6 +227,7 @@ class AsyncClient:
         # stream by an INTERNAL of its own, when a message was on its way at that moment (grpc/grpc#36066).
         loop = asyncio.get_running_loop()
         arrived: asyncio.Queue[pb.TranslateStreamResponse | grpc.RpcError | None] = asyncio.Queue()
+        self._check_open()
         call = pb_grpc.TranslationServiceStub(self._stream_channel).TranslateStream(
             feed, timeout=within_clock(timeout_seconds), metadata=self._metadata
         )
@@ -255,8 +260,8 @@ class AsyncClient:
         """The models being served, by name and version; only those of the languages that are given."""
         request = pb.ListModelsRequest(source_language=source, target_language=target)
         try:
-            response = await self._stub.ListModels(
-                request, timeout=self._timeout_seconds, metadata=self._metadata
+            response = await _answer(
+                self._stub.ListModels(request, timeout=self._timeout_seconds, metadata=self._metadata)
             )
         except grpc.aio.AioRpcError as error:
             raise errors.from_call(error) from error
@@ -265,8 +270,10 @@ class AsyncClient:
     async def model(self, name: str) -> Model:
         """One model, by "name" or "name/version". Raises ModelNotFoundError, which names those there are."""
         try:
-            response = await self._stub.GetModel(
-                pb.GetModelRequest(name=name), timeout=self._timeout_seconds, metadata=self._metadata
+            response = await _answer(
+                self._stub.GetModel(
+                    pb.GetModelRequest(name=name), timeout=self._timeout_seconds, metadata=self._metadata
+                )
             )
         except grpc.aio.AioRpcError as error:
             raise errors.from_call(error) from error
@@ -277,14 +284,31 @@ class AsyncClient:
 
         Raises UnavailableError where no server answers, ModelNotFoundError for a service it does not know.
         """
+        self._check_open()
         request = health_pb2.HealthCheckRequest(service=service)
         try:
-            response = await health_pb2_grpc.HealthStub(self._channel).Check(
-                request, timeout=self._timeout_seconds, metadata=self._metadata
+            response = await _answer(
+                health_pb2_grpc.HealthStub(self._channel).Check(
+                    request, timeout=self._timeout_seconds, metadata=self._metadata
+                )
             )
         except grpc.aio.AioRpcError as error:
             raise errors.from_call(error) from error
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
+
+
+async def _answer(call: Awaitable[Answer]) -> Answer:
+    """What a call answers. Raises AioRpcError, and CallCancelledError where the client was closed."""
+    try:
+        return await call
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # gRPC says so of its own calls, too: nobody has cancelled the caller.
+        raise errors.CallCancelledError(
+            "the client was closed before the call was answered", status="CANCELLED"
+        ) from None
 
 
 class _Pulled(Iterator[tuple[Key, str]]):

@@ -57,6 +57,14 @@ def channel_options(address: str) -> tuple[tuple[str, str | int], ...]:
     return (*CHANNEL_OPTIONS, ("grpc.enable_http_proxy", 0)) if _LOOPBACK.match(address) else CHANNEL_OPTIONS
 
 
+def open_channel(address: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
+    """A channel of gRPC's blocking API, for what `read_address` gave."""
+    options = channel_options(address)
+    if credentials is None:
+        return grpc.insecure_channel(address, options=options)
+    return grpc.secure_channel(address, credentials, options=options)
+
+
 TLS_SCHEME = "grpcs://"
 """Before an address that is reached over TLS, with the roots that gRPC trusts by default."""
 
@@ -69,17 +77,22 @@ def read_address(
 ) -> tuple[str, grpc.ChannelCredentials | None]:
     """HOST:PORT, and what to call it with: None is without TLS.
 
-    Raises InvalidRequestError for a web address, which gRPC would take for a host's name, and for a host
-    without a port, which it would call on 443.
+    Raises InvalidRequestError for a web address, which gRPC would take for a host's name, for a host without
+    a port, which it would call on 443, and for a port that is none, which it would take modulo 65536.
     """
+    needs_port = not address.startswith((TLS_SCHEME, *GRPC_SCHEMES))
     if address.startswith(TLS_SCHEME):
-        return address.removeprefix(TLS_SCHEME).rstrip("/"), credentials or grpc.ssl_channel_credentials()
-    if address.startswith(("http://", "https://")):
+        address = address.removeprefix(TLS_SCHEME).rstrip("/")
+        credentials = credentials or grpc.ssl_channel_credentials()
+    elif address.startswith(("http://", "https://")):
         raise InvalidRequestError(
             f"{address!r} is a URL; write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
         )
-    if not address.startswith(GRPC_SCHEMES) and not re.fullmatch(r".+:\d+", address):
+    port = re.fullmatch(r".+:(\d+)", address)
+    if needs_port and port is None:
         raise InvalidRequestError(f"{address!r} has no port; write HOST:PORT, such as localhost:50051")
+    if port is not None and not address.startswith(GRPC_SCHEMES) and not 1 <= int(port[1]) <= 65535:
+        raise InvalidRequestError(f"{address!r} has port {port[1]}; a port is 1 to 65535")
     return address, credentials
 
 

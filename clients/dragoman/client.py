@@ -9,7 +9,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.channel import call_metadata, channel_options, read_address
+from dragoman.channel import call_metadata, open_channel, read_address
 from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -43,24 +43,29 @@ class Client:
     ) -> None:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS; connects at the first call, not here.
 
-        `timeout_seconds` holds for each call but a stream, where the call sets none of its own; None is no
-        limit.
-        `credentials` turn on TLS too, with roots of their own. `token` is for a server that asks who calls;
-        without TLS all on its way can read it.
+        `timeout_seconds` is the default for every call but streams; None is no limit. `credentials` also turn
+        on TLS, with their own roots. `token` identifies the caller; without TLS it travels unencrypted.
         """
         self._timeout_seconds = within_clock(timeout_seconds)
         self._metadata = call_metadata(token)
-        address, credentials = read_address(address, credentials)
-        if credentials is None:
-            self._channel = grpc.insecure_channel(address, options=channel_options(address))
-        else:
-            self._channel = grpc.secure_channel(address, credentials, options=channel_options(address))
-        self._stub = pb_grpc.TranslationServiceStub(self._channel)
-        self._health = health_pb2_grpc.HealthStub(self._channel)
+        self._channel = open_channel(*read_address(address, credentials))
+        self._translation_stub = pb_grpc.TranslationServiceStub(self._channel)
+        self._closed = False
+        self._health_stub = health_pb2_grpc.HealthStub(self._channel)
 
     def close(self) -> None:
-        """Ends the connection and every call on it."""
+        """Ends the connection and every call on it; later ones raise ClientClosedError."""
+        self._closed = True
         self._channel.close()
+
+    @property
+    def _stub(self) -> pb_grpc.TranslationServiceStub:
+        self._check_open()
+        return self._translation_stub
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise errors.ClientClosedError()
 
     def __enter__(self) -> Self:
         return self
@@ -156,10 +161,10 @@ class Client:
 
         Results come as they complete, or with `in_order` in the order of the texts. One bad text ends in a
         result with an error, not in the end of the stream. At most `window` texts are under way: sent, and
-        their result not yet taken. With more `texts_per_message` a text costs less, but none is sent before
-        so many are read or the texts have ended: for texts that are at hand, as those of a file, and not for
-        those that wait for earlier results. `timeout_seconds` holds for the whole stream; None is no limit:
-        the client's own does not hold for streams.
+        their result not yet taken. A larger `texts_per_message` costs less per text, but nothing is sent
+        until that many are read or the input ends: for texts at hand, not for texts that depend on earlier
+        results. `timeout_seconds` holds for the whole stream; None is no limit: the client's own does not
+        hold for streams.
         What reading `texts` raises is raised here, after the results of earlier texts. A server ends a stream
         that is idle for long, by default 5 minutes: ServerError, with the status ABORTED.
         Leave the stream early through `contextlib.closing`.
@@ -230,9 +235,12 @@ class Client:
 
         Raises UnavailableError where no server answers, ModelNotFoundError for a service it does not know.
         """
+        self._check_open()
         request = health_pb2.HealthCheckRequest(service=service)
         try:
-            response = self._health.Check(request, timeout=self._timeout_seconds, metadata=self._metadata)
+            response = self._health_stub.Check(
+                request, timeout=self._timeout_seconds, metadata=self._metadata
+            )
         except grpc.RpcError as error:
             raise errors.from_call(error) from error
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)

@@ -2,13 +2,21 @@
 
 import time
 
+from dragoman.arguments import check_number
+
 LONGEST_SECONDS = 1e8
-"""Some three years. gRPC takes timeouts that its clock can't hold for ones that have passed."""
+"""About three years. gRPC treats a timeout that overflows its clock as already expired."""
 
 
 def within_clock(timeout_seconds: float | None) -> float | None:
-    """The timeout, or None, which is no limit, for one that nobody lives to see."""
-    return None if timeout_seconds is None or timeout_seconds > LONGEST_SECONDS else timeout_seconds
+    """The timeout, or None (no limit) for one longer than LONGEST_SECONDS.
+
+    Raises TypeError for what is no number, InvalidRequestError for nan.
+    """
+    if timeout_seconds is None:
+        return None
+    check_number(timeout_seconds, "timeout_seconds")
+    return None if timeout_seconds > LONGEST_SECONDS else timeout_seconds
 
 
 class Deadline:

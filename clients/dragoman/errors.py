@@ -8,6 +8,7 @@
     ├── UnavailableError            no server answers, or it is starting or stopping  (also a ConnectionError)
     ├── DeadlineExceededError       the time given for the call ran out               (also a TimeoutError)
     ├── CallCancelledError          the call was cancelled before it was answered
+    ├── ClientClosedError           the client was closed before the call
     ├── UnsupportedError            the server is too old to know the call
     └── ServerError                 the server failed: a bug, not the caller's fault
 
@@ -66,10 +67,8 @@ class AuthenticationError(DragomanError):
 class OverloadedError(DragomanError):
     """The server's queue is full."""
 
-    def __init__(
-        self, message: str, *, retry_after_seconds: float | None = None, status: str = "RESOURCE_EXHAUSTED"
-    ) -> None:
-        super().__init__(message, status=status)
+    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message, status="RESOURCE_EXHAUSTED")
         self.retry_after_seconds = retry_after_seconds
         """How long the server asks to wait, where it told."""
 
@@ -87,6 +86,13 @@ class DeadlineExceededError(DragomanError, TimeoutError):
 
 class CallCancelledError(DragomanError):
     """The call was cancelled before it was answered."""
+
+
+class ClientClosedError(DragomanError):
+    """The client was closed before the call."""
+
+    def __init__(self) -> None:
+        super().__init__("the client is closed; make another", status="CANCELLED")
 
 
 class UnsupportedError(DragomanError):

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Generic
 
-from dragoman.errors import InvalidRequestError
+from dragoman.arguments import check_count
 from dragoman.ledger import Ledger
 from dragoman.messages import MAX_MESSAGE_BYTES, stream_items
 from dragoman.texts import check_pair
@@ -29,11 +29,10 @@ class Feed(Iterator[pb.TranslateStreamRequest], Generic[Key]):
     ) -> None:
         """A message has up to `texts_per_message` texts, within MAX_MESSAGE_BYTES, or one longer text.
 
-        Raises InvalidRequestError for a window, or a message, that holds no text.
+        Raises TypeError and InvalidRequestError for a window, or a message, that holds no text.
         """
         for name, value in (("window", window), ("texts_per_message", texts_per_message)):
-            if value < 1:
-                raise InvalidRequestError(f"{name} is {value}; it must be at least 1")
+            check_count(value, name)
         self._config: pb.TranslateStreamRequest | None = config
         self._texts = iter(texts)
         self._ledger = ledger

@@ -40,9 +40,9 @@ class DecodingDefaults:
     """What a request that sets nothing gets. None where the server told nothing."""
 
     beam_size: int | None
-    """Hypotheses kept a sentence while searching."""
+    """Hypotheses kept per sentence while searching."""
     num_hypotheses: int | None
-    """Hypotheses returned a text."""
+    """Hypotheses returned per text."""
     length_penalty: float | None
     """Exponent of the length penalty (Wu et al. 2016, eq. 14)."""
     max_output_tokens: int | None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.arguments import check_count, check_number, invalid
 from dragoman.texts import check_text
 
 LengthPolicy = Literal["split", "reject", "truncate"]
@@ -22,9 +22,9 @@ class Settings:
     model: str | None = None
     """Name of a model, or "name/version"; None lets the server choose one for the languages."""
     beam_size: int | None = None
-    """Hypotheses kept a sentence while searching; 1 is greedy."""
+    """Hypotheses kept per sentence while searching; 1 is greedy."""
     num_hypotheses: int | None = None
-    """Hypotheses returned a text, at most `beam_size`."""
+    """Hypotheses returned per text, at most `beam_size`."""
     length_penalty: float | None = None
     """Exponent of the length penalty (Wu et al. 2016, eq. 14); 0 turns it off."""
     max_output_tokens: int | None = None
@@ -41,15 +41,17 @@ class Settings:
     """Whether each hypothesis comes with its word alignments."""
 
     def __post_init__(self) -> None:
-        """Raises InvalidRequestError for what the wire cannot carry; the server judges the rest."""
+        """Raises TypeError or InvalidRequestError for what cannot travel; the server judges the rest."""
         for name in ("source", "target", "model", "target_prefix"):
             value = getattr(self, name)
             if value is not None:
                 check_text(value, name)
         for name in ("beam_size", "num_hypotheses", "max_output_tokens"):
             value = getattr(self, name)
-            if value is not None and not 1 <= value < 2**32:
-                raise _invalid(name, f"is {value}; it must be at least 1")
+            if value is not None:
+                check_count(value, name)
+        if self.length_penalty is not None:
+            check_number(self.length_penalty, "length_penalty")
         for name, choices in (
             ("length_policy", LengthPolicy),
             ("segmentation", Segmentation),
@@ -57,9 +59,4 @@ class Settings:
         ):
             value = getattr(self, name)
             if value is not None and value not in get_args(choices):
-                raise _invalid(name, f"is {value!r}; it must be one of {', '.join(get_args(choices))}")
-
-
-def _invalid(field: str, description: str) -> InvalidRequestError:
-    violation = FieldViolation(field=field, description=description)
-    return InvalidRequestError(f"{field} {description}", violations=(violation,))
+                raise invalid(name, f"is {value!r}; it must be one of {', '.join(get_args(choices))}")

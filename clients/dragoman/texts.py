@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from dragoman.errors import FieldViolation, InvalidRequestError
+from dragoman.arguments import invalid
 from dragoman.translation import Key
 
 MAX_STREAM_TEXT_BYTES = (4 << 20) - 1024
@@ -21,8 +21,7 @@ def check_text(text: object, field: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         description = f"has a lone surrogate at code point {error.start}, which UTF-8 cannot carry"
-        violation = FieldViolation(field=field, description=description)
-        raise InvalidRequestError(f"{field} {description}", violations=(violation,)) from None
+        raise invalid(field, description) from None
     return text
 
 
@@ -34,8 +33,7 @@ def check_stream_text(text: object, field: str) -> str:
     checked = check_text(text, field)
     if (size := len(checked.encode())) > MAX_STREAM_TEXT_BYTES:
         description = f"has {size} bytes; at most {MAX_STREAM_TEXT_BYTES} can travel in one message"
-        violation = FieldViolation(field=field, description=description)
-        raise InvalidRequestError(f"{field} {description}", violations=(violation,))
+        raise invalid(field, description)
     return checked
 
 

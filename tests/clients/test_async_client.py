@@ -95,6 +95,26 @@ async def test_cancelled_task_cancels_its_call(client, server):
     assert await asyncio.to_thread(server.servicer.call_ended.wait, 10)
 
 
+async def test_closing_the_client_cancels_its_calls_and_not_their_callers(client, server):
+    server.servicer.holds_calls = True
+    task = asyncio.create_task(client.translate(["ja"], **DE_EN))
+    while not server.servicer.requests:
+        await asyncio.sleep(0.01)
+    await client.close()
+    with pytest.raises(dragoman.CallCancelledError, match="the client was closed"):
+        await task
+
+
+async def test_every_call_after_closing_says_so(client):
+    await client.models()
+    await client.close()
+    for call in (client.translate(["ja"], **DE_EN), client.models(), client.model("de-en"), client.health()):
+        with pytest.raises(dragoman.ClientClosedError, match="the client is closed"):
+            await call
+    with pytest.raises(dragoman.ClientClosedError):
+        await anext(client.translate_stream([(0, "ja")], **DE_EN))
+
+
 @pytest.mark.parametrize("in_order", [True, False])
 async def test_stream_takes_any_kind_of_iterable(client, server, in_order):
     server.servicer.reorders = True

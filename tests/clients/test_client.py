@@ -1,5 +1,6 @@
 """The blocking client against a real server."""
 
+import importlib.metadata
 import signal
 import subprocess
 import sys
@@ -177,6 +178,48 @@ def test_option_that_cannot_be_meant_is_refused_with_its_name(client, option, va
     with pytest.raises(dragoman.InvalidRequestError, match=option) as caught:
         client.translate(["ja"], **DE_EN, **{option: value})
     assert caught.value.violations[0].field == option
+
+
+@pytest.mark.parametrize(
+    ("argument", "told"),
+    [
+        ({"beam_size": "3"}, "beam_size is str, not int"),
+        ({"length_penalty": "1"}, "length_penalty is str, not float"),
+        ({"timeout_seconds": "5"}, "timeout_seconds is str, not float"),
+    ],
+)
+def test_argument_of_the_wrong_type_is_named(client, argument, told):
+    with pytest.raises(TypeError, match=told):
+        client.translate(["ja"], **DE_EN, **argument)
+
+
+def test_window_of_the_wrong_type_is_named(client):
+    with pytest.raises(TypeError, match="window is str, not int"):
+        client.translate_stream([(0, "ja")], **DE_EN, window="8")
+
+
+def test_timeout_that_is_no_number_is_refused(client):
+    with pytest.raises(dragoman.InvalidRequestError, match="timeout_seconds is nan"):
+        client.translate(["ja"], **DE_EN, timeout_seconds=float("nan"))
+
+
+@pytest.mark.parametrize("address", ["localhost:0", "localhost:65536", "grpcs://localhost:65536"])
+def test_port_that_is_none_is_refused(address):
+    with pytest.raises(dragoman.InvalidRequestError, match=r"port (0|65536); a port is 1 to 65535"):
+        Client(address)
+
+
+def test_every_call_after_closing_says_so(client):
+    client.close()
+    for call in (
+        lambda: client.translate(["ja"], **DE_EN),
+        lambda: next(client.translate_stream([(0, "ja")], **DE_EN)),
+        client.models,
+        lambda: client.model("de-en"),
+        client.health,
+    ):
+        with pytest.raises(dragoman.ClientClosedError, match="the client is closed"):
+            call()
 
 
 def test_url_in_place_of_an_address_is_refused():
@@ -545,11 +588,16 @@ def test_credentials_turn_on_tls(server):
         client.translate(["ja"], **DE_EN)
 
 
+def test_version_is_the_distributions():
+    assert dragoman.__version__ == importlib.metadata.version("dragoman")
+
+
 def test_public_names_are_frozen():
     assert sorted(dragoman.__all__) == dragoman.__all__
     assert set(dragoman.__all__) == {
         "Alignment", "AsyncClient", "AuthenticationError", "CallCancelledError", "Client",
-        "DeadlineExceededError", "DecodingDefaults", "DragomanError", "FieldViolation", "FinishReason",
+        "ClientClosedError", "DeadlineExceededError", "DecodingDefaults", "DragomanError", "FieldViolation",
+        "FinishReason",
         "Hypothesis", "InvalidRequestError", "LengthPolicy", "Model", "ModelNotFoundError", "ModelReference",
         "OverloadedError", "Priority", "Quality", "Segmentation", "ServerError", "Settings", "StreamResult",
         "Timings", "Translation", "UnavailableError", "UnsupportedError",
