@@ -222,7 +222,8 @@ def _load_marian(name: str, source_language: str | None, target_language: str | 
     try:
         import transformers  # noqa: F401
     except ImportError as error:
-        raise click.ClickException("--from-hf needs: pip install 'dragoman[hf]'") from error
+        hint = "run `make install` in the source checkout, which brings the extra hf"
+        raise click.ClickException(f"--from-hf needs {error.name}, which is not installed: {hint}") from error
     from dragoman_export.from_hf import load_marian
 
     return load_marian(name, source_language=source_language, target_language=target_language)

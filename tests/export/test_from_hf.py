@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -291,6 +292,13 @@ def test_an_output_layer_of_its_own_is_refused(tmp_path: Path) -> None:
         model.lm_head.weight.add_(1)
     with pytest.raises(MarianError, match="output layer is not tied"):
         marian_transformer(model, ())
+
+
+def test_a_missing_library_names_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    result = CliRunner().invoke(export, ["--from-hf", "opus", "--out", str(tmp_path / "o" / "1")])
+    assert result.exit_code == 1
+    assert "needs transformers, which is not installed: run `make install`" in result.output
 
 
 def test_a_checkpoint_and_a_name_together_are_refused(checkpoint: Path, tmp_path: Path) -> None:

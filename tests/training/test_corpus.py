@@ -1,6 +1,7 @@
 """Sentence pairs from files, and what is said of files that can't be used."""
 
 import gzip
+import sys
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,13 @@ def test_a_hugging_face_data_set_is_read_from_a_folder(
         read_corpus(without, "train", tmp_path)
     (folder / "train.jsonl").write_text("{")
     with pytest.raises(CorpusError, match=r"set: can't be loaded: "):
+        read_corpus(data, "train", tmp_path)
+
+
+def test_a_missing_library_names_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    data = DataConfig(source_language="de", target_language="en", hugging_face="set")
+    with pytest.raises(CorpusError, match=r"needs datasets, .* `make install` .* extra hugging-face"):
         read_corpus(data, "train", tmp_path)
 
 

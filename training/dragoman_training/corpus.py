@@ -106,8 +106,8 @@ def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[
     try:
         import datasets
     except ImportError as error:
-        hint = "data.hugging_face needs its library: pip install 'dragoman[hugging-face]'"
-        raise CorpusError(hint) from error
+        hint = "run `make install` in the source checkout, which brings the extra hugging-face"
+        raise CorpusError(f"data.hugging_face needs {error.name}, which is not installed: {hint}") from error
     local = folder / data.hugging_face
     try:
         rows = datasets.load_dataset(

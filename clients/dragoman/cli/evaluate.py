@@ -1,6 +1,8 @@
 """`dragoman evaluate`: how good a system translates a test set, by sacreBLEU (Post 2018).
 
 Without a source: how well a language model predicts one.
+
+sacreBLEU is imported when a translation is measured: the bare install does not bring it.
 """
 
 import gzip
@@ -15,8 +17,6 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
 
 from dragoman.cli.failure import missing_extra
 from dragoman.cli.language_model import open_language_model
@@ -144,6 +144,9 @@ def evaluate(
             raise click.UsageError("an ensemble translates: give --source")
         _report(_language_model_results(checkpoints[0], reference, device), as_json=as_json)
         return
+    # Before anything is translated: it may not be installed.
+    import sacrebleu  # noqa: F401
+
     sources, references = _read_lines(source), _read_lines(reference)
     if len(sources) != len(references):
         raise click.ClickException(
@@ -240,6 +243,9 @@ def _blocks(system: System, lines: list[str]) -> Iterator[list[str]]:
 
 def _scores(translations: list[str], references: list[str], tokenize: str) -> dict[str, float | str]:
     """Scores by name, each with sacreBLEU's signature of how it was counted."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
     scores: dict[str, float | str] = {}
     metrics = {
         "bleu": BLEU(tokenize=tokenize),

@@ -1,5 +1,8 @@
 """What a person reads when a command fails: one line that says what went wrong and the way out."""
 
+import importlib.util
+import shutil
+import sys
 from importlib.metadata import EntryPoint
 
 import click
@@ -29,12 +32,25 @@ def missing_extra(what: str, entry_point: EntryPoint, error: ModuleNotFoundError
     name = error.name or ""
     if not entry_point.extras or (name.startswith("dragoman") and "." in name):
         raise error
-    return click.ClickException(f"{what} needs {name}, which is not installed: {how_to_install(entry_point)}")
+    return not_installed(what, name, *entry_point.extras)
 
 
-def how_to_install(entry_point: EntryPoint) -> str:
-    """The command that installs what an entry point needs beyond the bare install."""
-    return f"pip install 'dragoman[{','.join(entry_point.extras)}]'"
+def not_installed(what: str, module: str, *extras: str) -> click.ClickException:
+    """How to install the extras that something needs, of which a module is missing."""
+    command = f"{sys.executable} -m pip install --constraint constraints.txt --editable"
+    return click.ClickException(
+        f"{what} needs {module}, which is not installed. In the source checkout run `make install`, or just\n"
+        f"{command} '.[{','.join(map(_suitable, extras))}]'"
+    )
+
+
+def _suitable(extra: str) -> str:
+    """The extra; for `server` one that fits this machine, and brings no second build of onnxruntime."""
+    if extra != "server":
+        return extra
+    if importlib.util.find_spec("onnxruntime") is not None:
+        return "server-base"
+    return "server" if shutil.which("nvidia-smi") else "server-cpu"
 
 
 def _message(error: Exception) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from dragoman.cli.failure import Failure, how_to_install, missing_extra
+from dragoman.cli.failure import Failure, missing_extra
 
 
 class CommandGroup(click.Group):
@@ -97,7 +97,7 @@ def _summary(entry_point: EntryPoint) -> str:
     try:
         spec = importlib.util.find_spec(entry_point.module)
     except ModuleNotFoundError:
-        return f"Not installed: {how_to_install(entry_point)}"
+        return "Not installed."
     if spec is None or spec.origin is None:
         return ""
     for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from dragoman.cli.alignment_picture import word_spans
+from dragoman.cli.failure import not_installed
 from dragoman.translation import Hypothesis
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -27,9 +28,7 @@ def check_heat_map(path: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
-        raise click.ClickException(
-            f"`--heatmap` needs {error.name}, which is not installed: pip install 'dragoman[plot]'"
-        ) from error
+        raise not_installed("`--heatmap`", error.name or "matplotlib", "plot") from error
 
 
 def write_heat_map(source: str, hypothesis: Hypothesis, path: Path) -> None:
