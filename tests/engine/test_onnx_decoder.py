@@ -104,10 +104,14 @@ def test_auto_falls_to_the_cpu_and_its_precision(bundle: Bundle) -> None:
     assert decoder.precision == ("fp32" if decoder.providers["encoder"].startswith("CPU") else "fp16")
 
 
-def test_auto_runs_a_bundle_that_has_only_int8_on_the_cpu(tmp_path: Path, tokenizer: Tokenizer) -> None:
+def test_auto_runs_a_bundle_that_has_only_int8_on_the_cpu(
+    tmp_path: Path, tokenizer: Tokenizer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     decoder = OnnxDecoder.open(tiny_bundle(tmp_path, tokenizer, ("int8",)))
     assert decoder.precision == "int8"
     assert set(decoder.providers.values()) == {"CPUExecutionProvider"}
+    assert caplog.messages == ["tiny/1 runs on the CPU: int8 graphs are for CPUs, and it has no others"]
 
 
 def test_auto_refuses_a_precision_that_the_bundle_lacks(bundle: Bundle) -> None:

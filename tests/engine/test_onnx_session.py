@@ -47,9 +47,19 @@ def test_a_file_that_is_no_graph_is_refused_by_name(tmp_path: Path) -> None:
         open_session(tmp_path / "encoder.onnx", device="cpu", num_threads=1)
 
 
-def test_a_provider_that_is_not_installed_is_refused(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("has_driver", "told"),
+    [
+        (True, "built without CUDAExecutionProvider; put onnxruntime-gpu in its place"),
+        (False, "^cuda cannot be used: no GPU here$"),
+    ],
+)
+def test_a_provider_that_is_not_installed_is_refused(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, has_driver: bool, told: str
+) -> None:
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CPU_PROVIDER])
-    with pytest.raises(DeviceUnavailableError, match="built without CUDAExecutionProvider"):
+    monkeypatch.setattr("dragoman_server.engine.onnx_session._has_driver", lambda: has_driver)
+    with pytest.raises(DeviceUnavailableError, match=told):
         open_session(bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1)
 
 

@@ -149,13 +149,16 @@ class OnnxDecoder:
 
         if device != "auto":
             return open_on(device)
+        name, present = f"{bundle.manifest.name}/{bundle.manifest.version}", bundle.manifest.precisions
         try:
             return open_on("cuda")
         except DeviceUnavailableError as error:
-            logger.info("running on the CPU: %s", error)
-        except PrecisionUnavailableError as error:
-            # A bundle may hold nothing but what suits a CPU.
-            logger.info("running on the CPU, be there a GPU or not: %s", error)
+            logger.info("%s runs on the CPU: %s", name, error)
+        except PrecisionUnavailableError:
+            if precision != "auto":
+                raise
+            told = "%s runs on the CPU: %s graphs are for CPUs, and it has no others"
+            logger.info(told, name, ", ".join(present))
         return open_on("cpu")
 
     @classmethod
@@ -269,9 +272,9 @@ def _choose_precision(bundle: Bundle, device: str, precision: str) -> str:
     for choice in wanted:
         if choice in present:
             return choice
+    on = f", and {device} takes no others" if precision == "auto" else ""
     raise PrecisionUnavailableError(
-        f"{bundle.path} has no {' or '.join(wanted)} graphs, which were asked for on {device}; "
-        f"it has {', '.join(present)}"
+        f"{bundle.path} has no {' or '.join(wanted)} graphs{on}; it has {', '.join(present)}"
     )
 
 

@@ -3,6 +3,7 @@
 Knows onnxruntime; knows nothing of what the graphs compute.
 """
 
+import shutil
 from pathlib import Path
 
 import onnxruntime
@@ -47,7 +48,9 @@ def open_session(
     if provider not in onnxruntime.get_available_providers():
         raise DeviceUnavailableError(
             f"{device} cannot be used: the installed onnxruntime is built without {provider}; "
-            "pip install 'dragoman[server]' brings one with it"
+            "put onnxruntime-gpu in its place"
+            if _has_driver()
+            else f"{device} cannot be used: no GPU here"
         )
     if provider == CUDA_PROVIDER:
         # CUDA's and cuDNN's libraries as installed by pip are not on the loader's path.
@@ -74,6 +77,8 @@ def open_session(
         raise DeviceUnavailableError(
             f"{device} cannot be used: onnxruntime fell back to {session.get_providers()[0]}; "
             "its own message above says what is missing"
+            if _has_driver()
+            else f"{device} cannot be used: no GPU here"
         )
     if strays := find_strays(session, provider, may_leave_shapes=may_leave_shapes):
         raise DeviceUnavailableError(f"{device} cannot run all of {path}: elsewhere are {', '.join(strays)}")
@@ -94,6 +99,11 @@ def find_strays(
         for node in subgraph.get_nodes()
         if not (may_leave_shapes and node.op_type in _HOST_OPERATORS)
     ]
+
+
+def _has_driver() -> bool:
+    """Whether NVIDIA's driver is here. Not every container that has it has its command, or on its path."""
+    return shutil.which("nvidia-smi") is not None or Path("/dev/nvidiactl").exists()
 
 
 def _with_options(provider: str, gpu_memory_limit_mib: int | None) -> tuple[str, dict[str, str]]:
