@@ -59,8 +59,9 @@ def main() -> int:
     except (RuntimeError, DragomanError) as error:
         console.print(Text(str(error)))
         return 1
+    command = os.path.relpath(Path(sys.executable).with_name("dragoman"))
     console.print(
-        "\nThe server has ended. Start one of your own: dragoman serve --models models", style="dim"
+        f"\nThe server has ended. Start one of your own: {command} serve --models models", style="dim"
     )
     return 0
 

@@ -101,6 +101,9 @@ def test_the_demo_shows_it() -> None:
     assert re.search(r"\n\d+ texts, \d+ sentences: \d+ ms", done.stdout)
     assert re.search(r"of which queue [\d.]+ ms, encoder [\d.]+ ms, beam search [\d.]+ ms", done.stdout)
     assert "dragoman_request_seconds_count{" in done.stdout
+    # The command as it can be typed, on a path that is not searched.
+    command = os.path.relpath(Path(sys.executable).with_name("dragoman"))
+    assert f"Start one of your own: {command} serve --models models" in done.stdout
 
 
 def test_a_higher_length_penalty_prefers_longer_translations() -> None:
