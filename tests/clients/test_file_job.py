@@ -1,5 +1,6 @@
 """Translating files: what comes out, what goes wrong, and what a kill leaves behind."""
 
+import errno
 import fcntl
 import gzip
 import json
@@ -145,6 +146,7 @@ def test_json_lines_come_back_with_a_translation(client, tmp_path):
     assert lines[9] == b'{"text": "a", "translation": "A"}'
     errors = [json.loads(line) for line in summary.errors.read_text().splitlines()]
     assert [error["line"] for error in errors] == [3, 4, 5, 6, 7]
+    assert errors[2]["message"] == "not a JSON object but an array"
     assert [error["status"] for error in errors] == ["INVALID_ARGUMENT"] * 4 + ["NOT_FOUND"]
 
 
@@ -402,6 +404,36 @@ def test_a_full_disk_is_told_with_the_file_and_what_is_safe(client, tmp_path, mo
     run(client, source, output, listener=again)
     assert 100 <= again.resumed == listener.saved < 300
     assert output.read_text() == source.read_text().upper()
+
+
+@pytest.mark.parametrize(
+    ("fails", "file"),
+    [("journal.json.dump", "out.gz.progress.json.new"), ("output.shutil.copyfileobj", "out.gz.compressed")],
+)
+def test_a_full_disk_is_told_with_the_file_of_progress_or_of_compression_too(
+    client, tmp_path, monkeypatch, fails, file
+):
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    source, output = tmp_path / "in", tmp_path / "out.gz"
+    source.write_text("a\n")
+    monkeypatch.setattr(f"dragoman.jobs.{fails}", fail)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        run(client, source, output)
+    assert caught.value.filename == str(tmp_path / file)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(JobError, match=r"there is no folder .*/nowhere for .*/nowhere/out"):
+        FileJob(tmp_path / "in", tmp_path / "nowhere" / "out", DE_EN)
+
+
+def test_an_empty_file_is_no_gzip_file(client, tmp_path):
+    source, output = tmp_path / "in.gz", tmp_path / "out"
+    source.write_bytes(b"")
+    with pytest.raises(JobError, match=r"in\.gz has no byte: it is no gzip file"):
+        run(client, source, output)
 
 
 def test_two_processes_do_not_write_the_same_output(client, tmp_path):

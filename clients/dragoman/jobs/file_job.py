@@ -93,6 +93,8 @@ class FileJob:
                 f"{source} is no plain file, and a job reads its input more than once; save it as one, or "
                 "give it to `dragoman translate` on standard input"
             )
+        if not output.absolute().parent.is_dir():
+            raise JobError(f"there is no folder {output.parent} for {output}")
         if source.resolve() == output.resolve():
             raise JobError(f"{output} is the input itself")
         if source.resolve() in [sibling(output, suffix).resolve() for suffix in SUFFIXES]:

@@ -65,13 +65,24 @@ class JsonLines:
         return line.encode(errors="backslashreplace")
 
 
+_NAMES = {
+    type(None): "null",
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+}
+"""What JSON calls its values."""
+
+
 def _parse(content: bytes) -> dict[str, Any]:
     try:
         document = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise LineError(f"not JSON: {error}") from None
     if not isinstance(document, dict):
-        raise LineError(f"not a JSON object but a {type(document).__name__}")
+        raise LineError(f"not a JSON object but {_NAMES[type(document)]}")
     return document
 
 

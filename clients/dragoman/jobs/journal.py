@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ class Journal:
     def save(self, checkpoint: Checkpoint) -> None:
         """Replaces the last checkpoint. What it speaks of must be safe on disk already."""
         fresh = self._path.with_name(self._path.name + ".new")
-        with fresh.open("w") as file:
+        with naming(fresh), fresh.open("w") as file:
             json.dump({"job": self._job, "checkpoint": asdict(checkpoint)}, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
@@ -98,3 +99,12 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Says which file it is that can't be written: the system tells only of what was opened by its name."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, error.filename or str(path)) from error

@@ -2,6 +2,7 @@
 
 import codecs
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ class Line:
 def read_lines(path: Path, format_: Format) -> Iterator[Line]:
     """Reads a file line by line, decompressing `.gz`. Raises OSError, or JobError for broken compression."""
     with path.open("rb") as file:
+        if path.name.endswith(".gz") and not os.fstat(file.fileno()).st_size:
+            raise JobError(f"{path} has no byte: it is no gzip file")
         stream = gzip.GzipFile(fileobj=file) if path.name.endswith(".gz") else file
         number = 0
         try:

@@ -4,14 +4,13 @@ import gzip
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.journal import Checkpoint, sync_folder
+from dragoman.jobs.journal import Checkpoint, naming, sync_folder
 
 SUFFIXES = (
     *(".partial", ".compressed", ".progress.json", ".progress.json.new"),
@@ -79,13 +78,13 @@ class Output:
     def write(self, line: bytes, error: bytes) -> None:
         """Appends a line, and the record of its error where it has one. Raises OSError, naming the file."""
         for file, content in ((self._partial, line), (self._errors, error)):
-            with _naming(file):
+            with naming(file.name):
                 file.write(content)
 
     def sync(self) -> None:
         """Makes sure that what was written outlives the machine. Raises OSError with the file's name."""
         for file in (self._partial, self._errors):
-            with _naming(file):
+            with naming(file.name):
                 file.flush()
                 os.fsync(file.fileno())
 
@@ -112,7 +111,11 @@ class Output:
 
     def _compress(self) -> None:
         compressed = sibling(self._path, ".compressed")
-        with self._partial_path.open("rb") as source, compressed.open("wb") as file:
+        with (
+            naming(compressed),
+            self._partial_path.open("rb") as source,
+            compressed.open("wb") as file,
+        ):
             # Neither name nor time: the same lines give the same bytes.
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as target:
                 shutil.copyfileobj(source, target)
@@ -133,12 +136,3 @@ def _is_named(file: BinaryIO, path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
         return False
-
-
-@contextmanager
-def _naming(file: BinaryIO) -> Iterator[None]:
-    """Says which file it is that can't be written: the system tells only of what was opened by its name."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, file.name) from error
