@@ -293,7 +293,7 @@ class AsyncClient:
                 )
             )
         except grpc.aio.AioRpcError as error:
-            raise errors.from_call(error) from error
+            raise errors.from_health_call(error, service) from error
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
 
 

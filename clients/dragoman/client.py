@@ -242,5 +242,5 @@ class Client:
                 request, timeout=self._timeout_seconds, metadata=self._metadata
             )
         except grpc.RpcError as error:
-            raise errors.from_call(error) from error
+            raise errors.from_health_call(error, service) from error
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)

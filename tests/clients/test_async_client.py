@@ -233,3 +233,5 @@ async def test_models_and_health(client, server):
     assert await client.health()
     server.health.set("", 2)
     assert not await client.health()
+    with pytest.raises(dragoman.ModelNotFoundError, match=r"the server has no service 'no\.such\.Service'"):
+        await client.health("no.such.Service")

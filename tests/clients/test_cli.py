@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -260,7 +261,45 @@ def test_error_is_a_line_and_the_way_out(run, server, code, told):
 def test_invalid_option_value_is_told(run):
     result = run("translate", *DE_EN, "--beam", "0", "ja")
     assert result.exit_code == 1
-    assert "beam_size is 0; it must be at least 1" in result.stderr
+    assert "--beam is 0; it must be at least 1" in result.stderr
+
+
+def test_server_that_refuses_an_option_is_told_by_its_name(run, server):
+    details = server.bad_request("options.num_hypotheses", "is 6, and the beam 5")
+    message = "options.num_hypotheses: is 6, and the beam 5"
+    server.servicer.failures.append(server.status("INVALID_ARGUMENT", message, details))
+    result = run("translate", *DE_EN, "--n-best", "6", "ja")
+    assert result.stderr == "Error: --n-best is 6, and the beam 5\n"
+
+
+@pytest.mark.parametrize("command", [("translate", "--timeout"), ("translate-file", "--patience")])
+def test_time_that_is_no_number_is_refused(run, command):
+    name, option = command
+    result = run(name, *DE_EN, option, "nan", "in", "out")
+    assert result.exit_code == 2
+    assert f"{option}': nan is not a number of seconds" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("token", "told"),
+    [
+        ("", "Put it into the environment variable DRAGOMAN_TOKEN."),
+        ("mine", "The token in the environment variable DRAGOMAN_TOKEN is another one."),
+    ],
+)
+def test_token_that_is_missing_or_wrong_is_told(run, server, monkeypatch, token, told):
+    monkeypatch.setenv("DRAGOMAN_TOKEN", token)
+    server.servicer.failures.append(server.status("UNAUTHENTICATED"))
+    assert told in run("translate", *DE_EN, "ja").stderr
+
+
+def test_lines_of_standard_input_wait_for_a_server_that_starts(run, server):
+    server.stop()
+    starter = threading.Timer(0.3, server.start)
+    starter.start()
+    told = run("translate", *DE_EN, stdin="ja\n")
+    starter.join()
+    assert (told.exit_code, told.stdout) == (0, "JA\n")
 
 
 def test_debug_shows_the_traceback(run, server):
@@ -321,7 +360,17 @@ def test_file_into_a_folder_that_is_not_there_is_told(run, tmp_path):
     source.write_text("a\n")
     result = run("translate-file", *DE_EN, str(source), str(tmp_path / "no" / "out.txt"))
     assert result.exit_code == 1
-    assert "No such file or directory" in result.stderr
+    assert f"there is no folder {tmp_path / 'no'}" in result.stderr
+
+
+@pytest.mark.parametrize("names", [("-", "out"), ("in", "-")])
+def test_standard_input_and_output_are_no_files(run, tmp_path, monkeypatch, names):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").write_text("a\n")
+    result = run("translate-file", *DE_EN, *names)
+    assert result.exit_code == 2
+    assert "`dragoman translate` reads standard input" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def test_progress_bar_shows_on_a_terminal_and_nowhere_else(server, tmp_path):

@@ -574,7 +574,7 @@ def test_health_tells_of_now(client, server):
     assert client.health()
     server.health.set("", 2)
     assert not client.health()
-    with pytest.raises(dragoman.ModelNotFoundError):
+    with pytest.raises(dragoman.ModelNotFoundError, match=r"the server has no service 'no\.such\.Service'"):
         client.health("no.such.Service")
     server.stop()
     with pytest.raises(dragoman.UnavailableError):

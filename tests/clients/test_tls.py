@@ -77,3 +77,34 @@ def test_the_command_line_reaches_it_by_its_address(
     )
     assert result.returncode == 0, result.stderr
     assert '"de-en"' in result.stdout
+
+
+def run_models(address: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own: gRPC reads its variables once."""
+    return subprocess.run(
+        [sys.executable, "-m", "dragoman", "models", "--server", address],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_certificate_that_is_not_trusted_is_told(server: ScriptedServer) -> None:
+    result = run_models(f"grpcs://{server.address}")
+    assert result.returncode == 1
+    assert result.stderr.startswith("Error: ")
+    assert "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH" in result.stderr
+    assert "Is a server running" not in result.stderr
+
+
+def test_an_address_without_tls_is_told(server: ScriptedServer) -> None:
+    assert "give its address as grpcs://HOST:PORT" in run_models(server.address).stderr
+
+
+def test_tls_with_a_server_that_has_none_is_told() -> None:
+    plain = ScriptedServer()
+    result = run_models(f"grpcs://{plain.address}")
+    plain.stop()
+    assert result.stderr.startswith("Error: ")
+    assert "give its address without grpcs://" in result.stderr

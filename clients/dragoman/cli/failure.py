@@ -1,17 +1,20 @@
 """What a person reads when a command fails: one line that says what went wrong and the way out."""
 
 import importlib.util
+import os
+import re
 import shutil
 import sys
 from importlib.metadata import EntryPoint
 
 import click
 
-from dragoman.cli.options import TOKEN_VARIABLE
+from dragoman.cli.options import OPTIONS, TOKEN_VARIABLE
 from dragoman.errors import (
     AuthenticationError,
     DeadlineExceededError,
     DragomanError,
+    InvalidRequestError,
     OverloadedError,
     UnavailableError,
 )
@@ -56,9 +59,13 @@ def _suitable(extra: str) -> str:
 def _message(error: Exception) -> str:
     match error:
         case UnavailableError():
-            return f"{error}\nIs a server running there? `dragoman serve --models models` starts one."
+            return f"{error}\n{_unavailable_hint(str(error))}"
+        case AuthenticationError() if os.environ.get(TOKEN_VARIABLE):
+            return f"{error}\nThe token in the environment variable {TOKEN_VARIABLE} is another one."
         case AuthenticationError():
             return f"{error}\nPut it into the environment variable {TOKEN_VARIABLE}."
+        case InvalidRequestError():
+            return _with_options(error)
         case DeadlineExceededError():
             return f"{error}\nA longer --timeout gives the server more time."
         case OverloadedError():
@@ -70,3 +77,29 @@ def _message(error: Exception) -> str:
             return str(error)
         case _:
             return f"{type(error).__name__}: {error}\nA bug: `dragoman --debug ...` shows where."
+
+
+def _unavailable_hint(message: str) -> str:
+    """The way out by what gRPC tells of a connection that failed."""
+    if "CERTIFICATE_VERIFY_FAILED" in message:
+        return (
+            "Nobody whom this machine trusts vouches for the server's certificate. The environment variable "
+            "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH may name a PEM file with those to trust."
+        )
+    if "WRONG_VERSION_NUMBER" in message:
+        return "The server speaks no TLS: give its address without grpcs://."
+    if "Tls handshake failed" in message:
+        return "A server is there, but TLS with it failed."
+    if "Socket closed" in message:
+        return "A server is there, and hung up. If it speaks TLS, give its address as grpcs://HOST:PORT."
+    return "Is a server running there? `dragoman serve --models models` starts one."
+
+
+def _with_options(error: InvalidRequestError) -> str:
+    """The message, with the options of the command line in place of the fields that they set."""
+    message = str(error)
+    for violation in error.violations:
+        option = OPTIONS.get(violation.field.removeprefix("options."))
+        if option is not None:
+            message = re.sub(rf"(?<![\w.]){re.escape(violation.field)}:? ", f"{option} ", message, count=1)
+    return message

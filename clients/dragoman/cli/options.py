@@ -1,5 +1,6 @@
 """The options that the subcommands of a client share, and the client that they ask for."""
 
+import math
 import os
 from collections.abc import Callable
 from functools import wraps
@@ -15,6 +16,36 @@ Command = Callable[..., None]
 TOKEN_VARIABLE = "DRAGOMAN_TOKEN"
 """Who calls a server that asks. No option: other users of a machine see its command lines."""
 
+OPTIONS = {
+    "source": "--from",
+    "source_language": "--from",
+    "target": "--to",
+    "target_language": "--to",
+    "model": "--model",
+    "beam_size": "--beam",
+    "num_hypotheses": "--n-best",
+    "length_penalty": "--length-penalty",
+    "max_output_tokens": "--max-output-tokens",
+    "target_prefix": "--prefix",
+    "length_policy": "--long-sentences",
+    "segmentation": "--segmentation",
+    "priority": "--priority",
+    "timeout_seconds": "--timeout",
+}
+"""Which option sets a field of a request."""
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds; nan, which every range takes, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """As of every click type."""
+        seconds = float(super().convert(value, param, ctx))
+        if math.isnan(seconds):
+            self.fail("nan is not a number of seconds.", param, ctx)
+        return seconds
+
+
 server_option = click.option(
     "--server",
     metavar="HOST:PORT",
@@ -29,6 +60,8 @@ server_option = click.option(
 
 def open_client(server: str, *, timeout_seconds: float | None = 600.0) -> Client:
     """A client of `--server` with the environment's token."""
+    # gRPC writes of its own what the error then tells, as of each TLS handshake that fails.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     return Client(server, timeout_seconds=timeout_seconds, token=os.environ.get(TOKEN_VARIABLE) or None)
 
 
@@ -37,7 +70,7 @@ def timeout_option(help_text: str) -> Callable[[Command], Command]:
     return click.option(
         "--timeout",
         "timeout_seconds",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Seconds(min=0, min_open=True),
         default=600.0,
         show_default=True,
         metavar="SECONDS",

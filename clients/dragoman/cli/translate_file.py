@@ -1,5 +1,6 @@
 """`dragoman translate-file`: a whole file, line by line, resumable."""
 
+import os
 import time
 from pathlib import Path
 from types import TracebackType
@@ -9,10 +10,24 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from dragoman.cli.options import open_client, server_option, settings_options
+from dragoman.cli.options import Seconds, open_client, server_option, settings_options
 from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
 from dragoman.settings import Settings
+
+
+class _File(click.Path):
+    """A file by its name; `-`, which is standard input or output elsewhere, is none."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """As of every click type."""
+        if value == "-":
+            self.fail(
+                "- is no file; `dragoman translate` reads standard input and writes to output.", param, ctx
+            )
+        return super().convert(value, param, ctx)
 
 
 @click.command(name="translate-file")
@@ -33,14 +48,14 @@ from dragoman.settings import Settings
 @click.option(
     "--patience",
     "patience_seconds",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     default=300.0,
     show_default=True,
     metavar="SECONDS",
     help="How long to try again where the server is away or overloaded, before giving up.",
 )
-@click.argument("input_path", metavar="INPUT", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("output_path", metavar="OUTPUT", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("input_path", metavar="INPUT", type=_File(exists=True, dir_okay=False, path_type=Path))
+@click.argument("output_path", metavar="OUTPUT", type=_File(dir_okay=False, path_type=Path))
 def translate_file(
     *,
     server: str,
