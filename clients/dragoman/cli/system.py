@@ -5,6 +5,7 @@ Others register as entry points of the group `dragoman.systems`, each a function
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import asdict
 from typing import Protocol
 
 from dragoman.cli.options import open_client
@@ -53,15 +54,9 @@ class ServerSystem:
 
     def translate(self, lines: list[str]) -> list[str]:
         """Raises DragomanError."""
-        settings = self._settings
         results = self._client.translate_stream(
             enumerate(lines),
-            source=settings.source,
-            target=settings.target,
-            beam_size=settings.beam_size,
-            length_penalty=settings.length_penalty,
-            length_policy="split",
-            segmentation="line",
+            **asdict(self._settings),
             in_order=True,
             texts_per_message=TEXTS_PER_MESSAGE,
         )
@@ -93,7 +88,12 @@ def open_server(
     if (device, precision, shortlist) != ("auto", "auto", None):
         raise ValueError("--device, --precision and --shortlist are chosen where the server is started")
     settings = Settings(
-        source=source_language, target=target_language, beam_size=beam_size, length_penalty=length_penalty
+        source=source_language,
+        target=target_language,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        length_policy="split",
+        segmentation="line",
     )
     with open_client(location, timeout_seconds=None) as client:
         yield ServerSystem(client, settings, f"server {location}")
