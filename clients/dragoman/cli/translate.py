@@ -104,10 +104,10 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
     """Translates standard input as it comes. Returns whether every line has a translation."""
     if sys.stdin is None:
         raise click.UsageError("standard input is closed: give texts as arguments, or lines to read")
-    if sys.stdin.isatty():
-        click.echo("Type a text a line; Ctrl-D ends.", err=True)
     # A stream fails at once where no server listens; this call waits a moment for one that starts.
     client.models()
+    if sys.stdin.isatty():
+        click.echo("Type a text a line; Ctrl-D ends.", err=True)
     complete = True
     for result in client.translate_stream(_input_lines(), **asdict(settings), in_order=True):
         line = result.id
