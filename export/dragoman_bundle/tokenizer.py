@@ -59,25 +59,6 @@ class Tokenizer:
         """Token ids of many sentences: the fast path, without spans."""
         return self._encode_all(texts, int)
 
-    def sample_ids(
-        self, texts: Sequence[str], *, alpha: float, nbest_size: int, seed: int
-    ) -> list[list[int]]:
-        """Token ids of many sentences, each in a segmentation that the seed draws (Kudo 2018).
-
-        `alpha` and `nbest_size` are sentencepiece's; `seed` has 32 bits.
-        """
-        sentencepiece.set_random_generator_seed(seed)
-        # Only a new generator takes that seed, and each thread begins one: so a thread is asked for.
-        ids: list[list[int]] = self._processor.encode(
-            list(texts),
-            out_type=int,
-            enable_sampling=True,
-            alpha=alpha,
-            nbest_size=nbest_size,
-            num_threads=1,
-        )
-        return ids
-
     def decode(self, ids: Sequence[int]) -> TokenizedText:
         """Joins tokens to a text."""
         mapping = self._processor.decode(list(ids), return_type="offset_mapping", return_bytes=False)

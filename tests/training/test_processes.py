@@ -72,6 +72,28 @@ def test_two_processes_have_the_loss_curve_of_one_with_as_large_steps(
             torch.testing.assert_close(ours[0][name], value, rtol=0.02, atol=2e-3, msg=name)
 
 
+def test_two_processes_draw_the_same_segmentations(toy_folder: Path, tmp_path: Path) -> None:
+    """And so cut the same batches, in each epoch anew."""
+    for split, num_pairs in (("train", 300), ("valid", 8)):
+        for language in ("de", "en"):
+            lines = (toy_folder / f"{split}.{language}").read_text().splitlines(keepends=True)
+            (tmp_path / f"{split}.{language}").write_text("".join(lines[:num_pairs]))
+    recipe = tmp_path / "toy.toml"
+    recipe.write_text((toy_folder / "toy.toml").read_text())
+    options = [*OPTIONS, "--set", "vocabulary.model_type=unigram", "--set", "vocabulary.size=60"]
+    options += ["--set", "subword_sampling.source=true", "--set", "subword_sampling.target=true"]
+    options += ["--set", "training.max_epochs=2"]
+    one = ["--out", tmp_path / "one", *options, "--set", "training.accumulate_batches=2"]
+    result = CliRunner().invoke(train, [str(recipe), *map(str, one)])
+    assert result.exit_code == 0, result.output
+    run_two(recipe, "--out", tmp_path / "two", "--device", "cpu", *options)
+    ours, theirs = (read_checkpoint(tmp_path / name / "last.safetensors") for name in ("two", "one"))
+    assert ours[2]["step"] == theirs[2]["step"]
+    assert [each["perplexity"] for each in ours[2]["validations"]] == pytest.approx(
+        [each["perplexity"] for each in theirs[2]["validations"]], rel=1e-3
+    )
+
+
 def test_one_process_alone_leads_and_talks_to_nobody() -> None:
     alone = Processes(torch.device("cpu"))
     module = torch.nn.Linear(1, 1)

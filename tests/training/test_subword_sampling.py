@@ -1,6 +1,6 @@
 """Sampled segmentations: other ones each epoch, the same text, and all of it by seed."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from tests.training.toy_pairs import toy_corpus, toy_tokenizer
@@ -8,6 +8,7 @@ from tests.training.toy_pairs import toy_corpus, toy_tokenizer
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.batching import Pairs
 from dragoman_training.recipe import VocabularyConfig
+from dragoman_training.subword_sampler import make_samplers
 from dragoman_training.subword_sampling import SubwordSamplingConfig
 from dragoman_training.vocabulary import train_tokenizers
 
@@ -23,9 +24,20 @@ def sides(pairs: Pairs) -> tuple[list[list[int]], list[list[int]]]:
     )
 
 
+def sampled_pairs(
+    tokenizer: Tokenizer,
+    sampling: SubwordSamplingConfig,
+    *,
+    max_tokens: int | None = None,
+    model_type: Literal["unigram", "bpe"] = "unigram",
+) -> Pairs:
+    samplers = make_samplers((tokenizer, tokenizer), sampling, model_type)
+    return Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=max_tokens, samplers=samplers)
+
+
 def segmented(sampling: SubwordSamplingConfig, seed: int) -> tuple[list[list[int]], list[list[int]]]:
     tokenizer = toy_tokenizer()
-    pairs = Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=None, sampling=sampling)
+    pairs = sampled_pairs(tokenizer, sampling)
     pairs.segment(seed)
     return sides(pairs)
 
@@ -61,7 +73,7 @@ def test_a_segmentation_that_is_too_long_gives_way_to_the_best(seed: int) -> Non
     tokenizer = toy_tokenizer()
     best = segmented(SubwordSamplingConfig(), 1)
     limit = max(len(ids) for side in best for ids in side)
-    pairs = Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=limit, sampling=BOTH)
+    pairs = sampled_pairs(tokenizer, BOTH, max_tokens=limit)
     pairs.segment(3)
     pairs.segment(seed)
     expected = tuple(
@@ -81,7 +93,7 @@ def test_a_setting_that_changes_nothing_is_refused(setting: dict[str, Any]) -> N
 def test_bpe_drops_merges() -> None:
     corpus = toy_corpus()
     tokenizer: Tokenizer = train_tokenizers(corpus, VocabularyConfig(size=80, model_type="bpe"))[0]
-    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None, sampling=BOTH)
+    pairs = sampled_pairs(tokenizer, BOTH, model_type="bpe")
     plain = sides(pairs)
     pairs.segment(1)
     dropped = sides(pairs)

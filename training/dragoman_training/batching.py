@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.corpus import Corpus
-from dragoman_training.subword_sampling import SubwordSamplingConfig
+from dragoman_training.subword_sampler import SubwordSampler
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,12 @@ class Pairs:
         target_tokenizer: Tokenizer,
         *,
         max_tokens: int | None,
-        sampling: SubwordSamplingConfig | None = None,
+        samplers: tuple[SubwordSampler | None, SubwordSampler | None] = (None, None),
     ) -> None:
         """Tokenizes the corpus; pairs with a side of more than `max_tokens` tokens are left out.
 
-        So are pairs with a side of which the vocabulary's normalization leaves nothing.
+        So are pairs with a side of which the vocabulary's normalization leaves nothing. `samplers` are for
+        `segment`, None for a side that is not sampled.
         """
         sources = source_tokenizer.encode_ids(corpus.sources)
         targets = target_tokenizer.encode_ids(corpus.targets)
@@ -74,34 +75,28 @@ class Pairs:
         self._max_tokens = max_tokens
         self.num_left_out = len(sources) - len(self._pairs) - len(one_sided)
         self.num_one_sided = corpus.num_one_sided + len(one_sided)
-        self._sampling = sampling or SubwordSamplingConfig()
+        self._samplers = samplers
         self._texts = tuple(
-            [texts[number] for number in kept] if sampled else []
-            for texts, sampled in (
-                (corpus.sources, self._sampling.source),
-                (corpus.targets, self._sampling.target),
-            )
+            [texts[number] for number in kept] if sampler else []
+            for texts, sampler in zip((corpus.sources, corpus.targets), samplers, strict=True)
         )
 
     def segment(self, seed: int) -> None:
-        """Draws other segmentations for the sides that are sampled: the same for the same seed (32 bits).
+        """Draws other segmentations for the sides that are sampled; the seed alone decides which.
 
         A side whose sampled segmentation is longer than `max_tokens` keeps its best one.
         """
-        sides: list[Sequence[list[int]]] = []
-        for place, (tokenizer, texts) in enumerate(zip(self._tokenizers, self._texts, strict=True)):
-            if texts:
-                drawn = tokenizer.sample_ids(
-                    texts, alpha=self._sampling.alpha, nbest_size=self._sampling.nbest_size, seed=seed
-                )
-                sides.append(
-                    [
-                        pair[place] if self._max_tokens and len(ids) > self._max_tokens else ids
-                        for ids, pair in zip(drawn, self._best, strict=True)
-                    ]
-                )
-            else:
-                sides.append([pair[place] for pair in self._best])
+        generator = random.Random(seed)
+        sides: list[list[list[int]]] = []
+        for place, (sampler, texts) in enumerate(zip(self._samplers, self._texts, strict=True)):
+            side = [pair[place] for pair in self._best]
+            if sampler:
+                drawn = [sampler.sample(text, generator) for text in texts]
+                side = [
+                    best if self._max_tokens and len(ids) > self._max_tokens else ids
+                    for ids, best in zip(drawn, side, strict=True)
+                ]
+            sides.append(side)
         self._pairs = list(zip(*sides, strict=True))
 
     def unknown_shares(self) -> tuple[float, float]:

@@ -1,9 +1,8 @@
 """Subword regularisation: other segmentations of the same sentences in every epoch (Kudo 2018)."""
 
-import math
 from dataclasses import dataclass
 
-from dragoman_training.checks import require_at_least, require_default
+from dragoman_training.checks import require_at_least, require_at_most, require_default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +26,7 @@ class SubwordSamplingConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, "subword_sampling", alpha=0)
-        if not self.alpha < math.inf:
-            raise ValueError(f"subword_sampling.alpha is {self.alpha}, but must be finite")
+        require_at_most(self, "subword_sampling", alpha=1e6)
         if self.nbest_size != -1 and not 2 <= self.nbest_size <= 512:
             raise ValueError(
                 f"subword_sampling.nbest_size is {self.nbest_size}, but must be from 2 to 512, or -1 for all"

@@ -28,13 +28,14 @@ from dragoman_training.reporter import Reporter, StepReport
 from dragoman_training.scheduled_sampling import teacher_forcing
 from dragoman_training.state import restore_state, state_tensors
 from dragoman_training.stop_request import StopRequest
+from dragoman_training.subword_sampler import make_samplers
 from dragoman_training.translator import Translator
 from dragoman_training.validation import Validation, spread, validate
 
 SAVE_EVERY_SECONDS = 600.0
 FIRST_LOSS_SCALE = 65536.0
 LEAST_LOSS_SCALE = 2.0**-14
-"""Below it, it was not fp16's narrow range that made gradients overflow."""
+"""A scale below this means gradients overflow for another reason than fp16's narrow range."""
 
 
 class DivergedError(ValueError):
@@ -44,9 +45,9 @@ class DivergedError(ValueError):
 class Trainer:
     """Trains one model by a recipe; on CPUs the same seed and recipe give the same parameters.
 
-    What is random in a batch (dropout, scheduled sampling) follows from the seed and the batch's place in
-    the run alone. So a resumed run needs no generator's state, and several processes do to a step's batches
-    what one would.
+    What is random in a batch (segmentations, dropout, scheduled sampling) follows from the seed and the
+    batch's place in the run alone. So a resumed run needs no generator's state, and several processes do to
+    a step's batches what one would.
     """
 
     def __init__(
@@ -79,7 +80,10 @@ class Trainer:
         self._reporter = reporter
         self._stop = stop
         self._train = Pairs(
-            train, *tokenizers, max_tokens=recipe.data.max_tokens, sampling=recipe.subword_sampling
+            train,
+            *tokenizers,
+            max_tokens=recipe.data.max_tokens,
+            samplers=make_samplers(tokenizers, recipe.subword_sampling, recipe.vocabulary.model_type),
         )
         if not len(self._train):
             raise CorpusError(
@@ -379,5 +383,5 @@ class Trainer:
 
 
 def _draw(*place: object) -> int:
-    """A seed of 32 bits, as many as every generator here takes, for a place in the run."""
+    """A seed for a place in the run."""
     return random.Random(repr(place)).getrandbits(32)
