@@ -1,46 +1,101 @@
 """What a model card says of how its model was trained, with the commands that do it again."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 from dragoman_export.recipe_file import recipe_files
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.recipe import DataConfig
+from dragoman_training.recipe import DataConfig, Recipe
 
 ENSEMBLE = """An ensemble: in each step the normalised geometric mean of what its members say, trained apart.
 
 """
 
 
+AGAIN = "this trains and exports the model again"
+ALIKE = "this trains and exports one like it, though not the same"
+
+
 def training_text(members: Sequence[Checkpoint]) -> str:
     """The card's part on training, in Markdown; `{export}` stands for the options of the export."""
-    told, trainings, checkpoints = [], [], []
+    told, commands, checkpoints, promise = [], [], [], AGAIN
     for number, (file, member) in enumerate(zip(recipe_files(members), members, strict=True), start=1):
         progress, name = member.progress, member.recipe.name
-        run = f"runs/{name}" if len(members) == 1 else f"runs/{name}-{number}"
-        minutes = f"{progress['seconds'] / 60:.0f} minutes"
         # Each run calls its best one the same: the run's folder tells them apart.
-        start = _tail(member.recipe.training.start_from, 2)
-        begun = f", begun with the checkpoint {start}" if start else ""
-        told.append(f"- {progress['step']:,} steps in {minutes}{begun}; `{file}` holds every setting.")
-        options = _data_options(member.recipe.data)
-        if start:
-            options.append(f'--set "training.start_from=$DATA/{start}"')
-        trainings.append(_lines(f"dragoman train {file} --out {run}", *options))
-        checkpoints.append(f"{run}/best.safetensors")
-    commands = [*trainings, _lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force")]
+        run = f"runs/{name}" if len(members) == 1 else f"runs/{name}-{number}"
+        told.append(f"- {_told(member)}; `{file}` holds every setting.")
+        commands.append(_lines(f"{_train(progress)} {file} --out {run}", *_options(member.recipe)))
+        kept = _kept_as(member)
+        checkpoints.append(f"{run}/{kept or 'best.safetensors'}")
+        if kept is None:
+            promise = ALIKE
+        elif averaged := progress.get("averaged"):
+            steps = [f"{run}/step-{step}.safetensors" for step in averaged]
+            commands.append(_lines("dragoman average", *steps, f"--out {checkpoints[-1]}"))
+    commands.append(_lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force"))
     return f"""{ENSEMBLE if len(members) > 1 else ""}{chr(10).join(told)}
 
-With the data in a folder whose full path is `$DATA`, this trains and exports the model again:
+With the data in a folder whose full path is `$DATA`, {promise}:
 
 ```
 {chr(10).join(commands)}
 ```"""
 
 
-def _data_options(data: DataConfig) -> list[str]:
+def _told(member: Checkpoint) -> str:
+    """How far training went, and from where."""
+    progress, start = member.progress, member.recipe.training.start_from
+    averaged = progress.get("averaged")
+    return "".join(
+        [
+            f"{progress['step']:,} steps in {progress['seconds'] / 60:.0f} minutes",
+            f" by {processes} processes" if (processes := _num_processes(progress)) > 1 else "",
+            f", begun with the checkpoint {_tail(start, 2)}" if start else "",
+            f", the mean of the models after {_listed(averaged)} steps" if averaged else "",
+        ]
+    )
+
+
+def _kept_as(member: Checkpoint) -> str | None:
+    """The file in which the same training keeps this model; None where it may not come to it."""
+    progress, config = member.progress, member.recipe.training
+    if config.max_minutes:
+        return None  # How many steps that is, the machine decides.
+    if averaged := progress.get("averaged"):
+        return "average.safetensors" if len(averaged) <= config.keep_validated else None
+    if progress.get("best_step") in (None, progress["step"]):
+        return "best.safetensors"
+    is_over = progress["epoch"] >= config.max_epochs or 0 < config.patience <= progress["stale"]
+    return "last.safetensors" if is_over else None
+
+
+def _train(progress: Mapping[str, Any]) -> str:
+    processes = _num_processes(progress)
+    if processes == 1:
+        return "dragoman train"
+    return f"torchrun --nproc-per-node {processes} -m dragoman_training"
+
+
+def _num_processes(progress: Mapping[str, Any]) -> int:
+    return progress.get("processes") or 1
+
+
+def _listed(steps: Sequence[int]) -> str:
+    *others, last = [f"{step:,}" for step in steps]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _options(recipe: Recipe) -> list[str]:
     """The options of `dragoman train` that say where each of a recipe's files is now."""
+    options = _data_options(recipe.data)
+    if start := recipe.training.start_from:
+        options.append(f'--set "training.start_from=$DATA/{_tail(start, 2)}"')
+    return options
+
+
+def _data_options(data: DataConfig) -> list[str]:
     options = []
     for field in dataclasses.fields(data):
         value = getattr(data, field.name)

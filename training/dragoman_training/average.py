@@ -7,19 +7,24 @@ import click
 
 
 def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
-    """Writes a checkpoint whose parameters are the mean of the others'; progress is the last step's.
+    """Writes a checkpoint whose parameters are the mean of the others'.
 
-    Of a checkpoint with a moving average that average is taken. Raises CheckpointError where two checkpoints
-    differ in their model or vocabulary, or are of different runs.
+    Its progress is the last step's, without the validations, which measured other models. Of a checkpoint
+    with a moving average that average is taken. Raises CheckpointError where two checkpoints differ in their
+    model or vocabulary, or are of different runs, and where one is an average already.
     """
+    import torch
+
     from dragoman_training.checkpoint import CheckpointError, load_checkpoint, write_checkpoint
     from dragoman_training.progress import fixed_differences
 
-    first = load_checkpoint(paths[0])
-    latest = first
-    sums = {name: value.detach().double() for name, value in first.model.named_parameters()}
-    for path in paths[1:]:
+    first = latest = load_checkpoint(paths[0])
+    steps = []
+    sums = {name: torch.zeros_like(each, dtype=torch.double) for name, each in first.model.named_parameters()}
+    for path in paths:
         other = load_checkpoint(path)
+        if other.progress.get("averaged"):
+            raise CheckpointError(f"{path} is an average already: average the checkpoints that it is made of")
         if other.recipe.model != first.recipe.model:
             raise CheckpointError(
                 f"{path} is of another model than {paths[0]}: {other.recipe.model}, not {first.recipe.model}"
@@ -40,14 +45,20 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
                 )
         for name, value in other.model.named_parameters():
             sums[name] += value.detach()
+        steps.append(other.progress["step"])
         if other.progress["step"] > latest.progress["step"]:
             latest = other
+    unvalidated = {"validations": [], "best_bleu": -1.0, "best_perplexity": None, "best_step": None}
     write_checkpoint(
         out,
         latest.recipe,
         (latest.source_tokenizer, latest.target_tokenizer),
         {f"model.{name}": (total / len(paths)).float() for name, total in sums.items()},
-        latest.progress,
+        {
+            **latest.progress,
+            **unvalidated,
+            "averaged": sorted(steps),
+        },
     )
 
 

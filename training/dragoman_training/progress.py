@@ -39,6 +39,8 @@ class Progress:
     """Steps since that last changed."""
     validations: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     """Step, seconds, perplexity and BLEU of each; a language model's BLEU is None."""
+    averaged: list[int] = dataclasses.field(default_factory=list)
+    """Steps of the checkpoints that `dragoman average` made this one of; empty for one that was trained."""
     processes: int | None = None
     """Processes that train together; None where a checkpoint does not say."""
     corpus: str | None = None
