@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dragoman_bundle.manifest import Manifest, Quality
 from dragoman_export.parity import Parity
-from dragoman_export.subject import Subject
+from dragoman_export.subject import NOT_STATED, Subject
 
 FACTS_HEAD = ("", "")
 QUALITY_HEAD = ("Test set", "Precision", "Beam", "Metric", "Score", "Signature")
@@ -36,9 +36,9 @@ def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Pari
         ("Sizes", manifest.architecture.description),
         ("Vocabulary", _vocabulary(manifest)),
         ("Precisions", ", ".join(manifest.precisions)),
-        ("Training data", card.data or "not told"),
-        ("Licence", manifest.licence or "not told"),
-        ("Credit", manifest.credit or "not told"),
+        ("Training data", card.data or NOT_STATED),
+        ("Licence", manifest.licence or NOT_STATED),
+        ("Credit", manifest.credit or NOT_STATED),
     ]
     parity_rows = [
         (

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_export.training_text import training_text
+from dragoman_export.training_text import data_text, training_text
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.members import as_one, decoding_of
 from dragoman_training.models import ModelConfig, Seq2Seq
 from dragoman_training.recipe import CardConfig, DecodingConfig, Recipe
+
+NOT_STATED = "not stated"
+"""What a card says of what the recipe leaves open."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +74,10 @@ def subject_of(members: Sequence[Checkpoint]) -> Subject:
 
 def _card_of(members: Sequence[Checkpoint]) -> CardConfig:
     """The first one's, with everybody's data, licences and credits."""
-    cards = [member.recipe.card for member in members]
+    cards = [dataclasses.replace(member.recipe.card, data=data_text(member)) for member in members]
     everybody = {
-        key: "; ".join(dict.fromkeys(told for card in cards if (told := getattr(card, key))))
+        key: "; ".join(dict.fromkeys(getattr(card, key) or NOT_STATED for card in cards))
         for key in ("data", "licence", "credit")
     }
-    return dataclasses.replace(cards[0], **everybody)
+    stated = {key: "" if told == NOT_STATED else told for key, told in everybody.items()}
+    return dataclasses.replace(cards[0], **stated)

@@ -1,6 +1,8 @@
 """What a model card says of how its model was trained, with the commands that do it again."""
 
 import dataclasses
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -42,6 +44,19 @@ With the data in a folder whose full path is `$DATA`, {promise}:
 ```
 {chr(10).join(commands)}
 ```"""
+
+
+def data_text(member: Checkpoint) -> str:
+    """What a model was trained on: as its recipe's card says, or else its files; and how many pairs."""
+    recipe, num_pairs = member.recipe, member.progress.get("num_pairs")
+    told = recipe.card.data
+    if not told:
+        data = recipe.data
+        files = [*data.train_source, *data.train_target, *data.train_tsv]
+        told = ", ".join(f"`{_tail(file, 1)}`" for file in files) or data.hugging_face
+        if start := recipe.training.start_from:
+            told = f"that of the checkpoint {_tail(start, 2)}, then {told}"
+    return f"{told}: {num_pairs:,} sentence pairs" if num_pairs else told
 
 
 def _told(member: Checkpoint) -> str:
@@ -88,8 +103,16 @@ def _listed(steps: Sequence[int]) -> str:
 
 
 def _options(recipe: Recipe) -> list[str]:
-    """The options of `dragoman train` that say where each of a recipe's files is now."""
+    """The options of `dragoman train` that say where each of a recipe's files is now.
+
+    With data so named, training takes nothing of the card from the recipe.
+    """
     options = _data_options(recipe.data)
+    options += [
+        f"--set {shlex.quote(f'card.{key}={json.dumps(told, ensure_ascii=False)}')}"
+        for key, told in dataclasses.asdict(recipe.card).items()
+        if told and options
+    ]
     if start := recipe.training.start_from:
         options.append(f'--set "training.start_from=$DATA/{_tail(start, 2)}"')
     return options

@@ -12,6 +12,9 @@ import pytest
 from tests.e2e.server_process import COMMAND, ServerProcess
 
 from dragoman import Client, ModelNotFoundError
+from dragoman_bundle import open_bundle
+from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.recipe_reader import load_recipe
 
 
 def dragoman(*arguments: object, text: str = "") -> str:
@@ -106,4 +109,28 @@ def test_the_card_s_command_trains_the_model_again(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "best.safetensors").exists()
+    again = load_checkpoint(tmp_path / "best.safetensors").recipe
+    assert again.card == load_recipe(toy_folder / "toy.toml").card
+
+
+def test_the_card_of_other_data_claims_nothing_of_the_recipe_s(toy_folder: Path, tmp_path: Path) -> None:
+    pairs = zip(
+        *((toy_folder / f"train.{side}").read_text().splitlines() for side in ("de", "en")), strict=True
+    )
+    (tmp_path / "own.tsv").write_text(
+        "".join(f"{source}\t{target}\n" for source, target in list(pairs)[:300])
+    )
+    settings = [
+        *("data.train_source=[]", "data.train_target=[]", f"data.train_tsv={tmp_path / 'own.tsv'}"),
+        *("training.max_epochs=1", "vocabulary.size=60"),
+    ]
+    options = [option for setting in settings for option in ("--set", setting)]
+    said = dragoman("train", toy_folder / "toy.toml", *options, "--out", tmp_path / "run")
+    assert "The training data is not the recipe's, and so its [card] is left out" in said
+    bundle = tmp_path / "models" / "own" / "1"
+    dragoman("export", tmp_path / "run" / "best.safetensors", "--out", bundle, "--precisions", "fp32")
+    card = (bundle / "README.md").read_text()
+    assert "| Training data | `own.tsv`: 300 sentence pairs |" in card
+    assert "| Licence | not stated |" in card
+    assert "| Credit | not stated |" in card
+    assert open_bundle(bundle).manifest.licence == ""

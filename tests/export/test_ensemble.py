@@ -12,6 +12,7 @@ from dragoman_export.cli import export
 from dragoman_export.subject import subject_of
 from dragoman_export.training_text import training_text
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
+from dragoman_training.recipe import CardConfig
 from dragoman_training.recipe_reader import load_recipe
 
 
@@ -106,6 +107,10 @@ def test_what_every_member_owes_is_on_the_card(members: list[Checkpoint]) -> Non
     card = subject_of(owing).card
     assert card.licence == "CC0; CC BY 2.0"
     assert card.data == members[0].recipe.card.data
+    owing[1] = replace(members[1], recipe=replace(members[1].recipe, card=CardConfig()))
+    card = subject_of(owing).card
+    assert card.licence == "CC0; not stated"
+    assert card.data == f"{members[0].recipe.card.data}; `train.de`, `train.en`"
 
 
 def test_a_checkpoint_and_a_model_from_elsewhere_are_no_ensemble(files: list[Path], tmp_path: Path) -> None:

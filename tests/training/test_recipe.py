@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman_training.models import BahdanauConfig, LuongConfig
-from dragoman_training.recipe import RecipeError
+from dragoman_training.recipe import CardConfig, RecipeError
 from dragoman_training.recipe_reader import load_recipe
 
 MINIMAL = """
@@ -109,6 +109,29 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
 def test_a_mistake_is_named(tmp_path: Path, override: str, message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         load_recipe(recipe_file(tmp_path, MINIMAL), (override,))
+
+
+CARD = """
+[card]
+description = "Good for this."
+data = "Their texts"
+licence = "CC0-1.0"
+credit = "Theirs"
+"""
+
+
+@pytest.mark.parametrize(
+    "override", ["data.train_tsv=ours.tsv", "data.train_tsv = ['train.tsv', 'ours.tsv']"]
+)
+def test_a_card_of_other_data_is_left_out(tmp_path: Path, override: str) -> None:
+    path = recipe_file(tmp_path, MINIMAL + CARD)
+    assert load_recipe(path, (override,)).card == CardConfig()
+    assert load_recipe(path, ("card.credit=Ours", override)).card == CardConfig(credit="Ours")
+
+
+@pytest.mark.parametrize("override", ["data.valid_tsv=ours.tsv", "data.max_tokens=50", "training.seed=7"])
+def test_a_card_of_the_same_data_is_kept(tmp_path: Path, override: str) -> None:
+    assert load_recipe(recipe_file(tmp_path, MINIMAL + CARD), (override,)).card.data == "Their texts"
 
 
 def test_what_one_kind_of_vocabulary_cannot_do_is_refused(tmp_path: Path) -> None:

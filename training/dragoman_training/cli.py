@@ -42,8 +42,8 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
 
     Writes best.safetensors, the model to export, and last.safetensors, the state to resume from. Ctrl-C and
     SIGTERM finish the step, save and stop; on a CPU a resumed run ends with the numbers of one that was never
-    stopped. Under torchrun several processes train one model, each step on as many times more batches: over
-    NCCL on GPUs, over gloo on CPUs.
+    stopped. Under torchrun several processes train one model, each adding batches of its own to every step
+    (NCCL on GPUs, gloo on CPUs).
 
     \b
     Examples:
@@ -55,12 +55,22 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
       tensorboard --logdir runs
     """
     from dragoman_training.processes import join_processes
-    from dragoman_training.recipe_reader import load_recipe
+    from dragoman_training.recipe_reader import load_recipe, name_other_data
     from dragoman_training.run_folder import claimed
 
     recipe = load_recipe(recipe_path, overrides)
     folder = out or Path("runs") / recipe.name
+    card = recipe.card
     with join_processes(device) as processes, claimed(folder) if processes.leads else nullcontext():
+        if (
+            processes.leads
+            and name_other_data(overrides)
+            and not (card.data and card.licence and card.credit)
+        ):
+            click.echo(
+                "The training data is not the recipe's, and so its [card] is left out: "
+                "say with --set card.data=…, card.licence=… and card.credit=… what holds of yours."
+            )
         _train(recipe, recipe_path.parent, folder, processes, resume=resume)
 
 

@@ -43,6 +43,8 @@ class Progress:
     """Steps of the checkpoints that `dragoman average` made this one of; empty for one that was trained."""
     processes: int | None = None
     """Processes that train together; None where a checkpoint does not say."""
+    num_pairs: int | None = None
+    """Training pairs, without those left out; None where a checkpoint does not say."""
     corpus: str | None = None
     """What `Corpus.fingerprint` says of the training pairs; None where a checkpoint does not."""
     valid_corpus: str | None = None

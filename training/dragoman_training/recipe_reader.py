@@ -13,10 +13,14 @@ from dragoman_training.recipe import Recipe, RecipeError
 
 FAMILIES: dict[str, type[ModelConfig]] = {each.family: each for each in typing.get_args(ModelConfig)}
 
+TRAINING_DATA = ("data.train_", "data.hugging_face")
+"""How the keys begin that say what is trained on."""
+
 
 def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
     """Reads a recipe file and applies `key.subkey=value` overrides, values written as in TOML.
 
+    Where they name other training data, the recipe's [card] is not of it: only what they set there counts.
     Raises RecipeError for what is not TOML, for unknown keys (naming the nearest known one), for values of
     the wrong type or out of range; OSError where the file can't be read.
     """
@@ -24,9 +28,16 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path}: not a TOML file: {error}") from error
+    if name_other_data(overrides):
+        table.pop("card", None)
     for override in overrides:
         _apply_override(table, override)
     return recipe_from_table(table)
+
+
+def name_other_data(overrides: tuple[str, ...]) -> bool:
+    """Whether overrides say what is trained on."""
+    return any(override.partition("=")[0].strip().startswith(TRAINING_DATA) for override in overrides)
 
 
 def recipe_from_table(table: dict[str, Any]) -> Recipe:

@@ -90,6 +90,7 @@ class Trainer:
                 f"data.max_tokens is {recipe.data.max_tokens}, "
                 f"which leaves none of the {len(train)} training pairs"
             )
+        self.progress.num_pairs = len(self._train)
         self._valid_corpus = spread(valid, config.validate_sentences)
         self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
         self._model = build_model(recipe.model, vocabulary_shape(*tokenizers)).to(self._device)
@@ -366,7 +367,11 @@ class Trainer:
                 f"({now.valid_corpus}): the best model so far was found on the former"
             )
         self.progress = dataclasses.replace(
-            saved, processes=now.processes, corpus=now.corpus, valid_corpus=now.valid_corpus
+            saved,
+            processes=now.processes,
+            num_pairs=now.num_pairs,
+            corpus=now.corpus,
+            valid_corpus=now.valid_corpus,
         )
         self._average.num_updates = self.progress.step
         self._scaler = self._loss_scaler()
