@@ -215,6 +215,15 @@ def test_what_a_language_model_is_not_is_said(
         ("vocabulary.shared=false", "one side and one vocabulary"),
         ("model.span=-1", "model.span is -1, but must be at least 0"),
         ("model.family=plain", "unknown key"),
+        (
+            "subword_sampling.source=true",
+            r"subword_sampling\.source is True, but changes nothing: .* no source",
+        ),
+        (
+            "decoding.beam_size=9",
+            r"decoding\.beam_size is 9, but changes nothing: .*decodes nothing; leave it",
+        ),
+        ("decoding.length_penalty=3", r"decoding\.length_penalty is 3\.0, but changes nothing"),
         ("data.valid_target=[]", "nothing to validate on"),
     ],
 )

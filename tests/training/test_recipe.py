@@ -96,6 +96,11 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
         ("model.family=luongg", r'model\.family "luongg"; did you mean "luong"'),
         ("model.decoder_units=0", r"model\.decoder_units is 0, but must be at least 1"),
         ("model.dropout=1.0", r"model\.dropout is 1\.0, but must be at least 0 and below 1"),
+        (f"training.max_minutes=1{'0' * 400}", r"training\.max_minutes: has 401 digits, more than a number"),
+        (
+            "data.hugging_face_config=de-en",
+            r"hugging_face_config is de-en, but changes nothing: data\.hugging_f",
+        ),
         ("training.seed=1.5", r"training\.seed: is 1\.5, but must be of type int"),
         ("training.seed=true", r"training\.seed: is True, but must be of type int"),
         ("training.decay=steps", r"training\.decay: is 'steps', but must be one of 'inverse_sqrt'"),
@@ -140,6 +145,11 @@ def test_what_one_kind_of_vocabulary_cannot_do_is_refused(tmp_path: Path) -> Non
     assert load_recipe(path, sampling).subword_sampling.alpha == 1.5
     with pytest.raises(RecipeError, match=r"alpha is 1\.5, but .* bpe it is a probability: from 0 to 1"):
         load_recipe(path, (*sampling, "vocabulary.model_type=bpe"))
+    nbest = ("subword_sampling.source=true", "subword_sampling.nbest_size=64", "vocabulary.model_type=bpe")
+    with pytest.raises(
+        RecipeError, match=r"nbest_size is 64, but changes nothing: vocabulary\.model_type is bpe"
+    ):
+        load_recipe(path, nbest)
 
 
 def test_a_missing_key_is_named(tmp_path: Path) -> None:

@@ -1,10 +1,17 @@
 """Recipes: everything about a training run, as frozen settings that check themselves."""
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal
 
 from dragoman_bundle.manifest import check_language, check_name
-from dragoman_training.checks import require_at_least, require_at_most, require_positive, require_share
+from dragoman_training.checks import (
+    require_at_least,
+    require_at_most,
+    require_default,
+    require_positive,
+    require_share,
+)
 from dragoman_training.models import LanguageModelConfig, ModelConfig, TransformerConfig
 from dragoman_training.scheduled_sampling import ScheduledSamplingConfig
 from dragoman_training.subword_sampling import SubwordSamplingConfig
@@ -64,6 +71,8 @@ class DataConfig:
             raise RecipeError(
                 "data: give exactly one of train_source and train_target, train_tsv, hugging_face"
             )
+        if not self.hugging_face:
+            require_default(self, "data", "hugging_face_config", because="data.hugging_face is not given")
         for split in ("train", "valid"):
             sources, targets = getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
             if self.has_source and len(sources) != len(targets):
@@ -261,6 +270,18 @@ class Recipe:
                     "vocabulary.shared is false, but a language model has one side and one vocabulary; "
                     "leave it out"
                 )
+            require_default(
+                self.subword_sampling,
+                "subword_sampling",
+                "source",
+                because="model.family is lm, which has no source side",
+            )
+            require_default(
+                self.decoding,
+                "decoding",
+                *(each.name for each in dataclasses.fields(self.decoding)),
+                because="model.family is lm, and a language model decodes nothing",
+            )
         elif not self.data.has_source:
             raise RecipeError(
                 'data.source_language: is missing; only a language model (model.family = "lm") has none'
@@ -270,6 +291,9 @@ class Recipe:
                 f"subword_sampling.alpha is {self.subword_sampling.alpha:g}, but with vocabulary.model_type "
                 "bpe it is a probability: from 0 to 1"
             )
+        if self.vocabulary.model_type == "bpe":
+            because = "vocabulary.model_type is bpe, whose segmentations have no order of the best"
+            require_default(self.subword_sampling, "subword_sampling", "nbest_size", because=because)
         if isinstance(self.model, TransformerConfig):
             # A source has its end besides, a target its beginning.
             for key, longest in (

@@ -108,7 +108,12 @@ def _convert(kind: Any, value: object, *, where: str) -> Any:
         kinds = [arguments[0]] * len(items) if variadic else arguments
         return tuple(_convert(each, item, where=where) for each, item in zip(kinds, items, strict=True))
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise RecipeError(
+                f"{where}: has {len(str(value))} digits, more than a number may have"
+            ) from error
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise RecipeError(f"{where}: is {value!r}, but must be of type {kind.__name__}")
     return value

@@ -22,7 +22,7 @@ class SubwordSamplingConfig:
     """Unigram: the power that a segmentation's probability is raised to; 0 makes all equal, a large one keeps
     the best. BPE: the probability of leaving a merge out."""
     nbest_size: int = -1
-    """Unigram: how many of the best segmentations are drawn from; -1 draws from all. BPE ignores it."""
+    """Unigram: how many of the best segmentations are drawn from; -1 draws from all."""
 
     def __post_init__(self) -> None:
         require_at_least(self, "subword_sampling", alpha=0)
