@@ -38,7 +38,10 @@ class Processes:
         """The module whose gradients are the mean over all processes."""
         if self.count == 1:
             return module
-        return DistributedDataParallel(module, broadcast_buffers=False, gradient_as_bucket_view=True)
+        wrapped = DistributedDataParallel(module, gradient_as_bucket_view=True)
+        # Buffers are constants. The argument of that name warns from torch 2.13 on, which has another one.
+        wrapped.broadcast_buffers = False
+        return wrapped
 
     def sum(self, values: Sequence[float]) -> list[float]:
         """Each value's sum over the processes."""
