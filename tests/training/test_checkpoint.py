@@ -149,3 +149,15 @@ def test_a_system_that_does_not_exist_is_refused(
         open_checkpoint_system(str(toy_checkpoint), beam_size=1, **options),
     ):
         pass
+
+
+def test_languages_are_asked_for_in_any_case(toy_checkpoint: Path) -> None:
+    with open_checkpoint_system(
+        str(toy_checkpoint),
+        source_language="DE",
+        target_language="En",
+        beam_size=1,
+        device="cpu",
+        precision="auto",
+    ) as system:
+        assert system.translate([""]) == [""]
