@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from dragoman_export.subject import Subject
 from dragoman_export.training_corpus import token_pairs
 from dragoman_training.alignment import TranslationTable, find_links, train_model1
-from dragoman_training.corpus import Corpus
+from dragoman_training.corpus import Corpus, evenly_spaced
 from dragoman_training.models.transformer import AlignmentHead, Transformer
 from dragoman_training.models.transformer_layers import DecoderLayer
 from dragoman_training.study.looking import look_along
@@ -76,8 +76,7 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
         target_vocabulary=target.vocabulary_size,
     )
     table = train_model1(links, num_iterations=NUM_ITERATIONS)
-    count = min(len(pairs), NUM_EXAMINED)
-    examined = [pairs[place * len(pairs) // count] for place in range(count)]
+    examined = [pairs[place] for place in evenly_spaced(len(pairs), NUM_EXAMINED)]
     mean, *heads = agreements(
         model,
         [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined],

@@ -54,7 +54,7 @@ def test_inputs_begin_with_bos_and_outputs_end_with_eos(corpus: Corpus, tokenize
         assert batch.target_input_SU[number, :length].tolist() == [tokenizer.bos_id, *target]
         assert batch.target_output_SU[number, :length].tolist() == [*target, tokenizer.eos_id]
         assert batch.target_output_SU[number, length:].eq(tokenizer.pad_id).all()
-        assert pairs.counted(batch)[number].sum() == length
+        assert batch.counted[number].sum() == length
         assert batch.source_length_S[number] == len(source) + 1
         assert batch.source_ST[number, : len(source) + 1].tolist() == [*source, tokenizer.eos_id]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_training.corpus import Corpus, CorpusError, read_corpus, read_lines
+from dragoman_training.corpus import Corpus, CorpusError, evenly_spaced, read_corpus, read_lines
 from dragoman_training.recipe import DataConfig
 
 
@@ -131,3 +131,9 @@ def test_a_fingerprint_is_that_of_the_text_and_its_order() -> None:
     ]
     assert corpus.fingerprint() not in [other.fingerprint() for other in others]
     assert corpus.fingerprint().startswith("2 pairs, checksum ")
+
+
+def test_places_are_evenly_spaced_over_a_list() -> None:
+    assert evenly_spaced(10, 3) == [0, 3, 6]
+    assert evenly_spaced(3, 3) == evenly_spaced(3, 9) == [0, 1, 2]
+    assert evenly_spaced(0, 3) == evenly_spaced(3, 0) == []

@@ -35,7 +35,7 @@ def test_with_the_reference_alone_it_is_the_models_own_loss_to_the_bit(
     family: str, tokenizer: Tokenizer, pairs: Pairs
 ) -> None:
     model = model_of(family, tokenizer).train()
-    objective = Objective(model, pad_id=tokenizer.pad_id, label_smoothing=0.1)
+    objective = Objective(model, label_smoothing=0.1)
     batch = pairs.batch([0, 1, 2])
     torch.manual_seed(5)
     minimised, plain = objective(batch)
@@ -43,7 +43,7 @@ def test_with_the_reference_alone_it_is_the_models_own_loss_to_the_bit(
     torch.manual_seed(5)
     memory, state = model.encode(batch.source_ST, batch.source_length_S)
     features_SUD = model.decode(memory, state, batch.target_input_SU)
-    counted_SU = pairs.counted(batch)
+    counted_SU = batch.counted
     expected, expected_plain = linear_cross_entropy(
         features_SUD[counted_SU],
         model.output.embedding.weight,
@@ -63,7 +63,7 @@ def test_with_the_reference_alone_it_is_the_models_own_loss_to_the_bit(
 def test_every_parameter_gets_a_gradient(family: str, tokenizer: Tokenizer, pairs: Pairs) -> None:
     """DistributedDataParallel waits for each of them."""
     model = model_of(family, tokenizer)
-    Objective(model, pad_id=tokenizer.pad_id, label_smoothing=0.1)(pairs.batch(range(6)))[0].backward()
+    Objective(model, label_smoothing=0.1)(pairs.batch(range(6)))[0].backward()
     assert not [name for name, parameter in model.named_parameters() if parameter.grad is None]
 
 
@@ -72,7 +72,7 @@ def test_gradients_of_parts_add_up_to_those_of_the_whole(
     family: str, tokenizer: Tokenizer, pairs: Pairs
 ) -> None:
     model = model_of(family, tokenizer).eval()
-    objective = Objective(model, pad_id=tokenizer.pad_id, label_smoothing=0.1)
+    objective = Objective(model, label_smoothing=0.1)
     objective(pairs.batch(range(6)))[0].backward()
     whole = {name: parameter.grad for name, parameter in model.named_parameters()}
     model.zero_grad(set_to_none=True)
@@ -132,7 +132,7 @@ def test_a_share_of_the_tokens_is_the_models_own(tokenizer: Tokenizer, pairs: Pa
 @FAMILIES
 def test_scheduled_sampling_has_gradients(family: str, tokenizer: Tokenizer, pairs: Pairs) -> None:
     model = model_of(family, tokenizer)
-    objective = Objective(model, pad_id=tokenizer.pad_id, label_smoothing=0.1)
+    objective = Objective(model, label_smoothing=0.1)
     objective(pairs.batch([0, 1]), 0.5)[0].backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name

@@ -3,7 +3,6 @@
 Shapes: S sentences, T source positions, U target positions.
 """
 
-import dataclasses
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,10 +27,23 @@ class Batch:
     """What the decoder reads: bos, then the target."""
     target_output_SU: Tensor
     """What it is to say: the target, then eos; padded with pad."""
+    target_pad: int
+    """The target's pad."""
+
+    @property
+    def counted(self) -> Tensor:
+        """Where there are target tokens to say rather than padding: [S, U] bool."""
+        return self.target_output_SU != self.target_pad
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device."""
-        return Batch(*(getattr(self, each.name).to(device) for each in dataclasses.fields(self)))
+        return Batch(
+            source_ST=self.source_ST.to(device),
+            source_length_S=self.source_length_S.to(device),
+            target_input_SU=self.target_input_SU.to(device),
+            target_output_SU=self.target_output_SU.to(device),
+            target_pad=self.target_pad,
+        )
 
 
 class Pairs:
@@ -147,11 +159,8 @@ class Pairs:
             source_length_S=torch.tensor([len(source) + 1 for source, _ in pairs]),
             target_input_SU=pad_ids([[self._bos, *target] for _, target in pairs], self._pad),
             target_output_SU=pad_ids([[*target, self._eos] for _, target in pairs], self._pad),
+            target_pad=self._pad,
         )
-
-    def counted(self, batch: Batch) -> Tensor:
-        """Where the batch has target tokens rather than padding: [S, U] bool."""
-        return batch.target_output_SU != self._pad
 
 
 def pad_ids(sentences: Sequence[Sequence[int]], pad: int) -> Tensor:

@@ -82,8 +82,8 @@ def _train(
 
     from dragoman_training.checkpoint import read_checkpoint, stored_tokenizers
     from dragoman_training.corpus import read_corpus
-    from dragoman_training.progress import changed_on_resuming, check_resumable
     from dragoman_training.reporter import Reporter
+    from dragoman_training.resuming import changed_on_resuming, check_resumable
     from dragoman_training.run_folder import left_by_another
     from dragoman_training.start import load_start
     from dragoman_training.stop_request import StopRequest

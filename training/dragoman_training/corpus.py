@@ -58,6 +58,12 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
     return Corpus([source for source, _ in pairs], [target for _, target in pairs], one_sided)
 
 
+def evenly_spaced(length: int, count: int) -> list[int]:
+    """At most `count` places, evenly spread over a list of that length."""
+    count = min(count, length)
+    return [place * length // count for place in range(count)]
+
+
 def _one_side(data: DataConfig, split: str, folder: Path) -> Corpus:
     """The target sides alone."""
     lines = [line.strip() for path in getattr(data, f"{split}_target") for line in read_lines(folder / path)]

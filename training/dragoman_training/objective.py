@@ -25,7 +25,6 @@ class Objective(nn.Module):
         self,
         model: Seq2Seq,
         *,
-        pad_id: int,
         label_smoothing: float,
         dtype: torch.dtype = torch.float32,
         own_token: Literal["best", "sampled"] = "best",
@@ -33,7 +32,6 @@ class Objective(nn.Module):
         """`dtype` is that of activations and matrix products; float32 leaves all as it is."""
         super().__init__()
         self.model = model
-        self._pad_id = pad_id
         self._label_smoothing = label_smoothing
         self._dtype = dtype
         self._own_token: Literal["best", "sampled"] = own_token
@@ -58,7 +56,7 @@ class Objective(nn.Module):
                     token=self._own_token,
                 )
             penalty = self.model.penalty(memory)
-        counted_SU = batch.target_output_SU != self._pad_id
+        counted_SU = batch.counted
         smoothed, plain = linear_cross_entropy(
             features_SUD[counted_SU],
             self.model.output.embedding.weight,

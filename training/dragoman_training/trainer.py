@@ -22,9 +22,10 @@ from dragoman_training.objective import Objective
 from dragoman_training.oddities import find_oddities
 from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.processes import Processes
-from dragoman_training.progress import Progress, check_same_run
+from dragoman_training.progress import Progress
 from dragoman_training.recipe import Recipe
 from dragoman_training.reporter import Reporter, StepReport
+from dragoman_training.resuming import check_same_run
 from dragoman_training.scheduled_sampling import teacher_forcing
 from dragoman_training.state import restore_state, state_tensors
 from dragoman_training.stop_request import StopRequest
@@ -100,7 +101,6 @@ class Trainer:
         self._objective = processes.wrap(
             Objective(
                 self._model,
-                pad_id=tokenizers[1].pad_id,
                 label_smoothing=config.label_smoothing,
                 dtype=self._dtype,
                 own_token=recipe.scheduled_sampling.token,

@@ -8,7 +8,7 @@ import torch
 
 from dragoman_bundle.languages import writes_spaces
 from dragoman_training.batching import Pairs
-from dragoman_training.corpus import Corpus
+from dragoman_training.corpus import Corpus, evenly_spaced
 from dragoman_training.loss import linear_cross_entropy
 from dragoman_training.models import Seq2Seq
 from dragoman_training.translator import Translator
@@ -55,7 +55,7 @@ def perplexity(model: Seq2Seq, pairs: Pairs, *, batch_tokens: int = 4000) -> flo
     for numbers in pairs.plan(batch_tokens, seed=None):
         batch = pairs.batch(numbers).to(device)
         features_SUD = model(batch.source_ST, batch.source_length_S, batch.target_input_SU)
-        counted_SU = pairs.counted(batch)
+        counted_SU = batch.counted
         _, plain = linear_cross_entropy(
             features_SUD[counted_SU],
             model.output.embedding.weight,
@@ -71,5 +71,5 @@ def spread(corpus: Corpus, count: int) -> Corpus:
     """At most `count` pairs, evenly spread over the corpus; all of them for 0."""
     if not 0 < count < len(corpus):
         return corpus
-    numbers = [place * len(corpus) // count for place in range(count)]
+    numbers = evenly_spaced(len(corpus), count)
     return Corpus([corpus.sources[n] for n in numbers], [corpus.targets[n] for n in numbers])

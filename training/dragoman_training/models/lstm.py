@@ -15,8 +15,6 @@ class ForwardLayer(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
         self.rnn = nn.LSTM(input_size, hidden_size, batch_first=True)
 
     def forward(self, inputs_STD: Tensor, length_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:

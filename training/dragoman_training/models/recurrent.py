@@ -22,7 +22,6 @@ class BidirectionalLayer(nn.Module):
         super().__init__()
         rnn = nn.LSTM if cell == "lstm" else nn.GRU
         self.cell = cell
-        self.input_size = input_size
         self.hidden_size = hidden_size
         self.forward_rnn = rnn(input_size, hidden_size, batch_first=True)
         self.backward_rnn = rnn(input_size, hidden_size, batch_first=True)

@@ -1,0 +1,23 @@
+"""What a resumed run may change, and what it is told of."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_training.recipe_reader import load_recipe
+from dragoman_training.resuming import changed_on_resuming
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["clip_norm=2", "adam_betas=[0.9,0.9]", "weight_decay=0.1", "threads=2", "precision=bf16"],
+)
+def test_what_goes_on_in_another_way_is_told(toy_folder: Path, override: str) -> None:
+    adamw = ("training.optimizer=adamw",)
+    saved = load_recipe(toy_folder / "toy.toml", adamw)
+    assert changed_on_resuming(saved, saved) == []
+    (told,) = changed_on_resuming(
+        saved, load_recipe(toy_folder / "toy.toml", (*adamw, f"training.{override}"))
+    )
+    assert told.startswith(f"training.{override.split('=')[0]} was ")
+    assert "not be those of a run in one stretch" in told
