@@ -22,7 +22,7 @@ class CheckpointLanguageModel:
         self.description = f"{location} with PyTorch in fp32 on {device}"
 
     def perplexity(self, lines: list[str]) -> tuple[float, int]:
-        """Perplexity a token and the number of tokens, ends of sentences included, as validation counts."""
+        """Perplexity per token and the number of tokens, ends of sentences included, as validation counts."""
         corpus = Corpus([""] * len(lines), lines)
         pairs = Pairs(corpus, self._tokenizer, self._tokenizer, max_tokens=None)
         return perplexity(self._model, pairs), pairs.num_target_tokens(range(len(pairs)))

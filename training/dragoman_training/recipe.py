@@ -36,7 +36,7 @@ class DataConfig:
     target_language: str
     """BCP 47 code of the target language, such as "en"."""
     train_source: tuple[str, ...] = ()
-    """Source sides of the training pairs, one sentence a line."""
+    """Source sides of the training pairs, one sentence per line."""
     train_target: tuple[str, ...] = ()
     """Target sides of the training pairs, line by line beside `train_source`."""
     valid_source: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class DataConfig:
     valid_target: tuple[str, ...] = ()
     """Target sides of the validation pairs."""
     train_tsv: tuple[str, ...] = ()
-    """Files with a source, a tab and a target a line."""
+    """Files with a source, a tab and a target per line."""
     valid_tsv: tuple[str, ...] = ()
     """The same for validation."""
     hugging_face: str = ""
@@ -118,7 +118,7 @@ class TrainingConfig:
     """How the parameters are found."""
 
     batch_tokens: int = 1800
-    """Padded tokens a batch, on either side."""
+    """Padded tokens per batch, on either side."""
     accumulate_batches: int = 1
     """Batches whose gradients make one step, in each process; the numbers are those of one batch with all
     their pairs."""
@@ -136,7 +136,7 @@ class TrainingConfig:
     optimizer: Literal["adam", "adamw"] = "adam"
     """Adam (Kingma and Ba 2015), or with decoupled weight decay AdamW (Loshchilov and Hutter 2019)."""
     weight_decay: float = 0.0
-    """AdamW's decay a step, times the learning rate. Only weight matrices decay: biases, gains of norms,
+    """AdamW's decay per step, times the learning rate. Only weight matrices decay: biases, gains of norms,
     embeddings (and with them the tied output layer) and learned positions do not."""
     adam_betas: tuple[float, float] = (0.9, 0.98)
     """Decay of Adam's two moments."""
@@ -145,7 +145,8 @@ class TrainingConfig:
     label_smoothing: float = 0.1
     """Probability taken from the target and spread over the vocabulary."""
     ema_decay: float = 0.999
-    """Decay a step of the moving average of the parameters, which is what is validated and kept; 0 is off."""
+    """Decay per step of the moving average of the parameters, which is what is validated and kept; 0 is
+    off."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """Precision of activations and matrix products; auto is bf16 where the device multiplies in it.
     fp16 scales the loss and needs a CUDA device. Parameters and the loss are always fp32."""
@@ -197,7 +198,7 @@ class DecodingConfig:
     """What a request that sets nothing gets, and how validation decodes."""
 
     beam_size: int = 5
-    """Hypotheses kept a sentence; 1 is greedy."""
+    """Hypotheses kept per sentence; 1 is greedy."""
     length_penalty: float = 1.0
     """Exponent of the length penalty (Wu et al. 2016, equation 14)."""
     max_source_tokens: int = 100
@@ -205,7 +206,7 @@ class DecodingConfig:
     max_output_tokens: int = 256
     """Most tokens of an output, whatever its source."""
     max_output_ratio: float = 2.0
-    """Most output tokens a source token."""
+    """Most output tokens per source token."""
     max_output_margin: int = 10
     """Output tokens beyond that ratio."""
 

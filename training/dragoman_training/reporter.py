@@ -33,7 +33,7 @@ class StepReport:
     total_steps: int
     epoch: int
     loss: float
-    """Mean negative log-likelihood a target token, in nats, without smoothing."""
+    """Mean negative log-likelihood per target token, in nats, without smoothing."""
     num_tokens: int
     """Target tokens, eos included."""
     gradient_norm: float

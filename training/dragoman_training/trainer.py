@@ -244,7 +244,8 @@ class Trainer:
         self._optimizer.zero_grad(set_to_none=True)
         mine = range(self._processes.number, len(batches), count)
         minimised_sum = plain_sum = 0.0
-        # At the end of an epoch there may be fewer batches than processes: the others take part with nothing.
+        # An epoch's last step may have fewer batches than processes; the rest run batch 0 with weight 0, so
+        # that gradient reduction completes.
         for place in mine or (0,):
             counts = 1.0 if mine else 0.0
             batch = self._train.batch(batches[place]).to(self._device)

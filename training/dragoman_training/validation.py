@@ -48,7 +48,7 @@ def validate(
 
 @torch.inference_mode()
 def perplexity(model: Seq2Seq, pairs: Pairs, *, batch_tokens: int = 4000) -> float:
-    """Perplexity a target token under teacher forcing, in float32."""
+    """Perplexity per target token under teacher forcing, in float32."""
     model.eval()
     device = next(model.parameters()).device
     loss, num_tokens = 0.0, 0

@@ -18,8 +18,8 @@ MASKED = -1e4
 class Attention(nn.Module, ABC):
     """Query, keys, values and mask to context and weights.
 
-    Keys and values are made of the encoder's states once a sentence; their shape after the sentence's axis is
-    the attention's own affair.
+    Keys and values are made of the encoder's states once per sentence; their shape after the sentence's axis
+    is the attention's own affair.
     """
 
     @abstractmethod

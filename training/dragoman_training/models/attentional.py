@@ -34,11 +34,11 @@ class AttentionalConfig:
     encoder_layers: int = 2
     """Bidirectional layers of the encoder."""
     encoder_units: int = 256
-    """Units of the encoder a direction."""
+    """Units of the encoder per direction."""
     decoder_layers: int = 2
     """Layers of the decoder."""
     decoder_units: int = 512
-    """Units of the decoder a layer."""
+    """Units of the decoder per layer."""
     input_feeding: bool = True
     """Whether the decoder reads its last attentional state beside the token. Without it training needs no
     loop over the target."""

@@ -35,7 +35,7 @@ class BahdanauConfig:
     encoder_layers: int = 1
     """Bidirectional layers of the encoder; the paper has one."""
     encoder_units: int = 256
-    """Units of the encoder a direction."""
+    """Units of the encoder per direction."""
     decoder_units: int = 512
     """Units of the decoder."""
     attention_units: int = 256

@@ -39,7 +39,7 @@ class MultiHeadConfig(AttentionalConfig):
 
 
 class MultiHead(AttentionalLSTM):
-    """Luong's decoder asking with several heads; keys and values are projected apart, once a sentence."""
+    """Luong's decoder asking with several heads; keys and values are projected apart, once per sentence."""
 
     def __init__(self, config: MultiHeadConfig, vocabulary: VocabularyShape) -> None:
         attention = partial(

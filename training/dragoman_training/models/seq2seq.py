@@ -39,7 +39,7 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
-        """Returns memory and the first state, one row a sentence."""
+        """Returns memory and the first state, one row per sentence."""
 
     @abstractmethod
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
@@ -67,7 +67,7 @@ class Seq2Seq(nn.Module, ABC):
     def penalty(self, memory: Tensors) -> Tensor | None:
         """What training adds to its loss for what `encode` made of the sources, or None where nothing is.
 
-        A scalar in nats a sentence, the mean over the batch's sentences, its coefficient included: the loss
+        A scalar in nats per sentence, the mean over the batch's sentences, its coefficient included: the loss
         of a batch is its cross-entropy in nats, summed over tokens, plus this times its sentences. It has a
         gradient, and is no part of a perplexity.
         """

@@ -18,7 +18,7 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command()
 @click.argument("checkpoints", metavar="[LABEL=]CKPT...", nargs=-1, required=True)
-@click.option("--source", required=True, type=EXISTING_FILE, help="The test set: a sentence a line.")
+@click.option("--source", required=True, type=EXISTING_FILE, help="The test set: one sentence per line.")
 @click.option("--reference", required=True, type=EXISTING_FILE, help="Its translation, line by line.")
 @click.option(
     "--out",
@@ -132,7 +132,7 @@ def study(
 
 
 def _command() -> str:
-    """The command as it was given, a line an option."""
+    """The command as it was given, one line per option."""
     context = click.get_current_context()
     given = dict(context.params)
     words = ["dragoman study", *(shlex.quote(each) for each in given.pop("checkpoints"))]

@@ -22,7 +22,7 @@ MAX_COLUMNS = 3
 
 
 def plot_lengths(findings: Sequence[Findings], buckets: Sequence[Bucket], path: Path) -> None:
-    """BLEU of each bucket, a line a model."""
+    """BLEU of each bucket, one line per model."""
     with drawing():
         figure = Figure(figsize=(7.5, 4.2), layout="constrained")
         axes = figure.add_subplot()
