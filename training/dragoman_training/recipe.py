@@ -218,7 +218,11 @@ class DecodingConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class CardConfig:
-    """What the model card says that numbers don't."""
+    """What the model card says that numbers don't.
+
+    Of other data it does not hold: where `--set` names other training files, only what `--set` says here
+    counts.
+    """
 
     description: str = ""
     """What the model is good for, and what not."""
