@@ -35,6 +35,7 @@ from dragoman_server.metrics import Metrics
 from dragoman_server.model_manager import ModelManager
 from dragoman_server.repository import RepositoryError
 from dragoman_server.service import TranslationService
+from dragoman_server.translator import Translator
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,10 @@ class Server:
         self._gate = Gate(config.limits.max_calls)
         self._health = Health(self._metrics.serving)
         self._callers = Callers(config.tokens)
-        self._service = TranslationService(gate=self._gate, callers=self._callers, limits=config.limits)
+        self._translator = Translator()
+        self._service = TranslationService(
+            gate=self._gate, callers=self._callers, translator=self._translator, limits=config.limits
+        )
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
         self._models = ModelManager(config.models, loader, self._metrics)
@@ -182,6 +186,7 @@ class Server:
             self._watch.cancel()
         await self._grpc.stop(flush_seconds)
         await self._models.close()
+        await asyncio.to_thread(self._translator.close)
         await asyncio.to_thread(self._close_metrics_port)
 
     def _make_grpc_server(self) -> grpc.aio.Server:

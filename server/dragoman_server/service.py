@@ -16,15 +16,18 @@ from dragoman_server.repository import Model, Repository
 from dragoman_server.requests import RequestReader, read_priority
 from dragoman_server.responses import write_model, write_reference, write_translation
 from dragoman_server.stream import TranslationStream, read_config
-from dragoman_server.translator import translate
+from dragoman_server.translator import Translator
 
 
 class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     """Answers for the models of a repository, once there is one, and each call for those of its beginning."""
 
-    def __init__(self, *, gate: Gate, callers: Callers, limits: RequestLimits) -> None:
+    def __init__(
+        self, *, gate: Gate, callers: Callers, translator: Translator, limits: RequestLimits
+    ) -> None:
         self._gate = gate
         self._callers = callers
+        self._translator = translator
         self._limits = limits
         self._repository = Repository([], {})
 
@@ -49,7 +52,9 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
 
             with model.calls.inside(), call.request(model, priority):
                 request = reader.read(message, model)
-                return await translate(request, write, timeout_seconds=context.time_remaining())
+                return await self._translator.translate(
+                    request, write, timeout_seconds=context.time_remaining()
+                )
 
     # grpc.aio takes a coroutine that writes as well as an iterator.
     async def TranslateStream(  # type: ignore[override]
@@ -118,7 +123,9 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         try:
             with call.request(model, options.priority):
                 request = self._reader().read_item(item, model, options)
-                return await translate(request, write, timeout_seconds=context.time_remaining(), waits=True)
+                return await self._translator.translate(
+                    request, write, timeout_seconds=context.time_remaining(), waits=True
+                )
         except Exception as error:
             log_if_internal(error)
             call.count_failed_item()

@@ -1,6 +1,7 @@
 """Takes a request's texts through a model's engine without holding up the event loop.
 
-Owns the way from texts to futures and back, and that cancelled work leaves the engine. Must not know gRPC.
+Owns the way from texts to futures and back, the threads for it, and that cancelled work leaves the engine.
+Must not know gRPC.
 """
 
 import asyncio
@@ -8,12 +9,12 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
 from dragoman_server.document import Document, TranslatedText, TranslationOptions, complete, prepare
-from dragoman_server.engine import QueueFullError, Sentence, SentenceResult
+from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceResult
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.gathering import tell_when_ended
 from dragoman_server.length import UnitTooLongError
@@ -28,6 +29,11 @@ _MAX_MICROSECONDS_ON_LOOP = 2_000
 _MICROSECONDS_A_TEXT = 100
 _MICROSECONDS_A_CHARACTER = 0.5
 _MICROSECONDS_AN_ALIGNED_CHARACTER = 8
+
+_MAX_CANCELLED_ON_LOOP = 100
+
+# More would only take turns at the interpreter, and keep the event loop from its own.
+_THREADS_PER_PRIORITY = 2
 
 # Between two tries at a full queue.
 _ROOM_SECONDS = 0.2
@@ -44,42 +50,79 @@ class TranslationRequest:
     """For each text what the caller calls it, such as "texts[0]"."""
 
 
-async def translate(
-    request: TranslationRequest,
-    write: Callable[[list[TranslatedText]], T],
-    *,
-    timeout_seconds: float | None,
-    waits: bool = False,
-) -> T:
-    """Translates the texts, one to one, and returns what `write` makes of them, maybe in another thread.
+class Translator:
+    """Cuts, tokenizes and joins texts beside the event loop, each priority's in threads of its own.
 
-    Where it `waits` for room in the queue, it does so in the order of those of its model and priority.
-    Raises InvalidRequestError for a sentence that is too long under LengthPolicy.REJECT and for more
-    sentences than the queue can ever hold, and what the engine raises; QueueFullError only where it doesn't
-    wait.
-    When cancelled, or when one sentence fails, the others leave the engine.
+    So no interactive request waits until those of a job are tokenized.
     """
-    deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-    on_loop = _is_small(request)
-    is_given_up = threading.Event()
-    try:
-        documents = await _run(on_loop, lambda: _prepare(request, deadline, is_given_up))
-    except asyncio.CancelledError:
-        is_given_up.set()
-        raise
-    sentences = [sentence for document in documents for sentence in document.sentences]
-    ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-    turn = request.model.turns[request.options.priority] if waits else None
-    came_at = time.monotonic()
-    futures = await _submit_in_turn(on_loop, request.model, sentences, ended, turn)
-    waited_seconds = time.monotonic() - came_at
-    try:
-        if (error := await ended) is not None:
-            raise error
-    except BaseException:
-        _cancel(on_loop, futures)
-        raise
-    return await _run(on_loop, lambda: write(_complete(request.model, documents, futures, waited_seconds)))
+
+    def __init__(self) -> None:
+        self._executors = {
+            priority: ThreadPoolExecutor(_THREADS_PER_PRIORITY, f"dragoman-{priority.name.lower()}")
+            for priority in Priority
+        }
+
+    def close(self) -> None:
+        """Ends the threads. What has not begun is cancelled."""
+        for executor in self._executors.values():
+            executor.shutdown(cancel_futures=True)
+
+    async def translate(
+        self,
+        request: TranslationRequest,
+        write: Callable[[list[TranslatedText]], T],
+        *,
+        timeout_seconds: float | None,
+        waits: bool = False,
+    ) -> T:
+        """Translates the texts, one to one, and returns what `write` makes of them, maybe in another thread.
+
+        Where it `waits` for room in the queue, it does so in the order of those of its model and priority.
+        Raises InvalidRequestError for a sentence that is too long under LengthPolicy.REJECT and for more
+        sentences than the queue can ever hold, and what the engine raises; QueueFullError only where it
+        doesn't wait, and before anything is tokenized where a sentence per text is too much.
+        When cancelled, or when one sentence fails, the others leave the engine.
+        """
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        if not waits:
+            _check_room(request)
+        executor = None if _is_small(request) else self._executors[request.options.priority]
+        is_given_up = threading.Event()
+        try:
+            documents = await _run(executor, lambda: _prepare(request, deadline, is_given_up))
+        except asyncio.CancelledError:
+            is_given_up.set()
+            raise
+        sentences = [sentence for document in documents for sentence in document.sentences]
+        ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+        turn = request.model.turns[request.options.priority] if waits else None
+        came_at = time.monotonic()
+        futures = await _submit_in_turn(executor, request.model, sentences, ended, turn)
+        waited_seconds = time.monotonic() - came_at
+        try:
+            if (error := await ended) is not None:
+                raise error
+        except BaseException:
+            _cancel(futures)
+            raise
+        return await _run(
+            executor, lambda: write(_complete(request.model, documents, futures, waited_seconds))
+        )
+
+
+def _check_room(request: TranslationRequest) -> None:
+    """Raises QueueFullError where the queue has no room for a sentence of each text that is not blank."""
+    engine, priority = request.model.engine, request.options.priority
+    num_sentences = sum(1 for text in request.texts if text and not text.isspace())
+    num_waiting, max_waiting = engine.num_waiting(priority), engine.max_waiting(priority)
+    # What the queue can never hold is told otherwise, once it is certain.
+    if max_waiting - num_waiting < num_sentences <= request.model.max_sentences[priority]:
+        raise QueueFullError(
+            num_sentences=num_sentences,
+            num_waiting=num_waiting,
+            max_queue=max_waiting,
+            is_bulk=priority is Priority.BULK,
+        )
 
 
 def _is_small(request: TranslationRequest) -> bool:
@@ -92,8 +135,11 @@ def _is_small(request: TranslationRequest) -> bool:
     return microseconds * options.num_hypotheses <= _MAX_MICROSECONDS_ON_LOOP
 
 
-async def _run(on_loop: bool, work: Callable[[], T]) -> T:
-    return work() if on_loop else await asyncio.to_thread(work)
+async def _run(executor: Executor | None, work: Callable[[], T]) -> T:
+    """Without an executor it is done at once, on the event loop."""
+    if executor is None:
+        return work()
+    return await asyncio.get_running_loop().run_in_executor(executor, work)
 
 
 def _prepare(
@@ -129,7 +175,7 @@ def _check_number(request: TranslationRequest, num_sentences: int) -> None:
 
 
 async def _submit_in_turn(
-    on_loop: bool,
+    executor: Executor | None,
     model: Model,
     sentences: Sequence[Sentence],
     ended: "asyncio.Future[BaseException | None]",
@@ -138,7 +184,7 @@ async def _submit_in_turn(
     async with turn or contextlib.nullcontext():
         while True:
             try:
-                return await _submit(on_loop, model, sentences, ended)
+                return await _submit(executor, model, sentences, ended)
             except QueueFullError:
                 if turn is None:
                     raise
@@ -146,7 +192,7 @@ async def _submit_in_turn(
 
 
 async def _submit(
-    on_loop: bool,
+    executor: Executor | None,
     model: Model,
     sentences: Sequence[Sentence],
     ended: "asyncio.Future[BaseException | None]",
@@ -156,9 +202,9 @@ async def _submit(
         tell_when_ended(ended, futures)
         return futures
 
-    if on_loop:
+    if executor is None:
         return submit()
-    submitting = asyncio.get_running_loop().run_in_executor(None, submit)
+    submitting = asyncio.get_running_loop().run_in_executor(executor, submit)
     try:
         return await asyncio.shield(submitting)
     except asyncio.CancelledError:
@@ -169,19 +215,20 @@ async def _submit(
 
 def _cancel_submitted(submitting: "asyncio.Future[Futures]") -> None:
     if not submitting.cancelled() and submitting.exception() is None:
-        _cancel(False, submitting.result())
+        _cancel(submitting.result())
 
 
-def _cancel(on_loop: bool, futures: Futures) -> None:
+def _cancel(futures: Futures) -> None:
     """Lets them leave the engine. What is finished does not mind."""
 
     def cancel() -> None:
         for future in futures:
             future.cancel()
 
-    if on_loop:
+    if len(futures) <= _MAX_CANCELLED_ON_LOOP:
         cancel()
     else:
+        # Behind nobody's texts: it makes room for others.
         asyncio.get_running_loop().run_in_executor(None, cancel)
 
 

@@ -19,10 +19,11 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_bundle import Bundle
 from dragoman_server import service, translator
 from dragoman_server.config import EngineConfig, RequestLimits
-from dragoman_server.document import Document
-from dragoman_server.engine import EnginePool, Sentence, SentenceResult
+from dragoman_server.document import Document, TranslationOptions
+from dragoman_server.engine import EnginePool, Priority, Sentence, SentenceResult
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 
@@ -431,6 +432,54 @@ async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, s
     assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
     assert detail(error, error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
     assert len((await first).translations) == 40
+
+
+async def test_what_a_full_queue_refuses_is_not_tokenized_before(
+    start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
+    running = await start_server(models=slow_models, engine=engine)
+    request = pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN)
+    first = running.stub.Translate(request)
+    while running.metric("dragoman_queue_sentences") == 0:
+        await asyncio.sleep(0.01)
+    prepared = record_prepared(monkeypatch)
+    # Blank texts take no room.
+    blank = pb.TranslateRequest(texts=["", " \n"] * 40, **GERMAN)
+    assert len((await running.stub.Translate(blank)).translations) == 80
+    assert len(prepared) == 80
+    error = await failure(running.stub.Translate(request))
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
+    assert "40 sentences do not fit" in error.details()
+    assert len(prepared) == 80
+    first.cancel()
+
+
+async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = translator.prepare
+    go_on = threading.Event()
+
+    def held(text: str, bundle: Bundle, options: TranslationOptions, deadline: float | None) -> Document:
+        if options.priority is Priority.BULK:
+            go_on.wait(30)
+        return prepare(text, bundle, options, deadline)
+
+    monkeypatch.setattr(translator, "prepare", held)
+    running = await start_server()
+    job = pb.TranslateRequest(texts=["Ja."] * 100, priority=pb.PRIORITY_BULK, **GERMAN)
+    # More than any pool of threads has.
+    jobs = [asyncio.ensure_future(running.stub.Translate(job)) for _ in range(50)]
+    while running.metric("grpc_server_started_total", grpc_method="Translate") < 50:
+        await asyncio.sleep(0.01)
+    try:
+        async with asyncio.timeout(20):
+            assert len(await translate(running, *["Nein."] * 100)) == 100
+            await running.server.reload()
+    finally:
+        go_on.set()
+    assert [len((await job).translations) for job in jobs] == [100] * 50
 
 
 async def test_one_call_too_many_is_told_when_to_come_again(

@@ -15,7 +15,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.errors import IdleStreamError
 from dragoman_server.stream import TranslationStream
-from dragoman_server.translator import translate
+from dragoman_server.translator import Translator
 
 CONFIG = pb.TranslateStreamRequest(
     config=pb.TranslateStreamConfig(source_language="de", target_language="en")
@@ -222,6 +222,7 @@ async def test_no_more_items_are_taken_than_fit(
     start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     num_at_work, most_at_work = 0, 0
+    translate = Translator.translate
 
     async def counted(*args: Any, **options: Any) -> pb.TranslateStreamResponse:
         nonlocal num_at_work, most_at_work
@@ -232,7 +233,7 @@ async def test_no_more_items_are_taken_than_fit(
         finally:
             num_at_work -= 1
 
-    monkeypatch.setattr("dragoman_server.service.translate", counted)
+    monkeypatch.setattr(Translator, "translate", counted)
     running = await start_server(models=slow_models, limits=RequestLimits(max_stream_items=3))
     items = [item(str(number), "wort wort") for number in range(12)]
     assert len(await answers(running, CONFIG, *items[:5], joined(*items[5:]))) == 12
