@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from grpc_health.v1 import health_pb2
-from grpc_health.v1.health import aio
 from prometheus_client import Gauge
 
+from dragoman_server.health_service import HealthService
 from dragoman_server.repository import Model, Repository
 
 TRANSLATION_SERVICE = "dragoman.v1.TranslationService"
@@ -29,23 +29,24 @@ class Health:
 
     def __init__(self, serving: Gauge) -> None:
         """`serving` shows what "" says: 1 or 0."""
-        self.servicer = aio.HealthServicer()
+        self.service = HealthService()
         self._serving = serving
+        self._is_draining = False
         self._models: set[str] = set()
 
-    async def loading(self) -> None:
+    def loading(self) -> None:
         """The server is up and its models are not."""
-        await self._set("", serving=False)
-        await self._set(TRANSLATION_SERVICE, serving=False)
+        self._set("", serving=False)
+        self._set(TRANSLATION_SERVICE, serving=False)
 
-    async def ready(self, repository: Repository) -> None:
+    def ready(self, repository: Repository) -> None:
         """The models are there; those that were and are no more are NOT_SERVING."""
         serving = _with_names({model.key for model in repository.models})
         self._models |= serving | _with_names(repository.refused.keys())
         for model in self._models:
-            await self._set(MODEL_PREFIX + model, serving=model in serving)
-        await self._set(TRANSLATION_SERVICE, serving=True)
-        await self._set("", serving=True)
+            self._set(MODEL_PREFIX + model, serving=model in serving)
+        self._set(TRANSLATION_SERVICE, serving=True)
+        self._set("", serving=True)
 
     async def watch(self, models: Callable[[], Sequence[Model]]) -> list[str]:
         """Waits for an engine to end that should not; then its model is NOT_SERVING, and so is the server.
@@ -55,20 +56,23 @@ class Health:
         while not (ended := [model.key for model in models() if not model.engine.is_alive]):
             await asyncio.sleep(WATCH_SECONDS)
         for key in ended:
-            await self._set(MODEL_PREFIX + key, serving=False)
-        await self._set(TRANSLATION_SERVICE, serving=False)
-        await self._set("", serving=False)
+            self._set(MODEL_PREFIX + key, serving=False)
+        self._set(TRANSLATION_SERVICE, serving=False)
+        self._set("", serving=False)
         return ended
 
-    async def draining(self) -> None:
+    def draining(self) -> None:
         """NOT_SERVING everywhere, from now on."""
+        self._is_draining = True
         self._serving.set(0)
-        await self.servicer.enter_graceful_shutdown()
+        self.service.tell_all(_NOT_SERVING)
 
-    async def _set(self, service: str, *, serving: bool) -> None:
+    def _set(self, service: str, *, serving: bool) -> None:
+        if self._is_draining:
+            return
         if not service:
             self._serving.set(serving)
-        await self.servicer.set(service, _SERVING if serving else _NOT_SERVING)
+        self.service.tell(service, _SERVING if serving else _NOT_SERVING)
 
 
 def _with_names(keys: Iterable[str]) -> set[str]:

@@ -95,7 +95,7 @@ class Server:
         except BaseException:
             await self._close(flush_seconds=0)
             raise
-        await self._open()
+        self._open()
         self._watch = asyncio.create_task(self._health.watch(lambda: self._models.repository.models))
         ports = {"port": self.port, "metrics_port": self._config.metrics_port}
         logger.info("ready", extra={"host": self._config.host, **ports, "models": self._keys()})
@@ -114,7 +114,7 @@ class Server:
         except (DeviceUnavailableError, RepositoryError) as error:
             logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
             return
-        await self._open()
+        self._open()
         logger.info("reloaded", extra={"models": self._keys()})
 
     async def watch(self) -> None:
@@ -125,7 +125,7 @@ class Server:
     async def drain(self) -> bool:
         """Takes no new calls, waits for the accepted ones, and ends; whether all of them finished in time."""
         logger.info("draining", extra={"drain_seconds": self._config.drain_seconds})
-        await self._health.draining()
+        self._health.draining()
         finished = await self._gate.drain(self._config.drain_seconds)
         if not finished:
             logger.warning("calls were cut off: they did not finish within drain_seconds")
@@ -133,9 +133,9 @@ class Server:
         logger.info("stopped")
         return finished
 
-    async def _open(self) -> None:
+    def _open(self) -> None:
         self._service.open(self._models.repository)
-        await self._health.ready(self._models.repository)
+        self._health.ready(self._models.repository)
 
     def _keys(self) -> list[str]:
         return [model.key for model in self._models.repository.models]
@@ -157,7 +157,7 @@ class Server:
                 thread.join()
 
             self._close_metrics_port = close
-        await self._health.loading()
+        self._health.loading()
         await self._grpc.start()
 
     def _bind(self, host: str, port: int) -> int:
@@ -207,7 +207,7 @@ class Server:
             ],
         )
         translation_pb2_grpc.add_TranslationServiceServicer_to_server(self._service, server)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health.service, server)
         descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
         calls.prepare(descriptor)
         if self._config.reflection:

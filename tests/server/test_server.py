@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.conftest import RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
-from tests.server.wire import wire_to
+from tests.server.wire import never_reading, wire_to
 
 from dragoman.channel import CHANNEL_OPTIONS
 from dragoman.v1 import translation_pb2 as pb
@@ -261,6 +261,40 @@ async def test_a_drain_waits_until_a_slow_caller_has_its_answer(
         answers_pass.set()
         assert (await answering).translations[0] == large
         assert await draining
+
+
+async def test_who_watches_the_health_and_does_not_read_holds_nobody_up(start_server: StartServer) -> None:
+    running = await start_server()
+    stub = health_pb2_grpc.HealthStub(running.channel)
+    # The server gives a caller up that leaves its pings without an answer for 20 seconds.
+    async with asyncio.timeout(15), never_reading(running.server.port) as begin:
+        begin("/grpc.health.v1.Health/Watch", b"")
+        while running.metric("grpc_server_started_total", grpc_method="Watch") == 0:
+            await asyncio.sleep(0.01)
+        watch = stub.Watch(health_pb2.HealthCheckRequest())
+        assert (await watch.read()).status == SERVING
+        await running.server.reload()
+        draining = asyncio.create_task(running.server.drain())
+        assert (await watch.read()).status == NOT_SERVING
+        assert await draining
+
+
+async def test_only_so_many_may_watch_the_health(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.health_service.MAX_WATCHES", 2)
+    running = await start_server()
+    stub = health_pb2_grpc.HealthStub(running.channel)
+    watches = [stub.Watch(health_pb2.HealthCheckRequest()) for _ in range(2)]
+    assert [(await watch.read()).status for watch in watches] == [SERVING] * 2
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.Watch(health_pb2.HealthCheckRequest()).read()
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "watched by 2 calls" in caught.value.details()
+    watches[0].cancel()
+    while running.metric("grpc_server_handled_total", grpc_method="Watch", grpc_code="CANCELLED") == 0:
+        await asyncio.sleep(0.01)
+    assert (await stub.Watch(health_pb2.HealthCheckRequest()).read()).status == SERVING
 
 
 @pytest.mark.parametrize("ends", ["answered", "refused", "cancelled"])
