@@ -20,8 +20,9 @@ class RequestLimits:
     """Widest beam of a request."""
     max_output_tokens: int = 1024
     """Most output tokens a sentence, whether a request asks for them or leaves it to the model's bundle."""
-    max_message_bytes: int = 16 * 1024 * 1024
-    """Most bytes of one gRPC message received; what is sent is bounded by what was accepted."""
+    max_message_bytes: int = 4 * 1024 * 1024
+    """Most bytes of one gRPC message received; what is sent is bounded by what was accepted. It is
+    decoded at once, on the event loop: one of nothing but empty texts takes some 30 times its size."""
     max_stream_items: int = 256
     """Most items of one stream that are translated at a time; no more are read until one is answered."""
     max_stream_idle_seconds: float = 300.0

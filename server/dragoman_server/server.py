@@ -36,6 +36,7 @@ from dragoman_server.model_manager import ModelManager
 from dragoman_server.repository import RepositoryError
 from dragoman_server.service import TranslationService
 from dragoman_server.translator import Translator
+from dragoman_server.unknown_callers import UnknownCallers
 
 logger = logging.getLogger(__name__)
 
@@ -191,8 +192,9 @@ class Server:
 
     def _make_grpc_server(self) -> grpc.aio.Server:
         calls = CallMetrics(self._registry)
+        descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
         server = grpc.aio.server(
-            interceptors=[calls, MalformedMessages()],
+            interceptors=[calls, UnknownCallers(self._callers, descriptor.full_name), MalformedMessages()],
             options=[
                 # With it a second server on the same port would start and take half of the calls.
                 ("grpc.so_reuseport", 0),
@@ -208,7 +210,6 @@ class Server:
         )
         translation_pb2_grpc.add_TranslationServiceServicer_to_server(self._service, server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health.service, server)
-        descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
         calls.prepare(descriptor)
         if self._config.reflection:
             names = (descriptor.full_name, "grpc.health.v1.Health", reflection.SERVICE_NAME)

@@ -17,6 +17,8 @@ from dragoman_server.interception import Context
 
 MAX_MESSAGE_BYTES = 1 << 16
 """Most bytes of a message that holds several responses."""
+MAX_MESSAGE_ITEMS = 4096
+"""Most items of one message."""
 
 Answer = Callable[[pb.TranslateStreamItem], Awaitable[pb.TranslateStreamResponse]]
 
@@ -141,12 +143,20 @@ async def read_config(
 
 
 def _items_of(message: pb.TranslateStreamRequest) -> Sequence[pb.TranslateStreamItem]:
-    """The items of a message that is no config; none where it has none."""
+    """The items of a message that is no config; none where it has none.
+
+    Raises InvalidRequestError for too many.
+    """
     match message.WhichOneof("request"):
         case "item":
             return [message.item]
         case "items":
-            return message.items.items
+            items = message.items.items
+            if len(items) > MAX_MESSAGE_ITEMS:
+                limit = f"a message takes {MAX_MESSAGE_ITEMS}; send several messages"
+                description = f"holds {len(items)} items, and {limit}"
+                raise InvalidRequestError([Violation(field="items", description=description)])
+            return items
         case _:
             return []
 

@@ -12,6 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.access import ADA, BOB, shows
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.wire import call_frames, opening
 
 from dragoman import AsyncClient, Client, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
@@ -185,32 +186,28 @@ def test_a_token_that_is_no_text_is_not_in_the_log_either(
 
 
 def call_in_bytes(port: int, metadata: dict[bytes, bytes]) -> socket.socket:
-    """Calls ListModels with metadata that no client of gRPC would send: HTTP/2 (RFC 9113), byte by byte."""
-    headers = {
-        b":method": b"POST",
-        b":scheme": b"http",
-        b":path": b"/dragoman.v1.TranslationService/ListModels",
-        b":authority": b"localhost",
-        b"te": b"trailers",
-        b"content-type": b"application/grpc",
-        **metadata,
-    }
-    # Each literal, without indexing: RFC 7541, section 6.2.2.
-    block = b"".join(
-        b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in headers.items()
-    )
-
-    def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
-        return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
-
+    """Calls ListModels with metadata that no client of gRPC would send."""
     connection = socket.create_connection(("127.0.0.1", port), 10)
     connection.sendall(
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-        + frame(4, 0, 0, b"")
-        + frame(1, 4, 1, block)
-        + frame(0, 1, 1, b"\0" * 5)
+        opening() + call_frames(1, "/dragoman.v1.TranslationService/ListModels", b"", metadata)
     )
     return connection
+
+
+async def test_nothing_is_read_of_what_an_unknown_caller_sends(
+    start_server: StartServer, tokens: Path
+) -> None:
+    running = await start_server(tokens=tokens)
+    # Field 1, a text, holds a surrogate: who is known would be told so.
+    malformed = b"\x0a\x03\xed\xa0\x80"
+    call = running.channel.unary_unary("/dragoman.v1.TranslationService/Translate")
+    codes = []
+    for metadata in (None, shows(BOB + "3"), shows(BOB)):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call(malformed, metadata=metadata)
+        codes.append(caught.value.code())
+    unknown = grpc.StatusCode.UNAUTHENTICATED
+    assert codes == [unknown, unknown, grpc.StatusCode.INVALID_ARGUMENT]
 
 
 async def test_health_asks_nobody_who_they_are(start_server: StartServer, tokens: Path) -> None:

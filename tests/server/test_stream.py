@@ -180,6 +180,11 @@ async def test_config_settings_hold_for_every_item(running: RunningServer) -> No
         ([CONFIG, pb.TranslateStreamRequest()], grpc.StatusCode.INVALID_ARGUMENT, "must hold items"),
         ([CONFIG, pb.TranslateStreamRequest(items={})], grpc.StatusCode.INVALID_ARGUMENT, "must hold items"),
         (
+            [CONFIG, pb.TranslateStreamRequest(items={"items": [{}] * 4097})],
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "items: holds 4097 items, and a message takes 4096",
+        ),
+        (
             [pb.TranslateStreamRequest(config={"model": "xx-yy"})],
             grpc.StatusCode.NOT_FOUND,
             "de-en/1",

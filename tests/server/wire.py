@@ -2,7 +2,7 @@
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -46,32 +46,43 @@ async def wire_to(server_port: int, *, both_ways: bool = False) -> AsyncIterator
 async def never_reading(server_port: int) -> AsyncIterator[Callable[[str, bytes], None]]:
     """A caller that begins calls, each by its path and message, and lets the server send no answer."""
     _, writer = await asyncio.open_connection("127.0.0.1", server_port)
-    # Settings (RFC 9113, section 6.5): the window of a stream has 0 bytes.
-    writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(4, 0, 0, struct.pack(">HI", 4, 0)))
+    # A stream's window (RFC 9113, section 6.5.2) has 0 bytes.
+    writer.write(opening(settings=struct.pack(">HI", 4, 0)))
     streams = count(1, 2)
 
     def begin(path: str, message: bytes) -> None:
-        headers = {
-            ":method": "POST",
-            ":scheme": "http",
-            ":path": path,
-            ":authority": "localhost",
-            "te": "trailers",
-            "content-type": "application/grpc",
-        }
-        # Each a literal (RFC 7541, section 6.2.2), shorter than 127 bytes.
-        block = b"".join(
-            bytes([0, len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
-            for name, value in headers.items()
-        )
-        stream = next(streams)
-        writer.write(_frame(1, 4, stream, block))
-        writer.write(_frame(0, 1, stream, struct.pack(">BI", 0, len(message)) + message))
+        writer.write(call_frames(next(streams), path, message))
 
     yield begin
     writer.close()
     await writer.wait_closed()
 
 
+def opening(settings: bytes = b"") -> bytes:
+    """What a connection of HTTP/2 (RFC 9113) begins with."""
+    return b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(4, 0, 0, settings)
+
+
+def call_frames(
+    stream: int, path: str, message: bytes, metadata: Mapping[bytes, bytes] | None = None
+) -> bytes:
+    """A whole call; each part of its metadata has less than 127 bytes."""
+    headers = {
+        b":method": b"POST",
+        b":scheme": b"http",
+        b":path": path.encode(),
+        b":authority": b"localhost",
+        b"te": b"trailers",
+        b"content-type": b"application/grpc",
+        **(metadata or {}),
+    }
+    # Each literal, without indexing: RFC 7541, section 6.2.2.
+    block = b"".join(
+        b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value for name, value in headers.items()
+    )
+    body = struct.pack(">BI", 0, len(message)) + message
+    return _frame(1, 4, stream, block) + _frame(0, 1, stream, body)
+
+
 def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
-    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
