@@ -87,12 +87,11 @@ async def open_call(method: str, context: Context, *, gate: Gate, callers: Calle
 
     try:
         call.caller = callers.identify(context.invocation_metadata())
-        with gate.admitted():
-            # What a handler returns is not out with that: a caller may take its time to read it.
-            gate.answers.enter()
-            # It is declared as taking a class that does not exist.
-            context.add_done_callback(leave)  # type: ignore[arg-type]
-            yield call
+        gate.admit()
+        # What a handler returns is not out with that: a caller may take its time to read it.
+        # The callback is declared as taking a class that does not exist.
+        context.add_done_callback(leave)  # type: ignore[arg-type]
+        yield call
     except asyncio.CancelledError:
         code = cancellation_code(context)
         raise

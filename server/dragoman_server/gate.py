@@ -4,8 +4,6 @@ Belongs to the event loop's thread.
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from dragoman_server.errors import NotServingError, TooManyCallsError
 from dragoman_server.occupancy import Occupancy
@@ -17,9 +15,8 @@ class Gate:
     def __init__(self, max_calls: int) -> None:
         self._max_calls = max_calls
         self._open = False
-        self._calls = Occupancy()
         self.answers = Occupancy()
-        """Calls whose last message is not out yet."""
+        """Calls that were admitted and whose last message is not out yet."""
         self.draining = asyncio.Event()
         """Set once no more work is taken."""
 
@@ -31,19 +28,18 @@ class Gate:
         """Lets no more calls in and waits until those inside are answered; whether all were in time."""
         self.draining.set()
         try:
-            await asyncio.wait_for(self.answers.wait_until_empty(), timeout_seconds)
+            async with asyncio.timeout(timeout_seconds):
+                await self.answers.wait_until_empty()
         except TimeoutError:
             return False
         return True
 
-    @contextmanager
-    def admitted(self) -> Iterator[None]:
-        """Around a call. Raises NotServingError or TooManyCallsError where it is not let in."""
+    def admit(self) -> None:
+        """A call comes in, which must `answers.leave`. Raises NotServingError or TooManyCallsError."""
         if self.draining.is_set():
             raise NotServingError("draining")
         if not self._open:
             raise NotServingError("loading")
-        if self._calls.num_inside >= self._max_calls:
+        if self.answers.num_inside >= self._max_calls:
             raise TooManyCallsError(self._max_calls)
-        with self._calls.inside():
-            yield
+        self.answers.enter()

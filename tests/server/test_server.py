@@ -1,6 +1,7 @@
 """The life of a server, in a process of its own where signals and exit codes matter."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -295,6 +296,34 @@ async def test_only_so_many_may_watch_the_health(
     while running.metric("grpc_server_handled_total", grpc_method="Watch", grpc_code="CANCELLED") == 0:
         await asyncio.sleep(0.01)
     assert (await stub.Watch(health_pb2.HealthCheckRequest()).read()).status == SERVING
+
+
+async def test_calls_whose_answers_nobody_reads_hold_their_places(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_calls=2), drain_seconds=0.1)
+    request = pb.TranslateRequest(texts=["Ja."], **GERMAN)
+    async with asyncio.timeout(15), never_reading(running.server.port) as begin:
+        for _ in range(2):
+            begin("/dragoman.v1.TranslationService/Translate", request.SerializeToString())
+        while running.metric("dragoman_requests_total", outcome="OK") < 2:
+            await asyncio.sleep(0.01)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await running.stub.Translate(request)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "--max-calls" in caught.value.details()
+    async with asyncio.timeout(15):
+        while True:
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await running.stub.Translate(request)
+                break
+            await asyncio.sleep(0.01)
+
+
+async def test_a_server_that_is_idle_drains_in_no_time(
+    start_server: StartServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await start_server(drain_seconds=0.0)
+    assert await running.server.drain()
+    assert not [record for record in caplog.records if "cut off" in record.message]
 
 
 @pytest.mark.parametrize("ends", ["answered", "refused", "cancelled"])
