@@ -26,9 +26,10 @@ Futures = list[Future[SentenceResult]]
 # What the event loop can do without being missed; more goes to a thread. The costs are about what it takes a
 # hypothesis from its text to its answer, submission included.
 _MAX_MICROSECONDS_ON_LOOP = 2_000
-_MICROSECONDS_A_TEXT = 100
-_MICROSECONDS_A_CHARACTER = 0.5
-_MICROSECONDS_AN_ALIGNED_CHARACTER = 8
+_MICROSECONDS_PER_TEXT = 70
+_MICROSECONDS_PER_UNIT = 30
+_MICROSECONDS_PER_CHARACTER = 0.5
+_MICROSECONDS_PER_ALIGNED_CHARACTER = 8
 
 _MAX_CANCELLED_ON_LOOP = 100
 
@@ -86,7 +87,8 @@ class Translator:
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         if not waits:
             _check_room(request)
-        executor = None if _is_small(request) else self._executors[request.options.priority]
+        # Lines are counted only where the rest is small.
+        executor = self._executor(request, 0) or self._executor(request, _num_lines(request))
         is_given_up = threading.Event()
         try:
             documents = await _run(executor, lambda: _prepare(request, deadline, is_given_up))
@@ -94,6 +96,7 @@ class Translator:
             is_given_up.set()
             raise
         sentences = [sentence for document in documents for sentence in document.sentences]
+        executor = self._executor(request, len(sentences))
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
         turn = request.model.turns[request.options.priority] if waits else None
         came_at = time.monotonic()
@@ -108,6 +111,10 @@ class Translator:
         return await _run(
             executor, lambda: write(_complete(request.model, documents, futures, waited_seconds))
         )
+
+    def _executor(self, request: TranslationRequest, num_units: int) -> Executor | None:
+        """Who does a request's work; None: the event loop."""
+        return None if _is_small(request, num_units) else self._executors[request.options.priority]
 
 
 def _check_room(request: TranslationRequest) -> None:
@@ -125,14 +132,22 @@ def _check_room(request: TranslationRequest) -> None:
         )
 
 
-def _is_small(request: TranslationRequest) -> bool:
+def _is_small(request: TranslationRequest, num_units: int) -> bool:
     options = request.options
-    a_character = (
-        _MICROSECONDS_AN_ALIGNED_CHARACTER if options.return_alignments else _MICROSECONDS_A_CHARACTER
+    microseconds_per_character = (
+        _MICROSECONDS_PER_ALIGNED_CHARACTER if options.return_alignments else _MICROSECONDS_PER_CHARACTER
     )
-    characters = sum(map(len, request.texts))
-    microseconds = len(request.texts) * _MICROSECONDS_A_TEXT + characters * a_character
+    microseconds = (
+        len(request.texts) * _MICROSECONDS_PER_TEXT
+        + num_units * _MICROSECONDS_PER_UNIT
+        + sum(map(len, request.texts)) * microseconds_per_character
+    )
     return microseconds * options.num_hypotheses <= _MAX_MICROSECONDS_ON_LOOP
+
+
+def _num_lines(request: TranslationRequest) -> int:
+    """Each is a unit at least."""
+    return sum(len(text.splitlines()) for text in request.texts)
 
 
 async def _run(executor: Executor | None, work: Callable[[], T]) -> T:
