@@ -36,8 +36,8 @@ _MAX_CANCELLED_ON_LOOP = 100
 # More would only take turns at the interpreter, and keep the event loop from its own.
 _THREADS_PER_PRIORITY = 2
 
-# Between two tries at a full queue.
-_ROOM_SECONDS = 0.2
+# Between two looks at a full queue, which one item per model and priority waits for.
+_ROOM_SECONDS = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +98,11 @@ class Translator:
         sentences = [sentence for document in documents for sentence in document.sentences]
         executor = self._executor(request, len(sentences))
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-        turn = request.model.turns[request.options.priority] if waits else None
         came_at = time.monotonic()
-        futures = await _submit_in_turn(executor, request.model, sentences, ended, turn)
+        if waits:
+            futures = await _submit_in_turn(executor, request, sentences, ended)
+        else:
+            futures = await _submit(executor, request.model, sentences, ended)
         waited_seconds = time.monotonic() - came_at
         try:
             if (error := await ended) is not None:
@@ -119,17 +121,21 @@ class Translator:
 
 def _check_room(request: TranslationRequest) -> None:
     """Raises QueueFullError where the queue has no room for a sentence of each text that is not blank."""
-    engine, priority = request.model.engine, request.options.priority
+    model, priority = request.model, request.options.priority
     num_sentences = sum(1 for text in request.texts if text and not text.isspace())
-    num_waiting, max_waiting = engine.num_waiting(priority), engine.max_waiting(priority)
     # What the queue can never hold is told otherwise, once it is certain.
-    if max_waiting - num_waiting < num_sentences <= request.model.max_sentences[priority]:
+    if _room(model, priority) < num_sentences <= model.max_sentences[priority]:
         raise QueueFullError(
             num_sentences=num_sentences,
-            num_waiting=num_waiting,
-            max_queue=max_waiting,
+            num_waiting=model.engine.num_waiting(priority),
+            max_queue=model.engine.max_waiting(priority),
             is_bulk=priority is Priority.BULK,
         )
+
+
+def _room(model: Model, priority: Priority) -> int:
+    """How many sentences of a priority the queue takes at the moment; below 0 where bulk was set back."""
+    return model.engine.max_waiting(priority) - model.engine.num_waiting(priority)
 
 
 def _is_small(request: TranslationRequest, num_units: int) -> bool:
@@ -191,19 +197,18 @@ def _check_number(request: TranslationRequest, num_sentences: int) -> None:
 
 async def _submit_in_turn(
     executor: Executor | None,
-    model: Model,
+    request: TranslationRequest,
     sentences: Sequence[Sentence],
     ended: "asyncio.Future[BaseException | None]",
-    turn: asyncio.Lock | None,
 ) -> Futures:
-    async with turn or contextlib.nullcontext():
+    model, priority = request.model, request.options.priority
+    async with model.turns[priority]:
         while True:
-            try:
+            with contextlib.suppress(QueueFullError):
                 return await _submit(executor, model, sentences, ended)
-            except QueueFullError:
-                if turn is None:
-                    raise
             await asyncio.sleep(_ROOM_SECONDS)
+            while _room(model, priority) < len(sentences):
+                await asyncio.sleep(_ROOM_SECONDS)
 
 
 async def _submit(
