@@ -63,12 +63,12 @@ class Callers:
     """Those who may call."""
 
     def __init__(self, path: Path | None) -> None:
-        """With a file of tokens, as `read_tokens` reads it, once `load` has; without one, everybody may."""
+        """`path`: a file as `read_tokens` reads it, read by `load`; None lets everybody in."""
         self._path = path
         self._names: Mapping[bytes, str] = {}
 
     def load(self) -> None:
-        """Reads the file, again too. Raises TokenFileError; whoever could call before still can then."""
+        """Reads the file, also again later. Raises TokenFileError, and then keeps the tokens it had."""
         if self._path is not None:
             self._names = {_digest(token): name for token, name in read_tokens(self._path).items()}
 

@@ -30,8 +30,8 @@ class Certificate:
     def credentials(self) -> grpc.ServerCredentials:
         """What grpc listens with. Files that change are read again at the next connection.
 
-        Raises CertificateError, here only: what replaces the first pair and is none is told in the log, and
-        that pair is kept.
+        Raises CertificateError for the first pair only; a later pair that can't be used is logged and the one
+        in use kept.
         """
         # Declared as if there were always another one, unlike grpc's own description.
         return grpc.dynamic_ssl_server_credentials(self._load(), self._renewed)  # type: ignore[arg-type]
@@ -48,7 +48,7 @@ class Certificate:
         # Noted before anything is read, and of what can't be read too: it is tried and told once.
         self._read = self._versions()
         try:
-            # Of a pair that is renewed grpc would find out at the next connection, and tell nobody.
+            # Checked here: grpc would notice a bad renewed pair only at the next connection, silently.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._chain, self._key, password="")
             pair = self._key.read_bytes(), self._chain.read_bytes()
         except OSError as error:

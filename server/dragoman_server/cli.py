@@ -31,8 +31,8 @@ _POSITIVE = click.IntRange(min=1)
     "--tls-certificate",
     type=click.Path(path_type=Path),
     default=ServerConfig.tls_certificate,
-    help="PEM file of the certificate to serve gRPC over TLS with, those who vouch for it behind it; after a "
-    "change the next connection gets the new one.  [default: without TLS]",
+    help="PEM file with the server's certificate followed by its intermediates; a changed file is used from "
+    "the next connection.  [default: without TLS]",
 )
 @click.option(
     "--tls-key",
@@ -95,7 +95,7 @@ _POSITIVE = click.IntRange(min=1)
     "--max-output-tokens",
     type=_POSITIVE,
     default=RequestLimits.max_output_tokens,
-    help="Most output tokens a sentence, whether a request asks for them or leaves it to the model.",
+    help="Most output tokens per sentence, whether a request asks for them or leaves it to the model.",
 )
 @click.option(
     "--max-message-bytes",
@@ -120,7 +120,7 @@ _POSITIVE = click.IntRange(min=1)
     "--max-calls",
     type=_POSITIVE,
     default=RequestLimits.max_calls,
-    help="Most calls that are in at a time, of all callers together.",
+    help="Most calls in progress at once, over all callers.",
 )
 @click.option(
     "--max-queue",
@@ -132,7 +132,7 @@ _POSITIVE = click.IntRange(min=1)
     "--max-rows",
     type=_POSITIVE,
     default=EngineConfig.max_rows,
-    help="Most rows, sentences times beam, of a batch. There is one a thread; on a GPU there is one.",
+    help="Most rows, sentences times beam, of a batch. There is one per thread; on a GPU there is one.",
 )
 @click.option(
     "--max-source-tokens",
@@ -157,8 +157,8 @@ _POSITIVE = click.IntRange(min=1)
     "--batching",
     type=click.Choice(["continuous", "request"]),
     default=EngineConfig.batching,
-    help="With continuous, sentences join a running batch and are answered when they are finished; with "
-    "request, a batch is decoded and answered as a whole before the next begins: there to compare with.",
+    help="continuous: sentences join a running batch and are answered when they are finished; "
+    "request: a batch is decoded and answered as a whole before the next begins (for comparison).",
 )
 @click.option(
     "--drain-seconds",

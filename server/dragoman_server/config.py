@@ -19,7 +19,7 @@ class RequestLimits:
     max_beam_size: int = 16
     """Widest beam of a request."""
     max_output_tokens: int = 1024
-    """Most output tokens a sentence, whether a request asks for them or leaves it to the model's bundle."""
+    """Most output tokens per sentence, whether a request asks for them or leaves it to the model's bundle."""
     max_message_bytes: int = 4 * 1024 * 1024
     """Most bytes of one gRPC message received; what is sent is bounded by what was accepted. It is
     decoded at once, on the event loop: one of nothing but empty texts takes some 30 times its size."""
@@ -101,8 +101,8 @@ class ServerConfig:
     metrics_port: int = 9090
     """Port of /metrics over HTTP; 0 serves none."""
     tls_certificate: Path | None = None
-    """PEM file of the certificate that gRPC is served with over TLS, those who vouch for it behind it; None:
-    without TLS. A renewed one is taken at the next connection."""
+    """PEM file with the server's certificate followed by its intermediates; a changed file is used from the
+    next connection. None: without TLS."""
     tls_key: Path | None = None
     """PEM file of its key, without a password."""
     tokens: Path | None = None

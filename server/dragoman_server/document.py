@@ -16,8 +16,8 @@ from dragoman_server.engine import FinishReason, Priority, SearchOptions, Senten
 from dragoman_server.length import LengthPolicy, Unit, fit
 from dragoman_server.segmentation import Segmentation, Span, filler_for, join, segment
 
-_CHARACTERS_A_TOKEN = 8
-"""More than the tokens of most texts have."""
+_CHARACTERS_PER_TOKEN = 8
+"""An estimate on the high side: most texts have fewer characters per token."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,18 +25,25 @@ class TranslationOptions:
     """How a caller wants texts translated."""
 
     beam_size: int
+    """Hypotheses kept per sentence while searching."""
     num_hypotheses: int = 1
+    """Hypotheses returned; at most `beam_size`."""
     length_penalty: float
+    """Exponent of the length penalty; 0 turns it off."""
     max_output_tokens: int | None = None
     """Most output tokens of a sentence; None: from the length of its source."""
     max_default_output_tokens: int | None = None
-    """Most that this length may come to; None: what the bundle says alone. More than `target_prefix` has."""
+    """Cap on that derived limit; None: the bundle's own alone. Must exceed the length of `target_prefix`."""
     target_prefix: tuple[int, ...] = ()
     """Target tokens that the first sentence's translation begins with."""
     length_policy: LengthPolicy = LengthPolicy.SPLIT
+    """What happens to a sentence with more source tokens than the model takes."""
     segmentation: Segmentation = Segmentation.SENTENCE
+    """How texts are cut into units."""
     return_alignments: bool = False
+    """Whether hypotheses come with word alignments."""
     priority: Priority = Priority.INTERACTIVE
+    """Who goes first where not all fit into the batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +79,11 @@ class Timings:
     """Where the time of the sentence that took longest went, in seconds."""
 
     queue: float
+    """Waiting for a place in a batch, and before that for room in the queue."""
     encode: float
+    """Encoding."""
     decode: float
+    """Beam search."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,16 +91,21 @@ class TranslatedText:
     """The translation of one text."""
 
     text: str
+    """The best hypothesis' text; "" where there was nothing to translate, as in white space alone."""
     hypotheses: tuple[TranslatedHypothesis, ...]
     """Best first; empty where there was nothing to translate."""
     split: bool
+    """Whether some sentence was cut because it was too long."""
     truncated: bool
+    """Whether some sentence lost its end because it was too long."""
     num_units: int
+    """Units that the text was cut into."""
     num_source_tokens: int
     """Of all sentences, ends included."""
     num_target_tokens: int
     """Of the best hypothesis, ends included."""
     timings: Timings
+    """Where its time went."""
 
 
 def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: float | None) -> Document:
@@ -191,7 +206,7 @@ def _source_spans(text: str, ids: Sequence[int], tokenizer: Tokenizer) -> Sequen
 
     Reads no more of the text than it takes to find the same tokens again.
     """
-    length = _CHARACTERS_A_TOKEN * (len(ids) + 1)
+    length = _CHARACTERS_PER_TOKEN * (len(ids) + 1)
     while length < len(text):
         beginning = tokenizer.encode(text[:length])
         if len(beginning.ids) > len(ids) and tuple(beginning.ids[: len(ids)]) == tuple(ids):

@@ -10,7 +10,8 @@ from typing import Any
 def tell_when_ended(ended: "asyncio.Future[BaseException | None]", futures: Sequence[Future[Any]]) -> None:
     """Sets `ended` to None once all of `futures` have a result, or at once to the error of the first to fail.
 
-    May be called from any thread. Takes it that who cancels any of `futures` waits for `ended` no longer.
+    May be called from any thread. Assumes that whoever cancels one of `futures` no
+    longer waits for `ended`.
     """
     loop = ended.get_loop()
     num_pending = len(futures)

@@ -27,7 +27,7 @@ class ModelLoader:
         """
         decoder = open_decoder(bundle, self._config)
         beam_size = min(bundle.manifest.decoding.beam_size, self._max_beam_size)
-        # By an engine that nobody watches: it is no traffic, and its pace is nobody's.
+        # An engine without an observer: warming up must count neither as traffic nor towards the learnt pace.
         with closing(open_engine(decoder, self._config, self._max_beam_size)) as engine:
             _warm(engine, bundle, beam_size)
         limits = engine_limits(self._config, self._max_beam_size)
@@ -74,6 +74,7 @@ def open_engine(
 
 
 def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
+    """How much an engine takes on, as the configuration says."""
     return EngineLimits(
         max_rows=config.max_rows,
         max_source_tokens=config.max_source_tokens,

@@ -36,8 +36,11 @@ class Model:
     """A model that is being served."""
 
     bundle: Bundle
+    """What it was loaded from."""
     engine: EnginePool
+    """What decodes its sentences."""
     metrics: ModelMetrics
+    """Its own series."""
     precision: str
     """Of the graphs in use."""
     providers: Mapping[str, str]

@@ -116,7 +116,7 @@ def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:
 
 
 def _in_windows(language: str, flat: str) -> Iterator[str]:
-    """The sentences of a line, found a window at a time; one may be longer than a window."""
+    """The sentences of a line, found window by window; one may be longer than a window."""
     start, beginning = 0, ""
     while len(flat) - start > _WINDOW:
         found = sentencex.segment(language, flat[start : start + _WINDOW])

@@ -108,7 +108,7 @@ class TranslationStream:
             self._moved()
 
     def _moved(self) -> None:
-        """Begins the time anew that the stream may be idle; it doesn't run while items are under way."""
+        """Restarts the idle timeout, which is suspended while items are under way."""
         if not self._patience.expired():
             until = asyncio.get_running_loop().time() + self._max_idle_seconds
             self._patience.reschedule(None if self._num_under_way else until)

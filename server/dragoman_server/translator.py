@@ -23,8 +23,8 @@ from dragoman_server.repository import Model
 T = TypeVar("T")
 Futures = list[Future[SentenceResult]]
 
-# What the event loop can do without being missed; more goes to a thread. The costs are about what it takes a
-# hypothesis from its text to its answer, submission included.
+# What the event loop can do without being missed; more goes to a thread. The costs are about what a
+# hypothesis takes from its text to its answer, submission included.
 _MAX_MICROSECONDS_ON_LOOP = 2_000
 _MICROSECONDS_PER_TEXT = 70
 _MICROSECONDS_PER_UNIT = 30

@@ -71,12 +71,11 @@ class TranslationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def TranslateStream(self, request_iterator, context):
-        """Translates a stream of texts. The first message configures, every later one carries items, each under the
-        caller's own id. Results come back as they complete, each with a translation or a status: an item
-        whose text can't be translated never ends the stream, a message without an item, malformed or too large
-        does. How far the caller reads is the flow control: where the server is
-        full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
-        under way for long ends with ABORTED, so that it holds nobody's place.
+        """Translates a stream of texts. The first message configures the stream; every later one carries items under
+        the caller's own ids. Results come back as they complete, each a translation or a status. An item that can't
+        be translated does not end the stream; a message that has no item, is malformed or is too large does. Flow
+        control is the pace at which the caller reads; when the server is full, items wait, up to the stream's
+        deadline. A stream idle for too long ends with ABORTED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

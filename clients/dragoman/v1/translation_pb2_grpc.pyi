@@ -42,12 +42,11 @@ class TranslationServiceStub:
     Translate: _grpc.UnaryUnaryMultiCallable[_translation_pb2.TranslateRequest, _translation_pb2.TranslateResponse]
     """Translates many texts in one call: the fast path. All of them or an error."""
     TranslateStream: _grpc.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]
-    """Translates a stream of texts. The first message configures, every later one carries items, each under the
-    caller's own id. Results come back as they complete, each with a translation or a status: an item
-    whose text can't be translated never ends the stream, a message without an item, malformed or too large
-    does. How far the caller reads is the flow control: where the server is
-    full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
-    under way for long ends with ABORTED, so that it holds nobody's place.
+    """Translates a stream of texts. The first message configures the stream; every later one carries items under
+    the caller's own ids. Results come back as they complete, each a translation or a status. An item that can't
+    be translated does not end the stream; a message that has no item, is malformed or is too large does. Flow
+    control is the pace at which the caller reads; when the server is full, items wait, up to the stream's
+    deadline. A stream idle for too long ends with ABORTED.
     """
     ListModels: _grpc.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]
     """Lists the models that are being served."""
@@ -64,12 +63,11 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     Translate: _aio.UnaryUnaryMultiCallable[_translation_pb2.TranslateRequest, _translation_pb2.TranslateResponse]  # type: ignore[assignment]
     """Translates many texts in one call: the fast path. All of them or an error."""
     TranslateStream: _aio.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]  # type: ignore[assignment]
-    """Translates a stream of texts. The first message configures, every later one carries items, each under the
-    caller's own id. Results come back as they complete, each with a translation or a status: an item
-    whose text can't be translated never ends the stream, a message without an item, malformed or too large
-    does. How far the caller reads is the flow control: where the server is
-    full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
-    under way for long ends with ABORTED, so that it holds nobody's place.
+    """Translates a stream of texts. The first message configures the stream; every later one carries items under
+    the caller's own ids. Results come back as they complete, each a translation or a status. An item that can't
+    be translated does not end the stream; a message that has no item, is malformed or is too large does. Flow
+    control is the pace at which the caller reads; when the server is full, items wait, up to the stream's
+    deadline. A stream idle for too long ends with ABORTED.
     """
     ListModels: _aio.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models that are being served."""
@@ -95,12 +93,11 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_translation_pb2.TranslateStreamRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_translation_pb2.TranslateStreamResponse], _abc.AsyncIterator[_translation_pb2.TranslateStreamResponse]]:
-        """Translates a stream of texts. The first message configures, every later one carries items, each under the
-        caller's own id. Results come back as they complete, each with a translation or a status: an item
-        whose text can't be translated never ends the stream, a message without an item, malformed or too large
-        does. How far the caller reads is the flow control: where the server is
-        full, items wait, as long as the stream's deadline lets them. A stream on which nothing is sent, read or
-        under way for long ends with ABORTED, so that it holds nobody's place.
+        """Translates a stream of texts. The first message configures the stream; every later one carries items under
+        the caller's own ids. Results come back as they complete, each a translation or a status. An item that can't
+        be translated does not end the stream; a message that has no item, is malformed or is too large does. Flow
+        control is the pace at which the caller reads; when the server is full, items wait, up to the stream's
+        deadline. A stream idle for too long ends with ABORTED.
         """
 
     @_abc_1.abstractmethod
