@@ -16,10 +16,10 @@ from grpc_status import rpc_status
 from dragoman_server.callers import Callers
 from dragoman_server.document import TranslatedText
 from dragoman_server.engine import Priority
-from dragoman_server.errors import cancellation_code, code_of, status_of
 from dragoman_server.gate import Gate
 from dragoman_server.interception import Context
 from dragoman_server.repository import Model
+from dragoman_server.statuses import cancellation_code, code_of, status_of
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Call:
 
 @asynccontextmanager
 async def open_call(method: str, context: Context, *, gate: Gate, callers: Callers) -> AsyncIterator[Call]:
-    """Around a call's work. An exception becomes the call's status; see `errors`."""
+    """Around a call's work. An exception becomes the call's status; see `statuses`."""
     call = Call(context)
     started = time.perf_counter()
     code = grpc.StatusCode.OK

@@ -13,9 +13,9 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from dragoman_server.errors import cancellation_code
 from dragoman_server.interception import Context, Continuation, Handler, behaviour_of, make_handler
 from dragoman_server.metrics import LATENCY_BUCKETS
+from dragoman_server.statuses import cancellation_code
 
 _LABELS = ("grpc_type", "grpc_service", "grpc_method")
 _TYPES = {

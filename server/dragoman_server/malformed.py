@@ -11,7 +11,7 @@ import grpc
 from google.protobuf.message import DecodeError
 from grpc_status import rpc_status
 
-from dragoman_server.errors import InvalidRequestError, Violation, code_of, status_of
+from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.interception import (
     Behaviour,
     Context,
@@ -20,6 +20,7 @@ from dragoman_server.interception import (
     behaviour_of,
     make_handler,
 )
+from dragoman_server.statuses import code_of, status_of
 
 logger = logging.getLogger(__name__)
 

@@ -19,9 +19,10 @@ from dragoman_server.engine import (
     Priority,
     SentenceError,
 )
-from dragoman_server.errors import ModelNotFoundError, list_names, quote
+from dragoman_server.errors import ModelNotFoundError
 from dragoman_server.metrics import ModelMetrics
 from dragoman_server.occupancy import Occupancy
+from dragoman_server.quoting import list_names, quote
 
 # Where letters sort before it and separators after; see _rank.
 _END_OF_VERSION = (1, 0, "")

@@ -9,12 +9,12 @@ from dragoman_server.call import Call, log_if_internal, open_call
 from dragoman_server.callers import Callers
 from dragoman_server.config import RequestLimits
 from dragoman_server.document import TranslatedText, TranslationOptions
-from dragoman_server.errors import status_of
 from dragoman_server.gate import Gate
 from dragoman_server.interception import Context
 from dragoman_server.repository import Model, Repository
 from dragoman_server.requests import RequestReader, read_priority
 from dragoman_server.responses import write_model, write_reference, write_translation
+from dragoman_server.statuses import status_of
 from dragoman_server.stream import TranslationStream, read_config
 from dragoman_server.translator import Translator
 

@@ -15,10 +15,11 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig
 from dragoman_server.engine import DeviceUnavailableError, EnginePool
-from dragoman_server.errors import ModelNotFoundError, status_of
+from dragoman_server.errors import ModelNotFoundError
 from dragoman_server.loader import ModelLoader
 from dragoman_server.metrics import Metrics, ModelMetrics
 from dragoman_server.repository import Model, Repository, RepositoryError, load_repository
+from dragoman_server.statuses import status_of
 
 NONE_SERVED = Repository([], {})
 

@@ -17,10 +17,8 @@ from dragoman_server.errors import (
     NotServingError,
     TooManyCallsError,
     Violation,
-    cancellation_code,
-    code_of,
-    status_of,
 )
+from dragoman_server.statuses import cancellation_code, code_of, status_of
 
 ERRORS = {
     InvalidRequestError([Violation(field="texts", description="too many")]): "INVALID_ARGUMENT",

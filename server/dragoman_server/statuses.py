@@ -1,0 +1,100 @@
+"""The one table that says which status each error of `errors` and of the engine is.
+
+Every status carries an ErrorInfo whose reason is stable, for programs. grpc itself refuses what comes to no
+handler, such as a message over --max-message-bytes: without one, in no log and no metric.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf import any_pb2, duration_pb2
+from google.protobuf.message import Message
+from google.rpc import error_details_pb2, status_pb2
+
+from dragoman_server.engine import DeadlineExpiredError, EngineClosedError, QueueFullError, SentenceError
+from dragoman_server.errors import (
+    IdleStreamError,
+    InvalidRequestError,
+    ModelNotFoundError,
+    NotServingError,
+    TooManyCallsError,
+    UnknownCallerError,
+)
+
+DOMAIN = "dragoman.v1"
+"""ErrorInfo.domain of every status."""
+
+# A caller's clock starts before the server's: what ends a call by its deadline comes a moment before that has
+# passed here.
+_DEADLINE_SLACK_SECONDS = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    code: grpc.StatusCode
+    reason: str
+    retry_seconds: float | None = None
+
+
+_TABLE: dict[type[Exception], _Answer] = {
+    InvalidRequestError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="INVALID_REQUEST"),
+    ModelNotFoundError: _Answer(code=grpc.StatusCode.NOT_FOUND, reason="MODEL_NOT_FOUND"),
+    TooManyCallsError: _Answer(
+        code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0
+    ),
+    UnknownCallerError: _Answer(code=grpc.StatusCode.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),
+    IdleStreamError: _Answer(code=grpc.StatusCode.ABORTED, reason="STREAM_IDLE"),
+    NotServingError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    SentenceError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
+    QueueFullError: _Answer(code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
+    EngineClosedError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    DeadlineExpiredError: _Answer(code=grpc.StatusCode.DEADLINE_EXCEEDED, reason="DEADLINE_EXCEEDED"),
+}
+_INTERNAL = _Answer(code=grpc.StatusCode.INTERNAL, reason="INTERNAL")
+
+
+def code_of(error: Exception) -> grpc.StatusCode:
+    """The status code of an error."""
+    return _answer(error).code
+
+
+def status_of(error: Exception) -> status_pb2.Status:
+    """The status of an error, with its details."""
+    answer = _answer(error)
+    number: int = answer.code.value[0]
+    message = "internal error; the server's log has the cause" if answer is _INTERNAL else str(error)
+    return status_pb2.Status(code=number, message=message, details=map(_pack, _details(error, answer)))
+
+
+def cancellation_code(context: grpc.aio.ServicerContext[Any, Any]) -> grpc.StatusCode:
+    """Why grpc cancels a call's handler: the caller's deadline passed, or the caller went away."""
+    remaining = context.time_remaining()
+    if remaining is not None and remaining <= _DEADLINE_SLACK_SECONDS:
+        return grpc.StatusCode.DEADLINE_EXCEEDED
+    return grpc.StatusCode.CANCELLED
+
+
+def _answer(error: Exception) -> _Answer:
+    return next((answer for type_, answer in _TABLE.items() if isinstance(error, type_)), _INTERNAL)
+
+
+def _details(error: Exception, answer: _Answer) -> list[Message]:
+    details: list[Message] = [error_details_pb2.ErrorInfo(reason=answer.reason, domain=DOMAIN)]
+    if isinstance(error, InvalidRequestError):
+        violations = [
+            error_details_pb2.BadRequest.FieldViolation(field=item.field, description=item.description)
+            for item in error.violations
+        ]
+        details.append(error_details_pb2.BadRequest(field_violations=violations))
+    if answer.retry_seconds is not None:
+        delay = duration_pb2.Duration()
+        delay.FromMilliseconds(round(answer.retry_seconds * 1000))
+        details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+    return details
+
+
+def _pack(message: Message) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)
+    return packed
