@@ -18,7 +18,7 @@ from dragoman_server.document import TranslatedText
 from dragoman_server.engine import Priority
 from dragoman_server.gate import Gate
 from dragoman_server.interception import Context
-from dragoman_server.repository import Model
+from dragoman_server.model import Model
 from dragoman_server.statuses import cancellation_code, code_of, status_of
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,8 @@ from grpc_health.v1 import health_pb2
 from prometheus_client import Gauge
 
 from dragoman_server.health_service import HealthService
-from dragoman_server.repository import Model, Repository
+from dragoman_server.model import Model
+from dragoman_server.repository import Repository
 
 TRANSLATION_SERVICE = "dragoman.v1.TranslationService"
 MODEL_PREFIX = "dragoman.v1.model/"

@@ -8,7 +8,7 @@ from dragoman_server.engine import EngineLimits, EnginePool, Observer, Priority,
 from dragoman_server.engine.onnx_decoder import OnnxDecoder
 from dragoman_server.engine.processors import count_processors
 from dragoman_server.metrics import Metrics, ModelMetrics
-from dragoman_server.repository import Model
+from dragoman_server.model import Model
 
 
 class ModelLoader:

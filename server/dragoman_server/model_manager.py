@@ -11,7 +11,8 @@ from pathlib import Path
 from dragoman_bundle import Bundle
 from dragoman_server.loader import ModelLoader
 from dragoman_server.metrics import Metrics
-from dragoman_server.repository import Model, Repository, load_repository
+from dragoman_server.model import Model
+from dragoman_server.repository import Repository, load_repository
 
 logger = logging.getLogger(__name__)
 

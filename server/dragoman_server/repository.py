@@ -1,73 +1,28 @@
-"""The models that a server has: one bundle and one engine each, found by name or by languages.
+"""The models that a server has, found by name or by languages.
 
-Owns the folder models/NAME/VERSION and the order of versions. Must not know requests or gRPC.
+Owns the folder models/NAME/VERSION. Must not know requests or gRPC.
 """
 
-import asyncio
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from dragoman_bundle import Bundle, BundleError, open_bundle, read_manifest
+from dragoman_bundle.manifest import MANIFEST_FILE
 from dragoman_server.engine import (
     DecoderError,
     DeviceUnavailableError,
-    EnginePool,
     PrecisionUnavailableError,
-    Priority,
     SentenceError,
 )
 from dragoman_server.errors import ModelNotFoundError
-from dragoman_server.metrics import ModelMetrics
-from dragoman_server.occupancy import Occupancy
+from dragoman_server.model import Model
 from dragoman_server.quoting import list_names, quote
-
-# Where letters sort before it and separators after; see _rank.
-_END_OF_VERSION = (1, 0, "")
+from dragoman_server.versions import VersionKey, version_key
 
 
 class RepositoryError(ValueError):
     """The models folder is missing, holds no bundle, or holds none that can be served."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Model:
-    """A model that is being served."""
-
-    bundle: Bundle
-    """What it was loaded from."""
-    engine: EnginePool
-    """What decodes its sentences."""
-    metrics: ModelMetrics
-    """Its own series."""
-    precision: str
-    """Of the graphs in use."""
-    providers: Mapping[str, str]
-    """By graph the execution provider it runs on."""
-    default_beam_size: int
-    """Of a request that sets none."""
-    max_sentences: Mapping[Priority, int]
-    """Most sentences of a request that the engine's queue can ever hold."""
-    turns: Mapping[Priority, asyncio.Lock] = field(
-        default_factory=lambda: {priority: asyncio.Lock() for priority in Priority}
-    )
-    """Held by the stream's item that waits for room in the queue: the first to come is the next to get in,
-    however many sentences it has and however few those behind it."""
-    calls: Occupancy = field(default_factory=Occupancy)
-    """Those that use it, a stream for as long as it lasts."""
-
-    @property
-    def key(self) -> str:
-        """ "name/version"."""
-        return f"{self.bundle.manifest.name}/{self.bundle.manifest.version}"
-
-    @property
-    def languages(self) -> tuple[str, str]:
-        """Source and target, in lower case."""
-        manifest = self.bundle.manifest
-        return manifest.source_language.lower(), manifest.target_language.lower()
 
 
 class Repository:
@@ -77,7 +32,7 @@ class Repository:
     """
 
     def __init__(self, models: Iterable[Model], refused: Mapping[str, Exception]) -> None:
-        self.models = sorted(models, key=_order)
+        self.models = sorted(models, key=_by_name_and_version)
         """By name and version."""
         self.refused = dict(refused)
         """By "name/version", as their folders are called: why."""
@@ -114,7 +69,8 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repos
     no bundle's fault. No model that it loaded is running then.
     """
     if not folder.is_dir():
-        raise RepositoryError(f"the models folder {folder} does not exist")
+        why = "is no folder" if folder.exists() else "does not exist"
+        raise RepositoryError(f"the models folder {folder} {why}")
     by_key = {model.key: model for model in served.models}
     kept: list[Model] = []
     loaded: list[Model] = []
@@ -139,6 +95,11 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repos
     # Nobody can tell what is in a folder that can't be read.
     kept += [model for model in served.models if model.bundle.manifest.name in refused]
     if not kept and not loaded:
+        if any(folder.glob(f"*/{MANIFEST_FILE}")):
+            above = folder.parent if folder.name else folder.absolute().parent
+            raise RepositoryError(
+                f"{folder} holds one model's versions; give the folder above: --models {above}"
+            )
         reasons = "".join(f"\n  {key}: {error}" for key, error in refused.items())
         raise RepositoryError(
             f"no bundle in {folder} can be served:{reasons}"
@@ -189,17 +150,6 @@ def _check_unchanged(path: Path, model: Model) -> None:
         )
 
 
-def _order(model: Model) -> tuple[str, list[tuple[int, int, str]]]:
-    """By name, then by version with numbers as numbers: 2 before 10, 1.9 before 1.10.
-
-    Letters after a number make a pre-release: 2-beta and 2rc1 come before 2.
-    """
-    parts = re.findall(r"\d+|\D+", model.bundle.manifest.version)
-    return model.bundle.manifest.name, [*map(_rank, parts), _END_OF_VERSION]
-
-
-def _rank(part: str) -> tuple[int, int, str]:
-    """Of a part of a version: letters, the version's end, separators, numbers."""
-    if part.isdigit():
-        return 3, int(part), ""
-    return (0 if any(map(str.isalpha, part)) else 2), 0, part
+def _by_name_and_version(model: Model) -> tuple[str, VersionKey]:
+    manifest = model.bundle.manifest
+    return manifest.name, version_key(manifest.version)

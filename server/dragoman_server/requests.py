@@ -13,8 +13,9 @@ from dragoman_server.document import TranslationOptions
 from dragoman_server.engine import Priority
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.length import LengthPolicy
+from dragoman_server.model import Model
 from dragoman_server.quoting import quote
-from dragoman_server.repository import Model, Repository
+from dragoman_server.repository import Repository
 from dragoman_server.segmentation import Segmentation
 from dragoman_server.translator import TranslationRequest
 

@@ -8,7 +8,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.alignment import Alignment
 from dragoman_server.document import TranslatedHypothesis, TranslatedText
 from dragoman_server.engine import FinishReason
-from dragoman_server.repository import Model
+from dragoman_server.model import Model
 
 _FINISH_REASONS = {
     FinishReason.STOP: pb.FINISH_REASON_STOP,

@@ -11,7 +11,8 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.document import TranslatedText, TranslationOptions
 from dragoman_server.gate import Gate
 from dragoman_server.interception import Context
-from dragoman_server.repository import Model, Repository
+from dragoman_server.model import Model
+from dragoman_server.repository import Repository
 from dragoman_server.requests import RequestReader, read_priority
 from dragoman_server.responses import write_model, write_reference, write_translation
 from dragoman_server.statuses import status_of

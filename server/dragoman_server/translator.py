@@ -18,7 +18,7 @@ from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceR
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.gathering import tell_when_ended
 from dragoman_server.length import UnitTooLongError
-from dragoman_server.repository import Model
+from dragoman_server.model import Model
 
 T = TypeVar("T")
 Futures = list[Future[SentenceResult]]

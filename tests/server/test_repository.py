@@ -18,7 +18,8 @@ from dragoman_server.engine import DeviceUnavailableError, EnginePool
 from dragoman_server.errors import ModelNotFoundError
 from dragoman_server.loader import ModelLoader
 from dragoman_server.metrics import Metrics, ModelMetrics
-from dragoman_server.repository import Model, Repository, RepositoryError, load_repository
+from dragoman_server.model import Model
+from dragoman_server.repository import Repository, RepositoryError, load_repository
 from dragoman_server.statuses import status_of
 
 NONE_SERVED = Repository([], {})
@@ -237,6 +238,24 @@ def test_a_precision_that_no_bundle_has_is_told(tmp_path: Path) -> None:
 def test_a_missing_models_folder_is_told(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="nowhere does not exist"):
         load(tmp_path / "nowhere")
+
+
+def test_a_file_is_no_models_folder(tmp_path: Path) -> None:
+    (tmp_path / "models").touch()
+    with pytest.raises(RepositoryError, match="models is no folder"):
+        load(tmp_path / "models")
+
+
+def test_the_folder_of_one_model_is_told_from_that_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_bundle(tmp_path / "models")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RepositoryError, match=r"models/de-en holds .* folder above: --models models$"):
+        load(Path("models/de-en"))
+    monkeypatch.chdir("models/de-en")
+    with pytest.raises(RepositoryError, match=f"folder above: --models {tmp_path / 'models'}$"):
+        load(Path())
 
 
 def test_an_empty_models_folder_is_told(tmp_path: Path) -> None:

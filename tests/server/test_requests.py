@@ -9,7 +9,8 @@ from dragoman_bundle import Bundle
 from dragoman_server.config import RequestLimits
 from dragoman_server.engine import Engine, Priority
 from dragoman_server.metrics import ModelMetrics
-from dragoman_server.repository import Model, Repository
+from dragoman_server.model import Model
+from dragoman_server.repository import Repository
 from dragoman_server.requests import RequestReader
 
 

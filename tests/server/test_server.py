@@ -29,7 +29,7 @@ from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.engine.scheduler import Scheduler
 from dragoman_server.healthcheck import healthcheck
 from dragoman_server.loader import ModelLoader
-from dragoman_server.repository import Model
+from dragoman_server.model import Model
 from dragoman_server.server import EngineEndedError, PortError, Server, serve
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
