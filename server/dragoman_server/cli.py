@@ -213,6 +213,8 @@ def serve(
     read again: new bundles are served, and those that are gone end once nobody uses them.
     """
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
+    from prometheus_client import disable_created_metrics
+
     from dragoman_server.callers import TokenFileError
     from dragoman_server.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
@@ -259,6 +261,8 @@ def serve(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     configure_logging(log_format)
+    # Every counter and histogram would have a twin, which nobody looks at: when it began.
+    disable_created_metrics()  # type: ignore[no-untyped-call]
     try:
         asyncio.run(serve_until_stopped(config))
     except (

@@ -164,12 +164,15 @@ class Server:
     def _bind(self, host: str, port: int) -> int:
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         credentials = self._credentials()
+        why = _why_unbindable(host, port)
+        # A name that has no IPv4 address may have others. Tried before grpc, which writes lines of its own.
+        if why is not None and not isinstance(why, socket.gaierror):
+            raise PortError(_describe(host, port, why))
         try:
             if credentials is None:
                 return self._grpc.add_insecure_port(address)
             return self._grpc.add_secure_port(address, credentials)
         except RuntimeError as error:
-            why = _why_unbindable(host, port)
             if why is None and credentials is not None:
                 raise CertificateError(
                     f"grpc can't use {self._config.tls_certificate} with its key; RSA, P-256 and P-384 it can"

@@ -12,6 +12,7 @@ import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.request import urlopen
 
 import grpc
 import pytest
@@ -100,13 +101,24 @@ def test_a_second_signal_ends_at_once(
         assert server.end()[0] == -number
 
 
+def test_the_metrics_are_not_doubled_by_when_they_began(start_process: StartProcess, models: Path) -> None:
+    metrics_port = free_port()
+    server = start_process("--models", str(models), "--port", "0", "--metrics-port", str(metrics_port))
+    server.wait_for("ready")
+    with urlopen(f"http://127.0.0.1:{metrics_port}/metrics") as response:
+        exported = response.read().decode()
+    assert "dragoman_texts_total" in exported
+    assert "_created" not in exported
+
+
 def test_a_port_in_use_is_told(models: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as occupied:
         port = occupied.getsockname()[1]
         ended = run("--models", str(models), "--port", str(port), "--device", "cpu")
     assert ended.returncode == 1
-    assert f"port {port}: Address already in use" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    # Nothing of grpc's own, which is no JSON, nor a trace.
+    (event,) = map(json.loads, ended.stderr.splitlines())
+    assert f"port {port}: Address already in use" in event["reason"]
 
 
 async def test_two_servers_never_share_a_port(running: RunningServer, models: Path) -> None:
