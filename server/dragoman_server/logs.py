@@ -1,4 +1,4 @@
-"""The log: one line an event on standard error, as JSON for machines or as text for people."""
+"""The log: one line per event on standard error, as JSON for machines or as text for people."""
 
 import logging
 
