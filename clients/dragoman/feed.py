@@ -6,7 +6,7 @@ from typing import Generic
 
 from dragoman.arguments import check_count
 from dragoman.ledger import Ledger
-from dragoman.messages import MAX_MESSAGE_BYTES, stream_items
+from dragoman.messages import MAX_MESSAGE_BYTES, MAX_MESSAGE_TEXTS, stream_items
 from dragoman.texts import check_pair
 from dragoman.translation import Key
 from dragoman.v1 import translation_pb2 as pb
@@ -27,7 +27,7 @@ class Feed(Iterator[pb.TranslateStreamRequest], Generic[Key]):
         window: int,
         texts_per_message: int,
     ) -> None:
-        """A message has up to `texts_per_message` texts, within MAX_MESSAGE_BYTES, or one longer text.
+        """A message has up to `texts_per_message` texts, within what one may hold, or one longer text.
 
         Raises TypeError and InvalidRequestError for a window, or a message, that holds no text.
         """
@@ -38,7 +38,7 @@ class Feed(Iterator[pb.TranslateStreamRequest], Generic[Key]):
         self._ledger = ledger
         self._permits = threading.Semaphore(window)
         # A message for more texts than the window holds would never fill up.
-        self._texts_per_message = min(texts_per_message, window)
+        self._texts_per_message = min(texts_per_message, window, MAX_MESSAGE_TEXTS)
         self._next: pb.TranslateStreamItem | None = None
         self._ended = False
         self._closed = False

@@ -9,6 +9,8 @@ from dragoman.v1 import translation_pb2 as pb
 
 TEXTS_PER_MESSAGE = 32
 """Texts in one message of a stream whose texts are all at hand."""
+MAX_MESSAGE_TEXTS = 4096
+"""Most texts in one message of a stream: servers take no more."""
 MAX_MESSAGE_BYTES = 1 << 16
 """Most bytes of text in one message of a stream, or of one longer text."""
 

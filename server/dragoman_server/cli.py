@@ -101,7 +101,7 @@ _POSITIVE = click.IntRange(min=1)
     "--max-message-bytes",
     type=click.IntRange(min=1, max=2**31 - 1),
     default=RequestLimits.max_message_bytes,
-    help="Most bytes of one gRPC message received. Our clients send up to 1 MiB of texts, or "
+    help="Most bytes of one gRPC message received. Our clients send up to 64 KiB of texts, or "
     "one longer text.",
 )
 @click.option(

@@ -476,6 +476,14 @@ def test_texts_before_one_that_cannot_be_read_are_sent(client, server):
     assert server.servicer.messages == [["ja", "nein"]]
 
 
+def test_a_message_of_a_stream_has_no_more_texts_than_servers_take(client, server):
+    stream = client.translate_stream(
+        enumerate([""] * 5000), **DE_EN, in_order=True, window=10_000, texts_per_message=10_000
+    )
+    assert len(list(stream)) == 5000
+    assert [len(message) for message in server.servicer.messages] == [4096, 904]
+
+
 @pytest.mark.parametrize("texts_per_message", [1, 8])
 def test_leaving_a_stream_early_ends_its_threads(client, texts_per_message):
     before = threading.active_count()
