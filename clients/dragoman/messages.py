@@ -158,6 +158,8 @@ def model(message: pb.Model) -> Model:
                 signature=quality.signature,
                 precision=quality.precision,
                 beam_size=quality.beam_size,
+                shortlist=quality.shortlist if quality.HasField("shortlist") else None,
+                length_penalty=quality.length_penalty if quality.HasField("length_penalty") else None,
             )
             for quality in message.quality
         ),

@@ -33,6 +33,10 @@ class Quality:
     """Precision that was measured, such as "int8"."""
     beam_size: int
     """Beam size that was measured."""
+    shortlist: bool | None
+    """Whether it was measured with a lexical shortlist; None where that was not recorded."""
+    length_penalty: float | None
+    """Length penalty that was measured; None where that was not recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,18 +3,19 @@
 Owns the format and its version. Must not touch the files it describes: `bundle` does.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from dragoman_bundle.codec import CodecError, decode, encode
 from dragoman_bundle.errors import ManifestError
 
-FORMAT_VERSION = 3
-"""2 added the shortlist, 3 `attention_of_input`."""
-READABLE_VERSIONS = (1, 2, 3)
+FORMAT_VERSION = 4
+"""2 added the shortlist, 3 `attention_of_input`, 4 a quality's `shortlist` and `length_penalty`."""
+READABLE_VERSIONS = (1, 2, 3, 4)
 MANIFEST_FILE = "manifest.json"
 CARD_FILE = "README.md"
 SHORTLIST_FILE = "shortlist.npz"
@@ -136,6 +137,10 @@ class Quality:
     """Precision that was measured."""
     beam_size: int
     """Beam size that was measured."""
+    shortlist: bool | None = None
+    """Whether it was measured with the shortlist; None where that was not recorded, as before version 4."""
+    length_penalty: float | None = None
+    """Length penalty that was measured; None where that was not recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +205,17 @@ class Manifest:
             raise ManifestError("precisions is empty; a bundle holds at least one")
         if unknown := [precision for precision in self.precisions if precision not in PRECISIONS]:
             raise ManifestError(f"precision {unknown[0]!r} is unknown; known are {', '.join(PRECISIONS)}")
+
+    def without_quality(self) -> "Manifest":
+        """What stays as it is when a quality is recorded: all but that, the card, and the format version."""
+        files = {file: entry for file, entry in self.files.items() if file != CARD_FILE}
+        return replace(self, format_version=FORMAT_VERSION, quality=(), files=files)
+
+    def checksum(self) -> str:
+        """SHA-256, in hexadecimal, of what the bundle is made of: the list of all files but the card."""
+        entries = sorted(self.without_quality().files.items())
+        listing = "".join(f"{entry.sha256}  {file}\n" for file, entry in entries)
+        return hashlib.sha256(listing.encode()).hexdigest()
 
     def to_json(self) -> str:
         """The text of manifest.json."""

@@ -10,7 +10,16 @@ from dragoman_export.parity import Parity
 from dragoman_export.subject import NOT_STATED, Subject
 
 FACTS_HEAD = ("", "")
-QUALITY_HEAD = ("Test set", "Precision", "Beam", "Metric", "Score", "Signature")
+QUALITY_HEAD = (
+    "Test set",
+    "Precision",
+    "Shortlist",
+    "Beam",
+    "Length penalty",
+    "Metric",
+    "Score",
+    "Signature",
+)
 PARITY_HEAD = ("Precision", "Same best translation", "Mean error", "Largest error", "Tokens compared")
 
 QUALITY_BEGIN = "<!-- quality: written by dragoman record-quality -->"
@@ -102,7 +111,9 @@ def quality_block(quality: Sequence[Quality]) -> str:
                 (
                     one.test_set,
                     one.precision,
+                    NOT_STATED if one.shortlist is None else "with" if one.shortlist else "without",
                     str(one.beam_size),
+                    NOT_STATED if one.length_penalty is None else f"{one.length_penalty:g}",
                     one.metric,
                     f"{one.score:.2f}",
                     f"`{one.signature}`",

@@ -237,21 +237,22 @@ def _load_marian(name: str, source_language: str | None, target_language: str | 
 @click.option(
     "--test-set", required=True, metavar="NAME", help="What was translated, such as multi30k/test2016."
 )
-@click.option("--precision", required=True, type=click.Choice(PRECISIONS), help="Which graphs translated it.")
-def record_quality(bundle: Path, results: Path, test_set: str, precision: str) -> None:
-    """Write what `dragoman evaluate --json` measured into a bundle's manifest and card.
+def record_quality(bundle: Path, results: Path, test_set: str) -> None:
+    """Write what `dragoman evaluate --json` measured of a bundle into its manifest and card.
+
+    Precision, shortlist, beam and length penalty are those that were measured. A server may go on serving the
+    bundle, and shows the quality when it is started again.
 
     \b
     Example:
       dragoman evaluate --bundle models/de-en/1 --precision int8 \\
         --source val.de --reference val.en --json > val.json
-      dragoman record-quality models/de-en/1 val.json --test-set tatoeba-de-en/val --precision int8
+      dragoman record-quality models/de-en/1 val.json --test-set tatoeba-de-en/val
     """
-    from dragoman_export.quality import read_results, record_qualities
+    from dragoman_export.quality import record_results
 
     try:
-        measured = read_results(results, test_set=test_set, precision=precision)
-        record_qualities(bundle, measured)
+        measured = record_results(bundle, results, test_set=test_set)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
     for quality in measured:

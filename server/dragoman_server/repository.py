@@ -143,8 +143,11 @@ def _open(path: Path, key: str) -> Bundle:
 
 
 def _check_unchanged(path: Path, model: Model) -> None:
-    """Raises BundleError where the folder holds another bundle than the one that is served."""
-    if read_manifest(path) != model.bundle.manifest:
+    """Raises BundleError where the folder holds another bundle than the one that is served.
+
+    A quality that was recorded meanwhile makes it no other one.
+    """
+    if read_manifest(path).without_quality() != model.bundle.manifest.without_quality():
         raise BundleError(
             f"{path} has changed, and {model.key} is served as it was; export to a new version instead"
         )

@@ -51,6 +51,8 @@ def write_model(model: Model) -> pb.Model:
                 signature=quality.signature,
                 precision=quality.precision,
                 beam_size=quality.beam_size,
+                shortlist=quality.shortlist,
+                length_penalty=quality.length_penalty,
             )
             for quality in manifest.quality
         ],

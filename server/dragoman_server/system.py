@@ -1,6 +1,6 @@
 """A bundle as a system that translates lines, in this process: for measuring its quality."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,13 +19,20 @@ class BundleSystem:
     """Translates lines with a bundle, each as one unit."""
 
     def __init__(
-        self, bundle: Bundle, engine: EnginePool, options: TranslationOptions, description: str
+        self,
+        bundle: Bundle,
+        engine: EnginePool,
+        options: TranslationOptions,
+        description: str,
+        details: Mapping[str, str | float | None] | None = None,
     ) -> None:
         self._bundle = bundle
         self._engine = engine
         self._options = options
         self.description = description
         """Model, precision and beam, for a report."""
+        self.details = details or {}
+        """The same and more in fields, for `dragoman record-quality`."""
 
     def translate(self, lines: Sequence[str]) -> list[str]:
         """The lines' translations, one to one."""
@@ -82,7 +89,14 @@ def open_bundle_system(
     description = f"{manifest.name}/{manifest.version} {decoder.precision}, beam {beam_size}, {providers}"
     if has_shortlist:
         description += ", with a shortlist"
+    details: Mapping[str, str | float | None] = {
+        "bundle": f"{manifest.name}/{manifest.version}",
+        "checksum": manifest.checksum(),
+        "precision": decoder.precision,
+        "shortlist": has_shortlist,
+        "length_penalty": options.length_penalty,
+    }
     try:
-        yield BundleSystem(bundle, engine, options, description)
+        yield BundleSystem(bundle, engine, options, description, details)
     finally:
         engine.close()

@@ -18,8 +18,8 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda m: m.update(format_version=4), "format_version is 4, and this release reads 1, 2, 3;"),
-        (lambda m: m.update(format_version=4, novelty=True), "format_version is 4, and this release reads 1"),
+        (lambda m: m.update(format_version=5), "format_version is 5, and this release reads 1, 2, 3, 4;"),
+        (lambda m: m.update(format_version=5, novelty=True), "format_version is 5, and this release reads 1"),
         (lambda m: m.pop("format_version"), "key 'format_version' is missing"),
         (lambda m: m.update(licens="x"), "manifest: unknown key 'licens'"),
         (lambda m: m.pop("licence"), "manifest: key 'licence' is missing"),

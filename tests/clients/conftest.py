@@ -186,11 +186,18 @@ def model() -> pb.Model:
         defaults=pb.DecodingOptions(beam_size=5, length_penalty=1.0, length_policy=pb.LENGTH_POLICY_SPLIT),
         max_source_tokens=128,
         quality=[
-            pb.Quality(test_set="val", metric="BLEU", score=45.5, signature="nrefs:1", precision="int8")
+            quality("BLEU", 45.5, precision="int8", beam_size=5, shortlist=True, length_penalty=0.6),
+            quality("BLEU", 46.5, precision="fp32", beam_size=5, shortlist=True, length_penalty=0.6),
+            quality("chrF", 60.0, precision="int8", beam_size=5, shortlist=True, length_penalty=0.6),
+            quality("BLEU", 44.0, precision="int8", beam_size=1),
         ],
         licence="Apache-2.0",
         credit="Tatoeba",
     )
+
+
+def quality(metric: str, score: float, **how) -> pb.Quality:
+    return pb.Quality(test_set="val", metric=metric, score=score, signature="nrefs:1", **how)
 
 
 def status(code: str, message: str = "scripted", *details) -> status_pb2.Status:

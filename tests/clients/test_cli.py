@@ -234,8 +234,14 @@ def test_terminal_without_unicode_gets_no_error(server):
 
 def test_models_are_listed(run):
     told = run("models").stdout
-    for word in ("de-en/1", "luong", "10.3 M", "int8", "CPU", "BLEU 45.5 on val"):
+    for word in ("de-en/1", "luong", "10.3 M", "int8", "CPU"):
         assert word in told
+    # Of the precision in use alone; in a pipe a line for each model.
+    head, line = told.splitlines()
+    column = head.index("QUALITY")
+    assert line[column:].strip() == (
+        "BLEU 45.5, chrF 60.0 on val, beam 5, with shortlist, length penalty 0.6; BLEU 44.0 on val, beam 1"
+    )
     assert json.loads(run("models", "--json").stdout)["licence"] == "Apache-2.0"
 
 
@@ -442,12 +448,17 @@ def test_evaluation_hands_on_a_length_penalty_and_says_so(run, server, tmp_path)
     assert not default.options.HasField("length_penalty")
     assert given.options.length_penalty == 2.5
     assert [", length penalty 2.5" in json.loads(results)["system"] for results in told] == [False, True]
+    assert [json.loads(results)["length_penalty"] for results in told] == [None, 2.5]
+    # What a server runs it does not tell here.
+    unknown = ("bundle", "checksum", "precision", "shortlist")
+    assert [json.loads(told[0])[key] for key in unknown] == [None] * 4
     assert evaluate(run, tmp_path, *arguments, "--length-penalty", "-1").exit_code == 2
 
 
 def test_evaluation_prints_a_table(run, server, tmp_path):
     told = evaluate(run, tmp_path, "--server", server.address, *DE_EN).stdout
     assert "bleu lc" in told
+    assert "checksum" not in told
     assert "100.00" in told
 
 

@@ -575,6 +575,9 @@ def test_models_are_described(client):
     assert listed.defaults.num_hypotheses is None
     assert listed.defaults.length_policy == "split"
     assert listed.quality[0].score == 45.5
+    assert [each.shortlist for each in listed.quality] == [True, True, True, None]
+    assert listed.quality[0].length_penalty == pytest.approx(0.6)
+    assert listed.quality[-1].length_penalty is None
     assert listed.providers["encoder"] == "CPUExecutionProvider"
 
 

@@ -46,6 +46,8 @@ def test_it_is_small_int8_and_as_good_as_its_card_says() -> None:
     assert sum(path.stat().st_size for path in BUNDLE.rglob("*") if path.is_file()) <= 12e6
     assert "tatoeba.org" in manifest.credit
     assert manifest.licence == "CC BY 2.0"
+    # Which was recorded before it was told how.
+    assert {entry.shortlist for entry in manifest.quality} == {None}
     (bleu,) = (entry.score for entry in manifest.quality if entry.metric == "BLEU")
     assert bleu >= 45
     assert f"| {bleu:.2f} |" in (BUNDLE / "README.md").read_text()

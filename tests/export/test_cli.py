@@ -18,6 +18,11 @@ from dragoman_training.checkpoint import Checkpoint, write_checkpoint
 RESULTS = {
     "system": "a bundle",
     "beam": 5,
+    "bundle": "de-en/3",
+    "checksum": "",
+    "precision": "int8",
+    "shortlist": True,
+    "length_penalty": 0.6,
     "bleu": 45.6789,
     "signature": "nrefs:1|case:mixed|tok:13a",
     "bleu_lc": 46.5,
@@ -199,66 +204,115 @@ def test_export_chooses_the_head_of_a_transformer_that_aligns(
         assert not open_bundle(tmp_path / "de-en" / "1").manifest.attention_of_input
 
 
-def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, tmp_path: Path) -> None:
-    results = tmp_path / "results.json"
-    results.write_text(json.dumps(RESULTS))
-    arguments = (bundle_folder, results, "--test-set", "tatoeba/val", "--precision", "int8")
+@pytest.fixture
+def results(bundle_folder: Path, tmp_path: Path) -> Path:
+    """What `dragoman evaluate --json` prints of the bundle."""
+    checksum = open_bundle(bundle_folder).manifest.checksum()
+    (tmp_path / "results.json").write_text(json.dumps(RESULTS | {"checksum": checksum}))
+    return tmp_path / "results.json"
+
+
+def change(results: Path, **values: object) -> None:
+    results.write_text(json.dumps(json.loads(results.read_text()) | values))
+
+
+def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, results: Path) -> None:
+    checksum = open_bundle(bundle_folder).manifest.checksum()
+    arguments = (bundle_folder, results, "--test-set", "tatoeba/val")
     code, output = call(record_quality, *arguments)
     assert code == 0, output
     assert "tatoeba/val, int8, beam 5: BLEU 45.68" in output
-    results.write_text(json.dumps(RESULTS | {"bleu": 47.0}))
+    change(results, bleu=47.0)
     call(record_quality, *arguments)
-    quality = open_bundle(bundle_folder).manifest.quality
-    assert [(one.metric, one.score) for one in quality] == [
+    manifest = open_bundle(bundle_folder).manifest
+    assert [(one.metric, one.score) for one in manifest.quality] == [
         ("BLEU", 47.0),
         ("BLEU lower-cased", 46.5),
         ("chrF", 63.25),
     ]
+    assert {(one.precision, one.shortlist, one.length_penalty) for one in manifest.quality} == {
+        ("int8", True, 0.6)
+    }
+    assert manifest.checksum() == checksum
     card = (bundle_folder / "README.md").read_text()
-    assert r"| tatoeba/val | int8 | 5 | BLEU | 47.00 | `nrefs:1\|case:mixed\|tok:13a` |" in card
+    row = r"| tatoeba/val | int8 | with | 5 | 0.6 | BLEU | 47.00 | `nrefs:1\|case:mixed\|tok:13a` |"
+    assert row in card
     assert "Not measured yet." not in card
     assert card.count("## Limits") == 1
 
 
+def test_qualities_that_were_measured_otherwise_stand_beside_each_other(
+    bundle_folder: Path, results: Path
+) -> None:
+    for shortlist, length_penalty in ((True, 0.6), (False, 0.6), (False, 1.0), (True, 0.6)):
+        change(results, shortlist=shortlist, length_penalty=length_penalty)
+        code, output = call(record_quality, bundle_folder, results, "--test-set", "val")
+        assert code == 0, output
+    quality = [one for one in open_bundle(bundle_folder).manifest.quality if one.metric == "BLEU"]
+    assert [(one.shortlist, one.length_penalty) for one in quality] == [
+        (False, 0.6),
+        (False, 1.0),
+        (True, 0.6),
+    ]
+
+
 def test_a_bundle_of_an_older_format_is_of_todays_once_it_is_written(
-    bundle_folder: Path, tmp_path: Path
+    bundle_folder: Path, results: Path
 ) -> None:
     manifest = bundle_folder / MANIFEST_FILE
     older = json.loads(manifest.read_text()) | {"format_version": 2}
     del older["attention_of_input"]
+    # Which did not tell how it was decoded.
+    keys = ("test_set", "metric", "score", "signature", "precision", "beam_size")
+    older["quality"] = [dict(zip(keys, ("val", "BLEU", 30.0, "nrefs:1", "int8", 5), strict=True))]
     manifest.write_text(json.dumps(older))
-    (tmp_path / "results.json").write_text(json.dumps(RESULTS))
-    arguments = ("--test-set", "tatoeba/val", "--precision", "int8")
-    code, output = call(record_quality, bundle_folder, tmp_path / "results.json", *arguments)
+    code, output = call(record_quality, bundle_folder, results, "--test-set", "val")
     assert code == 0, output
     assert json.loads(manifest.read_text())["format_version"] == FORMAT_VERSION
+    quality = open_bundle(bundle_folder).manifest.quality
+    assert [one.score for one in quality if one.metric == "BLEU"] == [45.6789]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("{", "does not hold what"),
-        ('{"bleu": 1.0}', "has no 'signature'"),
+        ('{"bleu": 1.0}', "has no 'system'"),
         ("[]", "does not hold what"),
         (json.dumps(RESULTS | {"bleu": "high"}), "does not hold what"),
+        (json.dumps(RESULTS | {"shortlist": "no"}), "does not hold what"),
     ],
 )
 def test_results_of_another_kind_are_refused(
     bundle_folder: Path, tmp_path: Path, content: str, message: str
 ) -> None:
     (tmp_path / "results.json").write_text(content)
-    code, output = call(
-        record_quality, bundle_folder, tmp_path / "results.json", "--test-set", "x", "--precision", "int8"
-    )
+    code, output = call(record_quality, bundle_folder, tmp_path / "results.json", "--test-set", "x")
     assert code == 1
     assert message in output.replace("\n", " ")
     assert open_bundle(bundle_folder).manifest.quality == ()
 
 
-def test_quality_of_graphs_the_bundle_lacks_is_refused(bundle_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_text(json.dumps(RESULTS))
-    code, output = call(
-        record_quality, bundle_folder, tmp_path / "results.json", "--test-set", "x", "--precision", "fp32"
-    )
+@pytest.mark.parametrize(
+    ("measured", "message"),
+    [
+        ({"checksum": "0" * 64}, "is of another bundle, de-en/3 of checksum 000"),
+        (
+            {"system": "best.safetensors with PyTorch", "bundle": None, "checksum": None},
+            "is of no bundle: best.safetensors with PyTorch",
+        ),
+        (
+            {"system": "server x", "bundle": None, "checksum": None, "precision": None, "shortlist": None},
+            "is of no bundle: server x",
+        ),
+    ],
+)
+def test_quality_of_something_else_is_refused_saying_what_to_measure(
+    bundle_folder: Path, results: Path, measured: dict[str, object], message: str
+) -> None:
+    change(results, **measured)
+    code, output = call(record_quality, bundle_folder, results, "--test-set", "x")
     assert code == 1
-    assert "holds no fp32 graphs" in output
+    assert message in output
+    assert f"dragoman evaluate --bundle {bundle_folder} --json" in output
+    assert open_bundle(bundle_folder).manifest.quality == ()

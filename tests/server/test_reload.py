@@ -17,6 +17,9 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_bundle import read_manifest
+from dragoman_bundle.manifest import CARD_FILE
+from dragoman_bundle.writer import seal
 from dragoman_server.model import Model
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -133,6 +136,20 @@ async def test_a_damaged_bundle_is_refused_and_what_is_served_goes_on(
     assert await ask(running) == "2"
     assert await health(running, "de-en/2") == SERVING
     assert running.metric("dragoman_refused_bundles") == 0
+
+
+async def test_a_quality_recorded_while_a_bundle_is_served_is_no_change(
+    running: RunningServer, tmp_path: Path
+) -> None:
+    before = served(running)["de-en/1"]
+    folder = tmp_path / "de-en" / "1"
+    (folder / CARD_FILE).write_text("BLEU 99")
+    quality = replace(MANIFEST.quality[0], score=99.0)
+    # As `dragoman record-quality` does, which writes today's format.
+    seal(folder, replace(read_manifest(folder), quality=(quality,)))
+    await running.server.reload()
+    assert running.metric("dragoman_refused_bundles") == 0
+    assert served(running)["de-en/1"] is before
 
 
 async def test_a_bundle_that_changes_while_it_is_served_is_refused_and_served_as_it_was(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_bundle import BundleError
+from dragoman_bundle import BundleError, open_bundle
 from dragoman_server.system import open_bundle_system
 
 OPTIONS = {"beam_size": 3, "device": "cpu", "precision": "auto"}
@@ -20,6 +20,14 @@ def test_lines_are_translated_one_to_one(models: Path) -> None:
         assert system.translate(lines) == lines
         assert system.translate([]) == []
         assert system.description == "de-en/1 fp32, beam 3, CPUExecutionProvider"
+        manifest = open_bundle(models / "de-en" / "1").manifest
+        assert system.details == {
+            "bundle": "de-en/1",
+            "checksum": manifest.checksum(),
+            "precision": "fp32",
+            "shortlist": False,
+            "length_penalty": manifest.decoding.length_penalty,
+        }
 
 
 def test_other_languages_are_refused(models: Path) -> None:
@@ -52,6 +60,7 @@ def test_a_shortlist_that_was_asked_for_is_not_left_out_silently(
         return
     with open_bundle_system(SHIPPED, **options) as system:
         assert system.description.endswith("with a shortlist") is (beam_size > 1)
+        assert system.details["shortlist"] is (beam_size > 1)
         assert system.translate(["Guten Morgen."]) != [""]
 
 

@@ -53,6 +53,7 @@ def test_a_model_learns_the_toy_corpus(toy_folder: Path, toy_checkpoint: Path) -
     targets = (toy_folder / "test.en").read_text().splitlines()
     with opened(toy_checkpoint, beam_size=4) as system:
         translations = system.translate([*sources, ""])
+        assert system.details["precision"] == "fp32"
     right = sum(translation == target for translation, target in zip(translations, targets, strict=False))
     assert right >= 0.9 * len(targets)
     assert translations[-1] == ""

@@ -1,7 +1,7 @@
 """Checkpoints as something that translates lines, for `dragoman evaluate --checkpoint`."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,9 +13,14 @@ from dragoman_training.translator import Translator
 class CheckpointSystem:
     """Translates lines with PyTorch, each line one sentence."""
 
-    def __init__(self, translator: Translator, description: str) -> None:
+    def __init__(self, translator: Translator, description: str, length_penalty: float) -> None:
         self._translator = translator
         self.description = description
+        self.details: Mapping[str, str | float | None] = {
+            "precision": "fp32",
+            "shortlist": False,
+            "length_penalty": length_penalty,
+        }
 
     def translate(self, lines: list[str]) -> list[str]:
         """One translation a line; an empty line has an empty one."""
@@ -65,4 +70,5 @@ def open_checkpoint_system(
     translator = Translator(
         as_one(members).to(chosen), first.source_tokenizer, first.target_tokenizer, decoding
     )
-    yield CheckpointSystem(translator, f"{location} with PyTorch in fp32 on {chosen}")
+    description = f"{location} with PyTorch in fp32 on {chosen}"
+    yield CheckpointSystem(translator, description, decoding.length_penalty)

@@ -24,6 +24,11 @@ from dragoman.cli.system import OpenSystem, System
 
 BLOCK_LINES = 512
 """Lines given to the system at once: the step of the progress bar."""
+DETAILS = ("bundle", "checksum", "precision", "shortlist", "length_penalty")
+"""What --json tells of the system: a bundle's name/version and checksum, the graphs' precision, whether it
+decoded with a shortlist, and the length penalty; null where that is unknown, or there is none."""
+
+Results = dict[str, str | float | None]
 
 
 @click.command()
@@ -169,14 +174,15 @@ def evaluate(
         started_at = time.perf_counter()
         translations = [line for block in _blocks(system, sources) for line in block]
         seconds = time.perf_counter() - started_at
-        description = system.description
+        description, details = system.description, system.details
     if length_penalty is not None:
         description += f", length penalty {length_penalty:g}"
     if output is not None:
         output.write_text("".join(f"{line}\n" for line in translations), encoding="utf-8")
-    results = {
+    results: Results = {
         "system": description,
         "beam": beam_size,
+        **({key: details.get(key) for key in DETAILS} if as_json else {}),
         **_scores(translations, references, tokenize),
         "sentences": len(sources),
         "seconds": round(seconds, 3),
@@ -184,7 +190,7 @@ def evaluate(
     _report(results, as_json=as_json)
 
 
-def _language_model_results(location: str, reference: Path, device: str) -> dict[str, float | str]:
+def _language_model_results(location: str, reference: Path, device: str) -> Results:
     """Perplexity of the reference's lines, but for empty ones."""
     lines = [line.strip() for line in _read_lines(reference) if line.strip()]
     if not lines:
@@ -258,7 +264,7 @@ def _scores(translations: list[str], references: list[str], tokenize: str) -> di
     return scores
 
 
-def _report(results: dict[str, float | str], *, as_json: bool) -> None:
+def _report(results: Results, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(results, ensure_ascii=False))
         return

@@ -10,6 +10,9 @@ from rich.table import Table
 from dragoman.cli.options import open_client, server_option, timeout_option
 from dragoman.model import Model
 
+MAX_WIDTH = 100_000
+"""More columns than a model has."""
+
 
 @click.command()
 @server_option
@@ -27,7 +30,11 @@ def models(*, server: str, source: str, target: str, as_json: bool, timeout_seco
         for model in listed:
             click.echo(json.dumps(asdict(model), ensure_ascii=False))
     elif listed:
-        Console().print(_table(listed))
+        console = Console()
+        # What reads a pipe reads lines.
+        if not console.is_terminal:
+            console.width = MAX_WIDTH
+        console.print(_table(listed))
     else:
         click.echo("The server has no such model.", err=True)
 
@@ -51,8 +58,21 @@ def _table(models: list[Model]) -> Table:
             ", ".join(
                 sorted({provider.removesuffix("ExecutionProvider") for provider in model.providers.values()})
             ),
-            ", ".join(
-                f"{quality.metric} {quality.score:.1f} on {quality.test_set}" for quality in model.quality
-            ),
+            _quality(model),
         )
     return table
+
+
+def _quality(model: Model) -> str:
+    """What was measured in the precision in use: the scores of each measurement, and how it was made."""
+    scores: dict[str, list[str]] = {}
+    for quality in model.quality:
+        if quality.precision != model.precision:
+            continue
+        made = [f"on {quality.test_set}, beam {quality.beam_size}"]
+        if quality.shortlist is not None:
+            made.append("with shortlist" if quality.shortlist else "without shortlist")
+        if quality.length_penalty is not None:
+            made.append(f"length penalty {quality.length_penalty:g}")
+        scores.setdefault(", ".join(made), []).append(f"{quality.metric} {quality.score:.1f}")
+    return "; ".join(f"{', '.join(each)} {how}" for how, each in scores.items())

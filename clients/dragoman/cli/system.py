@@ -3,7 +3,7 @@
 Others register as entry points of the group `dragoman.systems`, each a function like `open_server`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict
 from typing import Protocol
@@ -20,6 +20,10 @@ class System(Protocol):
     @property
     def description(self) -> str:
         """What it is, for the report."""
+
+    @property
+    def details(self) -> Mapping[str, str | float | None]:
+        """Those of `dragoman.cli.evaluate.DETAILS` that are known of it."""
 
     def translate(self, lines: list[str]) -> list[str]:
         """One translation for each line, in order."""
@@ -51,6 +55,7 @@ class ServerSystem:
         self._client = client
         self._settings = settings
         self.description = description
+        self.details: Mapping[str, str | float | None] = {"length_penalty": settings.length_penalty}
 
     def translate(self, lines: list[str]) -> list[str]:
         """Raises DragomanError."""

@@ -287,17 +287,21 @@ class Model(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., architecture: _Optional[str] = ..., parameters: _Optional[int] = ..., precision: _Optional[str] = ..., providers: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Union[DecodingOptions, _Mapping]] = ..., max_source_tokens: _Optional[int] = ..., quality: _Optional[_Iterable[_Union[Quality, _Mapping]]] = ..., licence: _Optional[str] = ..., credit: _Optional[str] = ...) -> None: ...
 
 class Quality(_message.Message):
-    __slots__ = ("test_set", "metric", "score", "signature", "precision", "beam_size")
+    __slots__ = ("test_set", "metric", "score", "signature", "precision", "beam_size", "shortlist", "length_penalty")
     TEST_SET_FIELD_NUMBER: _ClassVar[int]
     METRIC_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
+    SHORTLIST_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
     test_set: str
     metric: str
     score: float
     signature: str
     precision: str
     beam_size: int
-    def __init__(self, test_set: _Optional[str] = ..., metric: _Optional[str] = ..., score: _Optional[float] = ..., signature: _Optional[str] = ..., precision: _Optional[str] = ..., beam_size: _Optional[int] = ...) -> None: ...
+    shortlist: bool
+    length_penalty: float
+    def __init__(self, test_set: _Optional[str] = ..., metric: _Optional[str] = ..., score: _Optional[float] = ..., signature: _Optional[str] = ..., precision: _Optional[str] = ..., beam_size: _Optional[int] = ..., shortlist: _Optional[bool] = ..., length_penalty: _Optional[float] = ...) -> None: ...
