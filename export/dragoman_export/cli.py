@@ -28,6 +28,16 @@ def _parse_precisions(context: click.Context, parameter: click.Parameter, value:
     return tuple(precision for precision in PRECISIONS if precision in given)
 
 
+def _check_folder(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    """A folder that says the model's name and version itself, not by where the command is run."""
+    if not value.parent.name or not any(character.isdigit() for character in value.name):
+        raise click.BadParameter(
+            f"{value} does not end in NAME/VERSION, a version having a number: "
+            f"take models/{value.name or 'NAME'}/1, for example"
+        )
+    return value.absolute()
+
+
 @click.command()
 @click.argument(
     "paths",
@@ -47,6 +57,7 @@ def _parse_precisions(context: click.Context, parameter: click.Parameter, value:
     required=True,
     metavar="models/NAME/VERSION",
     type=click.Path(file_okay=False, path_type=Path),
+    callback=_check_folder,
     help="The bundle's folder; its last two parts are the model's name and version.",
 )
 @click.option(
@@ -128,7 +139,6 @@ def export(
     from dragoman_export.shortlist import ShortlistOptions
     from dragoman_training.members import load_members
 
-    out = out.absolute()
     console = Console(stderr=True, highlight=False)
     try:
         write: Callable[..., Bundle]

@@ -63,7 +63,9 @@ def test_export_replaces_a_bundle_only_by_force(bundle_folder: Path, luong_file:
     code, output = call(export, luong_file, "--out", bundle_folder, "--precisions", "fp32")
     assert code == 1
     assert "--force" in output
-    code, output = call(export, luong_file, "--out", bundle_folder.parent, "--precisions", "fp32", "--force")
+    code, output = call(
+        export, luong_file, "--out", bundle_folder / "int8", "--precisions", "fp32", "--force"
+    )
     assert code == 1
     assert "is no bundle" in output
     code, output = call(export, luong_file, "--out", bundle_folder, "--precisions", "fp32", "--force")
@@ -76,6 +78,19 @@ def test_unknown_precision_is_refused_naming_the_known(luong_file: Path, tmp_pat
     code, output = call(export, luong_file, "--out", tmp_path / "m" / "1", "--precisions", "fp32,int4")
     assert code == 2
     assert "'int4' is unknown; known are fp32, int8, fp16" in output
+
+
+@pytest.mark.parametrize("out", ["ours", "./ours", "1", "models/de-en", "/1"])
+def test_a_folder_that_says_no_name_and_version_is_refused(
+    luong_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, output = call(export, luong_file, "--out", out, "--precisions", "int8")
+    assert code == 2
+    said = " ".join(output.split())
+    assert "does not end in NAME/VERSION, a version having a number" in said
+    assert f"take models/{Path(out).name}/1, for example" in said
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_evaluate_reports_its_perplexity(checkpoint: Path, tmp_path: Path) -> No
             "--output, --shortlist, --length-penalty and --precision",
         ),
         ("evaluate --checkpoint {lm} --reference {en} --length-penalty 2", "are of translations"),
-        ("export {lm} --out {out}", "is a language model, which can't be exported"),
+        ("export {lm} --out {out}/1", "is a language model, which can't be exported"),
         (
             "study {lm} --source {en} --reference {en} --out {out}",
             "is a language model and translates nothing",
