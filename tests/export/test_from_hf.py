@@ -4,9 +4,11 @@ import json
 import shutil
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -18,6 +20,8 @@ from dragoman_export.cli import export
 from dragoman_export.from_hf import MarianError, load_marian
 from dragoman_export.from_hf.weights import marian_transformer
 from dragoman_server.engine import Engine, EngineLimits, OnnxDecoder, SearchOptions, Sentence, SentenceResult
+from dragoman_training import search
+from dragoman_training.stepper import TorchStepper
 
 TEXTS = [
     *SOURCE_TEXT,
@@ -53,6 +57,14 @@ def their_tokenizer(folder: Path) -> MarianTokenizer:
         return MarianTokenizer.from_pretrained(folder)
 
 
+def changed(checkpoint: Path, tmp_path: Path, file: str, changes: dict[str, Any]) -> Path:
+    """A copy of the checkpoint with other values in one of its files."""
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    content = json.loads((folder / file).read_text()) | changes
+    (folder / file).write_text(json.dumps(content))
+    return folder
+
+
 def sources(bundle: Bundle) -> list[list[int]]:
     return [[*ids, bundle.manifest.source_ids.eos] for ids in bundle.source_tokenizer.encode_ids(TEXTS)]
 
@@ -71,21 +83,27 @@ def decode(bundle: Bundle, precision: str, beam_size: int) -> list[SentenceResul
 
 
 @torch.inference_mode()
-def generate(folder: Path, source: list[int], beam_size: int) -> tuple[list[int], float]:
-    """The best translation's ids without its end, and its log-probability.
+def generate(
+    folder: Path,
+    source: list[int],
+    beam_size: int,
+    *,
+    length_penalty: float = 0.0,
+    early_stopping: bool = True,
+) -> tuple[list[int], float]:
+    """The best translation's ids without its end, and its log-probability over length^length_penalty.
 
     At the limit theirs ends with a certain end, and ours without one: the same tokens and the same score.
-    Both rank by it alone: theirs divides it by a power of the length, ours by one of (5 + length) / 6, and
-    the power is 0. The token that pads is left out before probabilities are made, as ours does and as Marian
-    does; theirs would leave it out after.
+    The token that pads is left out before probabilities are made, as ours does and as Marian does; theirs
+    would leave it out after. By default the search ends as ours does.
     """
     model = MarianMTModel.from_pretrained(folder).eval()
     output: Any = model.generate(
         torch.tensor([source]),
         num_beams=beam_size,
         do_sample=False,
-        length_penalty=0.0,
-        early_stopping=beam_size > 1,
+        length_penalty=length_penalty,
+        early_stopping=early_stopping and beam_size > 1,
         renormalize_logits=True,
         max_length=MAX_TOKENS + 2,  # its start and its end
         return_dict_in_generate=True,
@@ -110,6 +128,60 @@ def test_the_engine_finds_the_tokens_that_generate_finds(
         assert found.log_probability == pytest.approx(log_probability, abs=1e-4)
         lengths.add(len(ids))
     assert len(lengths) > 2
+
+
+def test_where_lengths_count_the_search_differs_in_how_it_divides_and_when_it_ends(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first of the two made theirs.
+    monkeypatch.setattr(search, "length_penalty", lambda num_tokens, alpha: float(num_tokens**alpha))
+    subject = load_marian(str(checkpoint))
+    source, target = subject.source_tokenizer, subject.target_tokenizer
+    stepper = TorchStepper(
+        subject.model, source_pad_id=source.pad_id, bos_id=target.bos_id, eos_id=target.eos_id
+    )
+    decoding = replace(subject.decoding, length_penalty=1.0, max_output_tokens=MAX_TOKENS)
+    generator = np.random.default_rng(1)
+    better = 0
+    for length in generator.integers(2, 12, 16):
+        ids = [*generator.integers(2, source.vocabulary_size - 1, length).tolist(), source.eos_id]
+        ours = search.beam_search(stepper, [ids], decoding)[0][0]
+        tokens, score = generate(checkpoint, ids, decoding.beam_size, length_penalty=1.0)
+        assert list(ours.tokens) == tokens
+        if ours.ended:  # At the limit theirs is longer, by a certain end.
+            assert ours.score == pytest.approx(score, abs=1e-4)
+        tokens, score = generate(
+            checkpoint, ids, decoding.beam_size, length_penalty=1.0, early_stopping=False
+        )
+        if list(ours.tokens) != tokens:
+            # It went on, and found one that is better by its measure.
+            assert score > ours.score
+            better += 1
+    assert better > 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "not_told"),
+    [
+        ({}, "`early_stopping=False`, a search", "any length"),
+        ({"early_stopping": "never"}, "`early_stopping='never'`, a search", "the length it has"),
+        ({"early_stopping": True}, "here before, as with `renormalize_logits=True`", "early_stopping"),
+        ({"renormalize_logits": True}, "`early_stopping=False`, a search", "renormalize_logits"),
+    ],
+)
+def test_the_card_tells_where_the_search_is_defined_otherwise(
+    checkpoint: Path, tmp_path: Path, changes: dict[str, Any], told: str, not_told: str
+) -> None:
+    training = load_marian(str(changed(checkpoint, tmp_path, "generation_config.json", changes))).training
+    training = " ".join(training.split())
+    assert "here by ((5 + length) / 6)^a" in training
+    assert told in training
+    assert not_told not in training
+
+
+def test_most_new_tokens_go_before_the_greatest_length(checkpoint: Path, tmp_path: Path) -> None:
+    folder = changed(checkpoint, tmp_path, "generation_config.json", {"max_new_tokens": 30})
+    assert load_marian(str(folder)).decoding.max_output_tokens == 30
 
 
 @torch.inference_mode()
@@ -164,7 +236,7 @@ def test_bundle_holds_the_vocabulary_and_says_what_it_is(checkpoint: Path, bundl
     assert (manifest.decoding.max_source_tokens, manifest.decoding.max_output_tokens) == (64, 48)
     card = (bundle.path / "README.md").read_text()
     assert "dragoman export --from-hf opus-mt-de-en \\\n  --out" in card
-    assert "here it is ((5 + length) / 6)^a" in card
+    assert "here by ((5 + length) / 6)^a" in card
     assert not (bundle.path / "recipe.toml").exists()
 
 
@@ -234,6 +306,7 @@ def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing
         ("config.json", {"decoder_start_token_id": None}, r"config\.json is none of a model"),
         ("generation_config.json", {"min_length": 8}, "min_length = 8, which no search of ours knows"),
         ("generation_config.json", {"no_repeat_ngram_size": 2}, "no_repeat_ngram_size = 2"),
+        ("generation_config.json", {"guidance_scale": 1.5}, "guidance_scale = 1.5"),
         ("generation_config.json", {"forced_bos_token_id": 5}, "forced_bos_token_id = 5"),
         ("generation_config.json", {"repetition_penalty": 1.5}, "repetition_penalty = 1.5"),
         (
@@ -247,11 +320,8 @@ def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing
 def test_what_cannot_be_exported_is_refused_with_the_reason(
     checkpoint: Path, tmp_path: Path, file: str, change: dict[str, Any], message: str
 ) -> None:
-    folder = shutil.copytree(checkpoint, tmp_path / "m")
-    content = json.loads((folder / file).read_text()) | change
-    (folder / file).write_text(json.dumps(content))
     with pytest.raises(MarianError, match=message):
-        load_marian(str(folder))
+        load_marian(str(changed(checkpoint, tmp_path, file, change)))
 
 
 def test_the_end_is_never_kept_out(checkpoint: Path, tmp_path: Path) -> None:

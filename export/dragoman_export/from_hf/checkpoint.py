@@ -8,6 +8,7 @@ import json
 import re
 from pathlib import Path
 from pickle import UnpicklingError
+from textwrap import fill
 from typing import Any
 
 from dragoman_bundle.manifest import SpecialIds
@@ -29,6 +30,7 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "force_words_ids": ([],),
     "forced_bos_token_id": (),
     "forced_decoder_ids": ([],),
+    "guidance_scale": (1,),
     "min_length": (0, 1),
     "min_new_tokens": (0,),
     "no_repeat_ngram_size": (0,),
@@ -50,9 +52,16 @@ def load_marian(
     Languages that are not given are those of tokenizer_config.json. Raises MarianError where it is no
     MarianMT checkpoint, is not whole, names no languages, or holds what our Transformer has no place for.
 
-    The length penalty's exponent is taken over as it is, but Hugging Face divides a hypothesis'
-    log-probability by length^exponent, and the engine by ((5 + length) / 6)^exponent (Wu et al. 2016,
-    equation 14): a beam may rank hypotheses of different lengths otherwise.
+    With a beam the engine may find another translation than `generate()`, by three definitions; the card
+    tells those that are the checkpoint's:
+
+    - The length penalty's exponent is taken over as it is, but `generate()` divides a hypothesis'
+      log-probability by length^exponent, and the engine by ((5 + length) / 6)^exponent (Wu et al. 2016,
+      equation 14).
+    - The engine leaves out tokens that are never produced before it takes probabilities; `generate()` does so
+      after, unless `renormalize_logits` is set.
+    - The engine ends a search once as many hypotheses as the beam have ended; `generate()` goes on while a
+      running one might beat the worst of those, unless `early_stopping` is True.
     """
     # Loaded here: they are an extra, and slow to load.
     from safetensors import SafetensorError
@@ -114,11 +123,34 @@ dragoman export --from-hf {origin} \\
   {{export}}
 ```
 
-With a beam it may choose a shorter or longer translation than under Hugging Face, which divides a
-hypothesis' log-probability by length^a; here it is ((5 + length) / 6)^a (Wu et al. 2016, equation 14), with
-the same length penalty a.""",
+With a beam it may find another translation than `generate()` of Hugging Face:
+
+{_differences(generation)}""",
         recipes=(),
     )
+
+
+def _differences(generation: Any) -> str:
+    """How the checkpoint's own search is defined otherwise than the engine's, as a list in Markdown."""
+    stopping = generation.early_stopping or False
+    penalty = (
+        "There a hypothesis' log-probability is divided by length^a; here by ((5 + length) / 6)^a (Wu et al. "
+        "2016, equation 14), with the same length penalty a."
+    )
+    found = [penalty]
+    if not generation.renormalize_logits:
+        found.append(
+            "There tokens that are never produced are left out after probabilities are taken; here before, "
+            "as with `renormalize_logits=True`."
+        )
+    if stopping is not True:
+        length = "any length" if stopping == "never" else "the length it has"
+        found.append(
+            f"There, with `early_stopping={stopping!r}`, a search whose beam is full of ended hypotheses "
+            f"goes on while a running one might, at {length}, beat the worst of them; here it ends then, "
+            "as with `early_stopping=True`."
+        )
+    return "\n".join(fill(f"- {each}", 110, subsequent_indent="  ") for each in found)
 
 
 def _is_path(name: str) -> bool:
@@ -203,11 +235,13 @@ def _decoding(config: Any, generation: Any) -> DecodingConfig:
     positions = config.max_position_embeddings
     beam_size = generation.num_beams or BEAM_SIZE
     length_penalty = generation.length_penalty
+    # The former counts what is generated, and goes before the latter, as in `generate()`.
+    max_tokens = generation.max_new_tokens or generation.max_length or positions
     return DecodingConfig(
         beam_size=beam_size,
         length_penalty=1.0 if length_penalty is None else max(0.0, float(length_penalty)),
         max_source_tokens=positions,
-        max_output_tokens=min(positions, generation.max_length or positions),
+        max_output_tokens=min(positions, max_tokens),
         max_output_ratio=MAX_OUTPUT_RATIO,
         max_output_margin=MAX_OUTPUT_MARGIN,
     )
