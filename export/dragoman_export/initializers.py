@@ -16,6 +16,24 @@ def make_constant(name: str, array: NDArray[np.generic] | np.generic) -> ir.Valu
     )
 
 
+def initializer(graph: ir.Graph, name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
+    """The graph's initializer of that name, made of the array where there is none yet."""
+    if name not in graph.initializers:
+        graph.register_initializer(make_constant(name, array))
+    found = graph.initializers[name]
+    stored = constant_array(found)
+    assert stored is not None
+    assert stored.dtype == array.dtype, f"{name} is of {stored.dtype}"
+    assert np.array_equal(stored, array), f"{name} holds something else"
+    return found
+
+
+def there(value: ir.Value | None) -> ir.Value:
+    """An input of a node that is not left out."""
+    assert value is not None
+    return value
+
+
 def constant_array(value: ir.Value | None) -> NDArray[Any] | None:
     """The array of an initializer; None for any other value."""
     if value is None or value.producer() is not None or value.const_value is None:

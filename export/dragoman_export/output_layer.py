@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import constant_array, make_constant
+from dragoman_export.initializers import constant_array, make_constant, there
 from dragoman_export.int8.graph import PRODUCT
 
 
@@ -40,11 +40,11 @@ def find_output_product(step: ir.Graph) -> OutputProduct:
     """Walks back from the only LogSoftmax: a sum with a bias, a product with the transposed embedding."""
     logits, row_step = _logits(step), None
     if logits.op_type == PRODUCT:
-        product, bias = logits, _there(logits.inputs[-1])
+        product, bias = logits, there(logits.inputs[-1])
     else:
         product, bias = _apart(logits)
     if product.op_type == "Mul":
-        row_step, product = _there(product.inputs[1]), _producer(product.inputs[0])
+        row_step, product = there(product.inputs[1]), _producer(product.inputs[0])
     if product.op_type == "MatMul":
         rows, transposed = product.inputs
         scale = shared = None
@@ -52,7 +52,7 @@ def find_output_product(step: ir.Graph) -> OutputProduct:
         assert product.op_type == PRODUCT
         rows, transposed, shared, scale = product.inputs[:4]
     return OutputProduct(
-        rows=_there(rows),
+        rows=there(rows),
         step=shared,
         row_step=row_step,
         weight=_original(transposed),
@@ -68,7 +68,7 @@ def store_by_rows(step: ir.Graph) -> None:
     loads the graph.
     """
     product, _ = _apart(_logits(step))
-    weight = _there(product.inputs[1])
+    weight = there(product.inputs[1])
     array = constant_array(weight)
     if array is None:
         return
@@ -92,7 +92,7 @@ def _logits(step: ir.Graph) -> ir.Node:
 
 def _apart(node: ir.Node) -> tuple[ir.Node, ir.Value]:
     """The node that gives one of two inputs, and the constant that is the other."""
-    one, other = (_there(value) for value in node.inputs)
+    one, other = (there(value) for value in node.inputs)
     if constant_array(one) is not None:
         one, other = other, one
     assert constant_array(other) is not None
@@ -103,15 +103,10 @@ def _original(transposed: ir.Value | None) -> ir.Value:
     node = _producer(transposed)
     assert node.op_type == "Transpose"
     assert constant_array(node.inputs[0]) is not None
-    return _there(node.inputs[0])
+    return there(node.inputs[0])
 
 
 def _producer(value: ir.Value | None) -> ir.Node:
-    node = _there(value).producer()
+    node = there(value).producer()
     assert node is not None
     return node
-
-
-def _there(value: ir.Value | None) -> ir.Value:
-    assert value is not None
-    return value

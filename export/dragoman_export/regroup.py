@@ -17,7 +17,7 @@ from onnx_ir.tape import Tape
 
 from dragoman_bundle.manifest import REGROUP_GRAPH, TensorContract, TensorSpec
 from dragoman_export.contract import DTYPES
-from dragoman_export.initializers import make_constant
+from dragoman_export.initializers import initializer
 from dragoman_export.trace import OPSET
 
 _TYPES = {name: dtype for dtype, name in DTYPES.items()}
@@ -52,30 +52,23 @@ def make_regroup_graph(contract: TensorContract, precision: str) -> ir.Model:
 
     Outputs are `NAME`, with zeros wherever nothing is taken from. No input and no output may be empty.
     """
-    builder = _Builder(precision)
-    outputs = [
-        *(builder.name(spec, builder.memory(spec), "S") for spec in contract.memory),
-        *(builder.name(spec, builder.state(spec), "R") for spec in contract.state),
-    ]
-    graph = ir.Graph(
-        list(builder.inputs.values()),
-        outputs,
-        nodes=builder.nodes,
-        initializers=list(builder.constants.values()),
-        opset_imports={"": OPSET},
-        name=REGROUP_GRAPH,
-    )
+    graph = ir.Graph([], [], nodes=[], opset_imports={"": OPSET}, name=REGROUP_GRAPH)
+    builder = _Builder(graph, precision)
+    graph.outputs.extend(builder.name(spec, builder.memory(spec), "S") for spec in contract.memory)
+    graph.outputs.extend(builder.name(spec, builder.state(spec), "R") for spec in contract.state)
+    graph.inputs.extend(builder.inputs.values())
+    graph.extend(builder.nodes)
     return ir.Model(graph, ir_version=10)
 
 
 class _Builder:
     """Collects nodes; inputs and constants are made when they are first asked for."""
 
-    def __init__(self, precision: str) -> None:
+    def __init__(self, graph: ir.Graph, precision: str) -> None:
+        self._graph = graph
         self._precision = precision
         self._tape = Tape()
         self.inputs: dict[str, ir.Value] = {}
-        self.constants: dict[str, ir.Value] = {}
 
     @property
     def nodes(self) -> list[ir.Node]:
@@ -137,9 +130,7 @@ class _Builder:
 
     def _constant(self, array: NDArray[np.generic]) -> ir.Value:
         name = f"{array.dtype}_" + "_".join(map(str, array.flatten()))
-        if name not in self.constants:
-            self.constants[name] = make_constant(name, array)
-        return self.constants[name]
+        return initializer(self._graph, name, array)
 
     def _type(self, spec: TensorSpec) -> ir.DataType:
         return _TYPES[spec.dtype[self._precision]]

@@ -16,7 +16,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnx_ir.tape import Tape
 
 from dragoman_export.exponentials import LEAST_EXPONENT
-from dragoman_export.initializers import constant_array, make_constant
+from dragoman_export.initializers import constant_array, initializer
 from dragoman_export.int8.graph import KERNELS, PRODUCT, ZERO_POINT
 from dragoman_export.output_layer import OutputProduct, find_output_product
 from dragoman_export.trace import OPSET, Graphs
@@ -34,10 +34,8 @@ class ShortlistGraphs:
 
 def make_shortlist_graphs(graphs: Graphs) -> ShortlistGraphs:
     """The shortlist's graphs beside the given ones; they have the same constants as the step."""
-    step = graphs.decoder_step.clone()
-    return ShortlistGraphs(
-        _gather_graph(find_output_product(step.graph)), _step_graph(graphs.decoder_step.clone())
-    )
+    product = find_output_product(graphs.decoder_step.graph)
+    return ShortlistGraphs(_gather_graph(product), _step_graph(graphs.decoder_step.clone()))
 
 
 class _Builder:
@@ -50,10 +48,7 @@ class _Builder:
 
     def constant(self, name: str, value: NDArray[np.generic] | np.generic) -> ir.Value:
         """The initializer of that name, made where there is none yet."""
-        name = f"shortlist.{name}"
-        if name not in self._graph.initializers:
-            self._graph.register_initializer(make_constant(name, value))
-        return self._graph.initializers[name]
+        return initializer(self._graph, f"shortlist.{name}", value)
 
     def axis(self, number: int) -> ir.Value:
         return self.constant(f"axis_{number}", np.array([number], np.int64))
@@ -73,10 +68,10 @@ def _gather_graph(product: OutputProduct) -> ir.Model:
     assert weight_array is not None
     assert bias_array is not None
     # The same [V, D] that the step has: what is equal is stored once for all graphs.
-    weight = _copy(graph, str(product.weight.name), weight_array)
+    weight = initializer(graph, str(product.weight.name), weight_array)
     weight = build.op("Gather", [weight, candidate])
     weight = build.op("Transpose", [weight], {"perm": [0, 2, 1]})
-    bias = _copy(graph, "shortlist.bias", bias_array.astype(np.float32))
+    bias = initializer(graph, "shortlist.bias", bias_array.astype(np.float32))
     outputs = {
         "memory.candidate": (candidate, ir.DataType.INT64),
         "memory.candidate_mask": (
@@ -88,7 +83,7 @@ def _gather_graph(product: OutputProduct) -> ir.Model:
     if product.weight_scale is not None:
         scale_array = constant_array(product.weight_scale)
         assert scale_array is not None
-        scale = _copy(graph, str(product.weight_scale.name), scale_array)
+        scale = initializer(graph, str(product.weight_scale.name), scale_array)
         outputs["memory.output_scale"] = (build.op("Gather", [scale, candidate]), ir.DataType.FLOAT)
     outputs["memory.output_weight"] = (weight, product.weight_type)
     graph.extend(tape.nodes)
@@ -195,9 +190,3 @@ def _logits(
 
 def _shape(name: str, width: int) -> list[int | str]:
     return ["S", width, "C"] if name == "memory.output_weight" else ["S", "C"]
-
-
-def _copy(graph: ir.Graph, name: str, array: NDArray[np.generic]) -> ir.Value:
-    value = make_constant(name, array)
-    graph.register_initializer(value)
-    return value

@@ -12,6 +12,7 @@ from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_so
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
+from dragoman_export.initializers import make_constant
 from dragoman_export.int8 import quantize
 from dragoman_export.int8.graph import Int8Graph
 from dragoman_export.int8.weights import quantize_weight
@@ -166,6 +167,146 @@ def test_an_embedding_is_multiplied_as_it_is_stored() -> None:
     expected = (stored[0].codes * stored[0].scale_N[:, None]) @ (stored[1].codes * stored[1].scale_N)
     (found,) = session.run(None, {"ids": np.arange(30)})
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def float_value(name: str, *shape: str | int) -> ir.Value:
+    return ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(ir.DataType.FLOAT))
+
+
+class Drawing:
+    """A graph that is being written, and held against what int8 makes of it."""
+
+    def __init__(self, *inputs: ir.Value) -> None:
+        self.inputs = list(inputs)
+        self.tape = Tape()
+        self.constants: list[ir.Value] = []
+
+    def constant(self, name: str, array: np.ndarray) -> ir.Value:
+        self.constants.append(make_constant(name, array))
+        return self.constants[-1]
+
+    def op(
+        self,
+        operator: str,
+        inputs: list[ir.Value],
+        shape: list[str | int],
+        attributes: dict[str, int | list[int]] | None = None,
+    ) -> ir.Value:
+        value = self.tape.op(operator, inputs, attributes)
+        value.shape, value.dtype = ir.Shape(shape), ir.DataType.FLOAT
+        return value
+
+    def error(self, inputs: dict[str, np.ndarray], outputs: list[ir.Value], bounded: list[str]) -> float:
+        """The largest of int8 by the largest of its output."""
+        for place, value in enumerate(outputs):
+            value.name = f"y{place}"
+        graph = ir.Graph(
+            self.inputs,
+            outputs,
+            nodes=self.tape.nodes,
+            initializers=self.constants,
+            opset_imports={"": 20},
+            name="drawing",
+        )
+        model = ir.Model(graph, ir_version=10)
+        expected, found = (
+            onnxruntime.InferenceSession(
+                ir.to_proto(each).SerializeToString(), providers=["CPUExecutionProvider"]
+            ).run(None, inputs)
+            for each in (model, quantize(model, bounded))
+        )
+        return max(
+            float(np.abs(one - other).max() / np.abs(one).max())
+            for one, other in zip(expected, found, strict=True)
+        )
+
+
+@pytest.mark.parametrize("perm", [[1, 0], [0, 1]])
+def test_a_matrix_that_is_used_both_ways_has_the_scales_of_each(perm: list[int]) -> None:
+    generator = np.random.default_rng(7)
+    weight = generator.normal(size=(16, 16)) * np.exp(generator.normal(size=(16, 1)))
+    drawing = Drawing(float_value("x", "R", 16))
+    matrix = drawing.constant("w", weight.astype(np.float32))
+    first = drawing.op("MatMul", [drawing.inputs[0], matrix], ["R", 16])
+    turned = drawing.op("Transpose", [matrix], [16, 16], {"perm": perm})
+    second = drawing.op("MatMul", [first, turned], ["R", 16])
+    rows = generator.normal(size=(5, 16)).astype(np.float32)
+    assert drawing.error({"x": rows}, [second], []) < 0.05
+
+
+def test_a_matrix_is_split_where_each_of_its_rows_was_concatenated() -> None:
+    generator = np.random.default_rng(8)
+    drawing = Drawing(*(float_value(name, "R", size) for name, size in (("a", 40), ("b", 60))))
+    matrix = drawing.constant("w", generator.normal(size=(100, 16)).astype(np.float32))
+    a, b = drawing.inputs
+    products = [
+        drawing.op("MatMul", [drawing.op("Concat", parts, ["R", 100], {"axis": -1}), matrix], ["R", 16])
+        for parts in ([a, b], [b, a])
+    ]
+    rows = {
+        name: generator.normal(size=(5, size)).astype(np.float32) for name, size in (("a", 40), ("b", 60))
+    }
+    assert drawing.error(rows, products, []) < 0.05
+
+
+def test_layers_that_share_a_matrix_keep_the_other_apart() -> None:
+    generator = np.random.default_rng(9)
+    drawing = Drawing(float_value("x", "T", "S", 6))
+    length = ir.Value(name="length", shape=ir.Shape(["S"]), type=ir.TensorType(ir.DataType.INT32))
+    drawing.inputs.append(length)
+
+    def weight(name: str, *shape: int) -> ir.Value:
+        return drawing.constant(name, generator.normal(size=shape).astype(np.float32))
+
+    shared, biases = weight("w", 1, 32, 6), weight("b", 1, 64)
+    states = []
+    for name in ("r1", "r2"):
+        inputs = [drawing.inputs[0], shared, weight(name, 1, 32, 8), biases, length]
+        state, last = drawing.tape.op_multi_out("LSTM", inputs, {"hidden_size": 8}, num_outputs=2)
+        state.shape, state.dtype = ir.Shape(["T", 1, "S", 8]), ir.DataType.FLOAT
+        last.shape, last.dtype = ir.Shape([1, "S", 8]), ir.DataType.FLOAT
+        states.append(state)
+    rows = generator.normal(size=(4, 3, 6)).astype(np.float32)
+    assert drawing.error({"x": rows, "length": np.array([4, 2, 3], np.int32)}, states, []) < 0.1
+
+
+def test_a_gru_that_resets_before_its_product_is_refused() -> None:
+    drawing = Drawing(float_value("x", "T", "S", 6))
+    weights = [
+        drawing.constant(name, np.ones(shape, np.float32))
+        for name, shape in (("w", (1, 24, 6)), ("r", (1, 24, 8)), ("b", (1, 48)))
+    ]
+    length = drawing.constant("length", np.ones(1, np.int32))
+    inputs = [drawing.inputs[0], *weights, length]
+    state = drawing.op("GRU", inputs, ["T", 1, "S", 8], {"hidden_size": 8})
+    with pytest.raises(AssertionError):
+        drawing.error({"x": np.ones((1, 1, 6), np.float32)}, [state], [])
+
+
+def test_rows_that_a_sum_repeats_are_multiplied_apart() -> None:
+    generator = np.random.default_rng(10)
+    drawing = Drawing(float_value("x", "R", 8), float_value("z", 1, 8))
+    products = [
+        drawing.op(
+            "MatMul",
+            [value, drawing.constant(f"w{value.name}", generator.normal(size=(8, 64)).astype(np.float32))],
+            [*list(value.shape or ())[:1], 64],
+        )
+        for value in drawing.inputs
+    ]
+    total = drawing.op("Add", products, ["R", 64])
+    rows = {"x": np.tanh(generator.normal(size=(5, 8))), "z": np.tanh(generator.normal(size=(1, 8)))}
+    inputs = {name: array.astype(np.float32) for name, array in rows.items()}
+    assert drawing.error(inputs, [total], ["x", "z"]) < 0.05
+
+
+def test_a_name_stands_for_one_content() -> None:
+    int8 = Int8Graph(ir.Graph([], [], nodes=[], opset_imports={"": 20}))
+    value = int8.constant("c", np.array([1, 2]))
+    assert int8.constant("c", np.array([1, 2])) is value
+    for other in (np.array([1, 3]), np.array([1, 2], np.int32), np.array([[1, 2]])):
+        with pytest.raises(AssertionError):
+            int8.constant("c", other)
 
 
 def test_every_matrix_is_stored_as_int8_and_once(tmp_path: Path, tokenizer: Tokenizer) -> None:

@@ -113,8 +113,8 @@ def enlarge_by_a_third(array: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("precision", "name", "change"),
     [
-        ("int8", "model.combine.weight.part0.codes", negate),
-        ("int8", "model.combine.weight.part1.scale", enlarge_by_a_third),
+        ("int8", "model.combine.weight.part_0_of_20_14.rows.codes", negate),
+        ("int8", "model.combine.weight.part_1_of_20_14.rows.scale", enlarge_by_a_third),
         ("fp16", "model.combine.weight", negate),
         ("fp16", "model.combine.weight", enlarge_by_a_third),
     ],

@@ -138,7 +138,7 @@ def shift_by_a_token(array: np.ndarray) -> None:
     [
         ("fp32", "shortlist.bias", add_one_to_a_bias),
         ("fp32", "model.output.embedding.weight", shift_by_a_token),
-        ("int8", "model.output.embedding.weight.codes", shift_by_a_token),
+        ("int8", "model.output.embedding.weight.rows.codes", shift_by_a_token),
     ],
 )
 def test_one_wrong_constant_is_refused(

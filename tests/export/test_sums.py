@@ -112,7 +112,7 @@ def test_one_product_of_bounded_rows_stays_as_it_is() -> None:
     cell = Sum()
     model = cell.quantized(y=cell.op("Add", [cell.free, cell.feed]))
     assert Counter(node.op_type for node in model.graph)["MatMulIntegerToFloat"] == 2
-    assert {"free.weight.codes", "feed.weight.codes"} <= model.graph.initializers.keys()
+    assert {"free.weight.columns.codes", "feed.weight.columns.codes"} <= model.graph.initializers.keys()
     (found,), products = run(model)
     assert_near(found, products["free"] + products["feed"] + BIAS)
 

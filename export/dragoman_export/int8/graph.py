@@ -16,7 +16,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import make_constant
+from dragoman_export.initializers import initializer
 from dragoman_export.int8.weights import quantize_weight
 
 KERNELS = "com.microsoft"
@@ -67,24 +67,24 @@ class Int8Graph:
 
     def constant(self, name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
         """The initializer of that name, made of the array where there is none yet."""
-        if name not in self.graph.initializers:
-            self.graph.register_initializer(make_constant(name, array))
-        return self.graph.initializers[name]
+        return initializer(self.graph, name, array)
 
     def weight(self, name: str, array: NDArray[np.float32], *, output_axis: int) -> StoredWeight:
-        """Stores a weight matrix as int8 with a scale for each output."""
+        """Stores a weight matrix as int8 with a scale per output."""
         weight = quantize_weight(array, output_axis=output_axis)
+        # A matrix that is used both ways is stored twice: its scales are those of rows or of columns.
+        name = f"{name}.{('rows', 'columns')[output_axis]}"
         return StoredWeight(
             codes=self.constant(f"{name}.codes", weight.codes),
             scale=self.constant(f"{name}.scale", weight.scale_N),
         )
 
     def share_a_step(self, value: ir.Value, outputs: int) -> bool:
-        """Whether all rows of a product with so many outputs count in steps of 1/127."""
-        return value in self.bounded and outputs >= WIDE * width_of(value)
+        """Whether all rows of `value` share the step 1/127 in a product with `outputs` columns."""
+        return value in self.bounded and is_wide(width_of(value), outputs)
 
     def rows(self, tape: Tape, value: ir.Value, outputs: int) -> QuantizedRows:
-        """Rounds rows that are multiplied for so many outputs; those that were asked for are used again."""
+        """Codes of the rows of `value` for such a product, made once and reused."""
         shared = self.share_a_step(value, outputs)
         if (value, shared) not in self._rows:
             quantize = self.quantize_bounded_rows if shared else self.quantize_rows
@@ -143,6 +143,11 @@ class Int8Graph:
             new.shape, new.type = old.shape, old.type
             old.replace_all_uses_with(new, replace_graph_outputs=True)
         self.graph.remove(node, safe=True)
+
+
+def is_wide(inputs: int, outputs: int) -> bool:
+    """Whether bounded rows share a step in a product of these sizes."""
+    return outputs >= WIDE * inputs
 
 
 def width_of(value: ir.Value) -> int:

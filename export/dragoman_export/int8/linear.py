@@ -4,6 +4,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
+from dragoman_export.initializers import there
 from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, QuantizedRows, StoredWeight, width_of
 from dragoman_export.int8.matrix_product import float_matrix, matrix_product, row_constant
 
@@ -29,7 +30,9 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
     ends = np.cumsum([width_of(part) for part in parts])[:-1]
     products = []
     for place, piece in enumerate(np.split(found.array, ends, axis=1 - found.output_axis)):
-        name = str(found.matrix.name) if len(parts) == 1 else f"{found.matrix.name}.part{place}"
+        name = str(found.matrix.name)
+        if len(parts) > 1:
+            name += f".part_{place}_of_{'_'.join(str(width_of(part)) for part in parts)}"
         weight = int8.weight(name, piece, output_axis=found.output_axis)
         if found.is_transposed:
             weight = StoredWeight(tape.op("Transpose", [weight.codes], {"perm": [1, 0]}), weight.scale)
@@ -88,16 +91,11 @@ def _concatenated(rows: ir.Value) -> tuple[list[ir.Value], bool]:
     """
     node, is_flattened = rows.producer(), False
     if node is not None and node.op_type == "Reshape":
-        node, is_flattened = _there(node.inputs[0]).producer(), True
+        node, is_flattened = there(node.inputs[0]).producer(), True
     if node is None or node.op_type != "Concat" or width_of(node.outputs[0]) != width_of(rows):
         return [rows], False
-    parts = [_there(part) for part in node.inputs]
+    parts = [there(part) for part in node.inputs]
     assert rows.shape is not None
     if sum(map(width_of, parts)) != width_of(rows) or (is_flattened and len(rows.shape) != 2):
         return [rows], False
     return parts, is_flattened
-
-
-def _there(value: ir.Value | None) -> ir.Value:
-    assert value is not None
-    return value

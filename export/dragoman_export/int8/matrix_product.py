@@ -49,7 +49,7 @@ def matrix_product(node: ir.Node | None) -> MatrixProduct | None:
     rows, matrix, *biases = node.inputs
     is_transposed = node.attributes.get_int("transB", 0) == 1
     producer = matrix.producer() if matrix is not None else None
-    if producer is not None and producer.op_type == "Transpose":
+    if producer is not None and producer.op_type == "Transpose" and _swaps_axes(producer):
         matrix, is_transposed = producer.inputs[0], not is_transposed
     array = float_matrix(matrix)
     if rows is None or matrix is None or array is None:
@@ -57,6 +57,11 @@ def matrix_product(node: ir.Node | None) -> MatrixProduct | None:
     assert all(node.attributes.get_float(name, 1.0) == 1.0 for name in ("alpha", "beta"))
     assert not node.attributes.get_int("transA", 0)
     return MatrixProduct(rows, matrix, array, is_transposed, biases[0] if biases else None)
+
+
+def _swaps_axes(transpose: ir.Node) -> bool:
+    """Whether it gives a matrix transposed, which is what it does unless told otherwise."""
+    return list(transpose.attributes.get_ints("perm", (1, 0))) == [1, 0]
 
 
 def float_matrix(value: ir.Value | None) -> NDArray[np.float32] | None:

@@ -15,7 +15,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import constant_array
+from dragoman_export.initializers import constant_array, there
 from dragoman_export.int8.graph import Int8Graph, QuantizedRows, StoredWeight
 
 DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}
@@ -39,7 +39,11 @@ class Direction:
 
 
 def replace_recurrent(int8: Int8Graph, node: ir.Node) -> None:
-    """Rewrites a forward or bidirectional node with sequence lengths and zero initial states."""
+    """Rewrites a forward or bidirectional node with sequence lengths and zero initial states.
+
+    A GRU's must be of `linear_before_reset`.
+    """
+    assert node.op_type == "LSTM" or node.attributes.get_int("linear_before_reset", 0) == 1
     names = DIRECTIONS[node.attributes.get_string("direction", "forward")]
     source, _, recurrent, _, length = node.inputs
     recurrent_array = constant_array(recurrent)
@@ -86,11 +90,11 @@ def _direction(
     assert input_weight is not None
     assert recurrent_weight is not None
     assert biases is not None
-    name = f"{node.inputs[1].name}.{direction}"  # type: ignore[union-attr]
+    input_name, recurrent_name, bias_name = (f"{there(value).name}.{direction}" for value in node.inputs[1:4])
     input_bias, recurrent_bias = np.split(biases[place], 2)
     separate = node.op_type == "GRU"
-    weight = int8.weight(f"{name}.input", input_weight[place].T, output_axis=1)
-    bias = int8.constant(f"{name}.bias", input_bias if separate else input_bias + recurrent_bias)
+    weight = int8.weight(input_name, input_weight[place].T, output_axis=1)
+    bias = int8.constant(f"{bias_name}.input", input_bias if separate else input_bias + recurrent_bias)
     rows = int8.rows(tape, source, weight.num_outputs)
     rows = QuantizedRows(
         codes=_in_time(int8, tape, rows.codes, direction),
@@ -99,8 +103,8 @@ def _direction(
     return Direction(
         projected=int8.product(tape, rows, weight, bias),
         inside=_in_time(int8, tape, inside, direction),
-        recurrent_weight=int8.weight(f"{name}.recurrent", recurrent_weight[place].T, output_axis=1),
-        recurrent_bias=int8.constant(f"{name}.recurrent_bias", recurrent_bias) if separate else None,
+        recurrent_weight=int8.weight(recurrent_name, recurrent_weight[place].T, output_axis=1),
+        recurrent_bias=int8.constant(f"{bias_name}.recurrent", recurrent_bias) if separate else None,
     )
 
 

@@ -10,12 +10,12 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.int8.graph import Int8Graph
+from dragoman_export.int8.graph import Int8Graph, is_wide, width_of
 from dragoman_export.int8.matrix_product import MatrixProduct, matrix_product, row_constant
 
 
 def merge_sum(int8: Int8Graph, root: ir.Node) -> None:
-    """Makes one product of a sum's products of bounded rows [R, K], where there are two or more.
+    """Makes one product of a sum's products of bounded rows [R, K], where together they share a step.
 
     `root` is an Add; what it adds may be sums themselves. A product that is used elsewhere too stays apart.
     """
@@ -26,9 +26,10 @@ def merge_sum(int8: Int8Graph, root: ir.Node) -> None:
     summands = _summands(root)
     for value in summands:
         product = matrix_product(value.producer())
-        if product is not None and _can_be_merged(int8, value, product):
+        if product is not None and _can_be_merged(int8, value, product, total):
             products[value] = product
-    if len(products) < 2:
+    inputs = sum(width_of(product.rows) for product in products.values())
+    if len(products) < 2 or not is_wide(inputs, width_of(total)):
         return
     tape = Tape()
     others: list[ir.Value] = []
@@ -53,12 +54,15 @@ def merge_sum(int8: Int8Graph, root: ir.Node) -> None:
     int8.replace(root, tape, [result])
 
 
-def _can_be_merged(int8: Int8Graph, value: ir.Value, product: MatrixProduct) -> bool:
-    is_bounded = product.rows in int8.bounded and product.rows.shape is not None
-    has_bias = product.bias is not None
+def _can_be_merged(int8: Int8Graph, value: ir.Value, product: MatrixProduct, total: ir.Value) -> bool:
+    """Whether it is of bounded rows, as many as the sum has, and its bias is no obstacle."""
+    rows, has_bias = product.rows, product.bias is not None
     return (
-        is_bounded
-        and len(product.rows.shape or ()) == 2
+        rows in int8.bounded
+        and rows.shape is not None
+        and total.shape is not None
+        and len(rows.shape) == len(total.shape) == 2
+        and rows.shape[0] == total.shape[0]
         and _only_use(value) == "Add"
         and (not has_bias or row_constant(product.bias) is not None)
     )
