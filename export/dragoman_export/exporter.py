@@ -158,6 +158,7 @@ def make_graphs(model: Seq2Seq, precisions: Sequence[str]) -> dict[str, Graphs]:
     graphs: dict[str, Graphs] = {}
     if "fp32" in precisions or "int8" in precisions:
         graphs["fp32"] = trace(model)
+    if "int8" in precisions:
         encoder, step = graphs["fp32"].encoder, graphs["fp32"].decoder_step
         states = bounded_states(encoder.graph, step.graph)
         graphs["int8"] = Graphs(quantize(encoder), quantize(step, states))

@@ -118,6 +118,16 @@ def test_a_refused_precision_names_those_that_passed(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_int8_fails_at_stops_no_export_of_fp32(
+    luong: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(exporter, "quantize", fail)
+    assert list(exporter.make_graphs(luong.model, ["fp32"])) == ["fp32"]
+
+
 def test_bundle_that_is_there_is_not_replaced_unasked(luong: Checkpoint, exported: Path) -> None:
     before = (exported / "manifest.json").read_bytes()
     with pytest.raises(BundleError, match="holds a bundle"):
