@@ -1,7 +1,5 @@
 """`dragoman export` and `dragoman record-quality`: wiring alone."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +8,7 @@ import click
 from dragoman_bundle.manifest import PRECISIONS
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from dragoman_bundle.bundle import Bundle
     from dragoman_export.subject import Subject
-    from dragoman_training.checkpoint import Checkpoint
-    from dragoman_training.corpus import Corpus
 
 
 def _parse_precisions(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -136,48 +129,55 @@ def export(
     from rich.console import Console
 
     from dragoman_export.exporter import export_bundle, export_subject
+    from dragoman_export.learning import corpus_to_learn_from, learns_shortlist
     from dragoman_export.shortlist import ShortlistOptions
     from dragoman_training.members import load_members
 
     console = Console(stderr=True, highlight=False)
+    name, version = out.parent.name, out.name
     try:
-        write: Callable[..., Bundle]
-        if from_hf is not None:
-            write = partial(export_subject, _load_marian(from_hf, source_language, target_language))
-        else:
-            members = load_members(paths)
-            learns_shortlist = _learns_shortlist(members, shortlist, console)
-            options = ShortlistOptions(
-                max_targets=shortlist_targets,
-                min_probability=shortlist_probability,
-                num_frequent=shortlist_frequent,
-            )
-            write = partial(
-                export_bundle,
-                members,
-                corpus=_training_corpus(
-                    members,
-                    recipe_folder,
-                    learns_shortlist=learns_shortlist,
-                    is_needed=shortlist is True,
-                    console=console,
-                ),
-                shortlist_options=options if learns_shortlist else None,
-            )
         with console.status("") as status:
 
             def report(line: str) -> None:
                 status.update(line)
                 console.print(line)
 
-            bundle = write(
-                out,
-                name=out.parent.name,
-                version=out.name,
-                precisions=precisions,
-                overwrite=force,
-                report=report,
-            )
+            if from_hf is not None:
+                bundle = export_subject(
+                    _load_marian(from_hf, source_language, target_language),
+                    out,
+                    name=name,
+                    version=version,
+                    precisions=precisions,
+                    overwrite=force,
+                    report=report,
+                )
+            else:
+                members = load_members(paths)
+                has_shortlist = learns_shortlist(members, shortlist, report)
+                corpus = corpus_to_learn_from(
+                    members,
+                    recipe_folder,
+                    has_shortlist=has_shortlist,
+                    is_needed=shortlist is True,
+                    report=report,
+                )
+                options = ShortlistOptions(
+                    max_targets=shortlist_targets,
+                    min_probability=shortlist_probability,
+                    num_frequent=shortlist_frequent,
+                )
+                bundle = export_bundle(
+                    members,
+                    out,
+                    name=name,
+                    version=version,
+                    precisions=precisions,
+                    overwrite=force,
+                    corpus=corpus,
+                    shortlist_options=options if has_shortlist else None,
+                    report=report,
+                )
     except KeyboardInterrupt:
         click.echo("Stopped; nothing was written.", err=True)
         raise SystemExit(130) from None
@@ -187,45 +187,6 @@ def export(
         click.echo(f"{entry.size / 1e6:9.3f} MB  {file}")
     total = sum(entry.size for entry in bundle.manifest.files.values())
     click.echo(f"{total / 1e6:9.3f} MB  {bundle.path}")
-
-
-def _learns_shortlist(members: Sequence["Checkpoint"], wanted: bool | None, console: "Console") -> bool:
-    """Whether a shortlist is to be learnt from the training corpus, where that can be read."""
-    starts = [start for member in members if (start := member.recipe.training.start_from)]
-    if wanted is None and starts:
-        # Its words alone would be candidates, and what the model learnt before could not be said any more.
-        console.print(
-            f"no shortlist: the model was begun with {starts[0]}, whose corpus the recipe does not name; "
-            "--shortlist learns one from the recipe's own"
-        )
-        return False
-    return wanted is not False
-
-
-def _training_corpus(
-    members: Sequence["Checkpoint"],
-    recipe_folder: Path,
-    *,
-    learns_shortlist: bool,
-    is_needed: bool,
-    console: "Console",
-) -> "Corpus | None":
-    """What is learnt from; None where nothing is to be learnt, or the corpus is neither there nor needed."""
-    from dragoman_export.training_corpus import TrainingCorpusError, read_training_corpus
-
-    has_heads = [member.recipe.model.family for member in members] == ["transformer"]
-    if not members[0].recipe.data.has_source or not (learns_shortlist or has_heads):
-        return None
-    try:
-        return read_training_corpus(members[0], recipe_folder)
-    except TrainingCorpusError as error:
-        if is_needed:
-            raise
-        if learns_shortlist:
-            console.print(f"no shortlist: {error}")
-        if has_heads:
-            console.print(f"alignments are the mean of the last layer's heads: {error}")
-        return None
 
 
 def _load_marian(name: str, source_language: str | None, target_language: str | None) -> "Subject":

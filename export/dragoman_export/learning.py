@@ -1,0 +1,50 @@
+"""What an export learns from the training corpus, and whether it can: a shortlist, and which head aligns."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dragoman_export.training_corpus import TrainingCorpusError, read_training_corpus
+from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.corpus import Corpus
+
+
+def learns_shortlist(
+    members: Sequence[Checkpoint], wanted: bool | None, report: Callable[[str], None]
+) -> bool:
+    """Whether a shortlist is to be learnt, if the corpus can be read; `wanted`: None where nobody said."""
+    starts = [start for member in members if (start := member.recipe.training.start_from)]
+    if wanted is None and starts:
+        # Its words alone would be candidates, and what the model learnt before could not be said any more.
+        report(
+            f"no shortlist: the model was begun with {starts[0]}, whose corpus the recipe does not name; "
+            "--shortlist learns one from the recipe's own"
+        )
+        return False
+    return wanted is not False
+
+
+def corpus_to_learn_from(
+    members: Sequence[Checkpoint],
+    recipe_folder: Path,
+    *,
+    has_shortlist: bool,
+    is_needed: bool,
+    report: Callable[[str], None],
+) -> Corpus | None:
+    """None where nothing is to be learnt, or the corpus is neither there nor needed.
+
+    Raises TrainingCorpusError where it is needed and not there.
+    """
+    has_heads = [member.recipe.model.family for member in members] == ["transformer"]
+    if not members[0].recipe.data.has_source or not (has_shortlist or has_heads):
+        return None
+    try:
+        return read_training_corpus(members[0], recipe_folder)
+    except TrainingCorpusError as error:
+        if is_needed:
+            raise
+        if has_shortlist:
+            report(f"no shortlist: {error}")
+        if has_heads:
+            report(f"alignments are the mean of the last layer's heads: {error}")
+        return None
