@@ -19,9 +19,14 @@ READABLE_VERSIONS = (1, 2, 3, 4)
 MANIFEST_FILE = "manifest.json"
 CARD_FILE = "README.md"
 SHORTLIST_FILE = "shortlist.npz"
-GRAPHS = ("encoder", "decoder_step")
-SHORTLIST_GRAPHS = ("shortlist", "decoder_step_shortlist")
-"""From candidates to their part of the output layer, and a decoder step over no more than that."""
+ENCODER_GRAPH = "encoder"
+STEP_GRAPH = "decoder_step"
+GRAPHS = (ENCODER_GRAPH, STEP_GRAPH)
+SHORTLIST_GRAPH = "shortlist"
+"""From candidates to their part of the output layer."""
+SHORTLIST_STEP_GRAPH = "decoder_step_shortlist"
+"""A decoder step over no more than that."""
+SHORTLIST_GRAPHS = (SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH)
 REGROUP_GRAPH = "regroup"
 """Lets sentences leave and join a running batch on a GPU. Bundles may lack it."""
 PRECISIONS = ("fp32", "int8", "fp16")
@@ -49,9 +54,13 @@ class SpecialIds:
     """Ids of the tokens that stand for no text."""
 
     pad: int
+    """Fills up what is shorter than its neighbours in a batch."""
     unk: int
+    """Stands for a piece that the vocabulary lacks."""
     bos: int
+    """What the decoder reads first."""
     eos: int
+    """Ends a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +85,9 @@ class TensorContract:
     """Names, types and shapes of the tensors between the encoder and the decoder steps."""
 
     memory: tuple[TensorSpec, ...]
-    """Fixed for a sentence, one row a sentence; never gathered by beam."""
+    """Fixed for a sentence, one row per sentence; never gathered by beam."""
     state: tuple[TensorSpec, ...]
-    """Changes from step to step; one row a hypothesis."""
+    """Changes from step to step; one row per hypothesis."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +105,7 @@ class DecodingDefaults:
     """How the search runs where a request does not say, and the longest input the model takes."""
 
     beam_size: int
-    """Hypotheses kept a sentence."""
+    """Hypotheses kept per sentence."""
     length_penalty: float
     """Exponent of Wu et al. (2016), equation 14."""
     max_source_tokens: int
@@ -128,9 +137,11 @@ class Quality:
     """A quality measured on a named test set."""
 
     test_set: str
+    """Name of what was translated, such as "multi30k/test2016"."""
     metric: str
     """Such as "BLEU"."""
     score: float
+    """As the metric counts: sacreBLEU's go from 0 to 100."""
     signature: str
     """sacreBLEU's signature, which says how it was counted."""
     precision: str
@@ -158,6 +169,7 @@ class Manifest:
     """Everything a server must know of a bundle before it opens a graph."""
 
     format_version: int
+    """Which of `READABLE_VERSIONS` it was written in."""
     name: str
     """Name of the model, such as "de-en"."""
     version: str
@@ -167,21 +179,27 @@ class Manifest:
     target_language: str
     """BCP 47 code."""
     architecture: Architecture
+    """Family and sizes."""
     source_vocabulary: int
     """Number of source tokens."""
     target_vocabulary: int
     """Number of target tokens."""
     source_ids: SpecialIds
+    """Of the source vocabulary."""
     target_ids: SpecialIds
+    """Of the target vocabulary."""
     source_tokenizer: str
     """File of the source side's tokenizer; the target's too where they share one."""
     target_tokenizer: str
     """File of the target side's tokenizer."""
     contract: TensorContract
+    """What the graphs give each other."""
     decoding: DecodingDefaults
+    """What a request gets that does not say."""
     precisions: tuple[str, ...]
     """Precisions whose graphs are present: folders with encoder.onnx and decoder_step.onnx."""
     quality: tuple[Quality, ...]
+    """What `dragoman record-quality` wrote; empty before."""
     licence: str
     """Licence of the model."""
     credit: str
@@ -195,8 +213,8 @@ class Manifest:
     target_pieces: str | None = None
     """The same of the target side; it may be the same file."""
     attention_of_input: bool = False
-    """Whether a step's attention is on what that token comes from which goes into it, rather than that which
-    it predicts; since version 3."""
+    """Whether a step's attention aligns the token the step reads, rather than the one it predicts; since
+    version 3."""
 
     def __post_init__(self) -> None:
         check_name("name", self.name)

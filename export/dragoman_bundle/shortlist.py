@@ -26,6 +26,9 @@ _UNREADABLE = (
     *(TypeError, NotImplementedError, MemoryError),
 )
 
+PADDING = -1
+"""What a sentence with fewer candidates than its neighbours in a batch is filled up with."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shortlist:

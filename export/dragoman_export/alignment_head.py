@@ -23,9 +23,9 @@ from dragoman_export.subject import Subject
 from dragoman_export.training_corpus import token_pairs
 from dragoman_training.alignment import TranslationTable, find_links, train_model1
 from dragoman_training.corpus import Corpus, evenly_spaced
+from dragoman_training.looking import look_along
 from dragoman_training.models.transformer import AlignmentHead, Transformer
 from dragoman_training.models.transformer_layers import DecoderLayer
-from dragoman_training.study.looking import look_along
 
 MAX_PAIRS = 20_000
 """Training pairs that the table is learnt from, evenly spread over the corpus."""
@@ -37,7 +37,7 @@ BATCH = 20
 """Sentences that are looked at together."""
 
 Pair = tuple[Sequence[int], Sequence[int]]
-Links = dict[int, int]
+TokenAlignment = dict[int, int]
 """For target positions the source position that each comes from."""
 
 
@@ -48,7 +48,7 @@ class Agreement:
     head: AlignmentHead | None
     """None: the mean over the heads of the last layer."""
     of_input: bool
-    """Whether the weights of the step are taken that a token goes into, not of the one that predicts it."""
+    """Whether a token's weights are taken from the step that reads it, not the one that predicts it."""
     share: float
     """Of the links, those that the head has too."""
 
@@ -100,7 +100,7 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
     return dataclasses.replace(subject, model=chosen, attention_of_input=best.of_input)
 
 
-def likeliest_links(table: TranslationTable, pair: Pair) -> Links:
+def likeliest_links(table: TranslationTable, pair: Pair) -> TokenAlignment:
     """For each target token the source token it most likely comes from, unless that is NULL."""
     source, target = pair
     rows = [table.row(token) for token in (*source, table.null)]
@@ -114,7 +114,12 @@ def likeliest_links(table: TranslationTable, pair: Pair) -> Links:
 
 
 def agreements(
-    model: Transformer, pairs: Sequence[Pair], links: Sequence[Links], *, pads: tuple[int, int], bos: int
+    model: Transformer,
+    pairs: Sequence[Pair],
+    links: Sequence[TokenAlignment],
+    *,
+    pads: tuple[int, int],
+    bos: int,
 ) -> list[Agreement]:
     """Of every head, both ways, and first of the last layer's mean. Pairs are ids with eos, links without."""
     heads = [

@@ -72,7 +72,7 @@ Translates {manifest.source_language} to {manifest.target_language}. {descriptio
 ## Limits
 
 - Made for sentences of up to {decoding.max_source_tokens} source tokens; a longer one must be split or cut.
-- Writes at most {decoding.max_output_tokens} tokens a sentence, and no more than
+- Writes at most {decoding.max_output_tokens} tokens per sentence, and no more than
   {decoding.max_output_ratio:g} for each source token and {decoding.max_output_margin} besides.
 - Knows what its training data knows. Words and scripts that are not in it become unknown tokens, and the
   translation of another kind of text can be fluent and wrong.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import onnx_ir as ir
 
+from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP_GRAPH
 from dragoman_export.shortlist_graphs import ShortlistGraphs
 from dragoman_export.trace import Graphs
 
@@ -22,9 +23,9 @@ ALIGNMENT = 64
 
 def write_graphs(graphs: Graphs, folder: Path, shortlist: ShortlistGraphs | None = None) -> None:
     """Writes the graphs and their weights to the folder, which is made."""
-    models = {"encoder": graphs.encoder, "decoder_step": graphs.decoder_step}
+    models = {ENCODER_GRAPH: graphs.encoder, STEP_GRAPH: graphs.decoder_step}
     if shortlist is not None:
-        models |= {"shortlist": shortlist.shortlist, "decoder_step_shortlist": shortlist.decoder_step}
+        models |= {SHORTLIST_GRAPH: shortlist.shortlist, SHORTLIST_STEP_GRAPH: shortlist.decoder_step}
     folder.mkdir(parents=True)
     offsets: dict[tuple[str, bytes], int] = {}
     with (folder / WEIGHTS_FILE).open("wb") as weights:

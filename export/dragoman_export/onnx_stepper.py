@@ -12,6 +12,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from dragoman_bundle.manifest import ENCODER_GRAPH, STEP_GRAPH
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.search import Candidates, Ids, Scores
 
@@ -20,7 +21,7 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """A batch between two steps: memory a sentence, state a row."""
+    """A batch between two steps: memory per sentence, state per row."""
 
     memory: Arrays
     state: Arrays
@@ -37,13 +38,13 @@ class OnnxStepper:
         source_pad_id: int,
         bos_id: int,
         eos_id: int,
-        step_graph: str = "decoder_step",
+        step_graph: str = STEP_GRAPH,
     ) -> None:
         self.vocabulary_size = vocabulary_size
         self.bos_id = bos_id
         self.eos_id = eos_id
         self.source_pad_id = source_pad_id
-        self._encoder = open_session(folder / "encoder.onnx")
+        self._encoder = open_session(folder / f"{ENCODER_GRAPH}.onnx")
         self._decoder_step = open_session(folder / f"{step_graph}.onnx")
 
     @classmethod

@@ -86,7 +86,9 @@ class _Builder:
 
     def state(self, spec: TensorSpec) -> ir.Value:
         # Rows of several lengths can't be joined; no model has such a state.
-        assert "T" not in spec.shape, f"{spec.name} has an entry a source position, which a state can't have"
+        assert "T" not in spec.shape, (
+            f"{spec.name} has an entry per source position, which a state can't have"
+        )
         running = self._part("running", spec, "P")
         if spec.growth_axis is None:
             both = self._tape.op("Concat", [running, self._part("joined", spec, "B")], {"axis": 0})

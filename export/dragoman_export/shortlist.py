@@ -15,6 +15,11 @@ from dragoman_training.alignment import TranslationTable, find_links, train_mode
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
 
+NUM_ITERATIONS = 6
+"""Passes of expectation maximisation."""
+MAX_PAIRS = 500_000
+"""Sentence pairs that the table is learnt from; of a larger corpus so many, evenly spread."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ShortlistOptions:
@@ -26,15 +31,10 @@ class ShortlistOptions:
     """Least probability of a target token, given its source token."""
     num_frequent: int = 100
     """Target tokens that every sentence may use: those most frequent in the corpus."""
-    num_iterations: int = 6
-    """Passes of expectation maximisation."""
-    max_pairs: int = 500_000
-    """Sentence pairs that the table is learnt from; of a larger corpus so many, evenly spread."""
 
     def __post_init__(self) -> None:
-        for name in ("max_targets", "num_iterations", "max_pairs"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.max_targets < 1:
+            raise ValueError(f"max_targets is {self.max_targets}; it must be at least 1")
         if self.num_frequent < 0:
             raise ValueError(f"num_frequent is {self.num_frequent}; it must be 0 or more")
         if not 0 <= self.min_probability <= 1:
@@ -53,7 +53,7 @@ def build_shortlist(
     """
     source, target = checkpoint.source_tokenizer, checkpoint.target_tokenizer
     limit = checkpoint.recipe.data.max_tokens
-    pairs = token_pairs(corpus, source, target, max_pairs=options.max_pairs, max_tokens=limit)
+    pairs = token_pairs(corpus, source, target, max_pairs=MAX_PAIRS, max_tokens=limit)
     if not pairs:
         raise TrainingCorpusError(f"no training pair has {limit} tokens or fewer; use --no-shortlist")
     sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -64,10 +64,10 @@ def build_shortlist(
     num_tokens = sum(map(len, targets))
     table = train_model1(
         links,
-        num_iterations=options.num_iterations,
+        num_iterations=NUM_ITERATIONS,
         report=lambda iteration: report(
-            f"shortlist: iteration {iteration.number} of {options.num_iterations}, "
-            f"{-iteration.log_likelihood / num_tokens:.3f} nats a token"
+            f"shortlist: iteration {iteration.number} of {NUM_ITERATIONS}, "
+            f"{-iteration.log_likelihood / num_tokens:.3f} nats per token"
         ),
     )
     count = np.bincount(np.concatenate([np.asarray(tokens) for tokens in targets]))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 from onnx_ir.tape import Tape
 
+from dragoman_bundle.manifest import SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH
 from dragoman_export.exponentials import LEAST_EXPONENT
 from dragoman_export.initializers import constant_array, initializer
 from dragoman_export.int8.graph import KERNELS, PRODUCT, ZERO_POINT
@@ -59,7 +60,7 @@ def _gather_graph(product: OutputProduct) -> ir.Model:
     candidates = ir.Value(
         name="candidates", shape=ir.Shape(["S", "C"]), type=ir.TensorType(ir.DataType.INT64)
     )
-    graph = ir.Graph([candidates], [], nodes=[], opset_imports={"": OPSET}, name="shortlist")
+    graph = ir.Graph([candidates], [], nodes=[], opset_imports={"": OPSET}, name=SHORTLIST_GRAPH)
     tape = Tape()
     build = _Builder(graph, tape)
     zero = build.constant("zero", np.int64(0))
@@ -159,7 +160,7 @@ def _step_graph(model: ir.Model) -> ir.Model:
             old.name, new.name = f"{old.name}.whole_vocabulary", old.name
             new.shape, new.type = old.shape, old.type
             graph.outputs[place_of_output] = new
-    graph.name = "decoder_step_shortlist"
+    graph.name = SHORTLIST_STEP_GRAPH
     RemoveUnusedNodesPass()(model)
     return model
 

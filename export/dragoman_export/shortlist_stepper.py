@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dragoman_bundle.manifest import SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH
+from dragoman_bundle.shortlist import PADDING
 from dragoman_export.onnx_stepper import Arrays, Context, OnnxStepper, open_session, run_session
 from dragoman_training.search import Ids, Scores
-
-PADDING = -1
 
 
 class ShortlistStepper(OnnxStepper):
@@ -26,9 +26,9 @@ class ShortlistStepper(OnnxStepper):
             source_pad_id=source_pad_id,
             bos_id=bos_id,
             eos_id=eos_id,
-            step_graph="decoder_step_shortlist",
+            step_graph=SHORTLIST_STEP_GRAPH,
         )
-        self._shortlist = open_session(folder / "shortlist.onnx")
+        self._shortlist = open_session(folder / f"{SHORTLIST_GRAPH}.onnx")
 
     def encode(self, sources: Sequence[Sequence[int]], candidates: Sequence[Ids] | None = None) -> Context:
         """Memory and first state of sentences, each with the target tokens it may use."""

@@ -23,7 +23,7 @@ from dragoman_training.search import Ids
 
 @dataclass(frozen=True, kw_only=True)
 class StepDifferences:
-    """How far the graphs were from PyTorch at every token of every sentence; one entry a token."""
+    """How far the graphs were from PyTorch at every token of every sentence; one entry per token."""
 
     sentence: NDArray[np.int64]
     """The token's sentence, by its place."""
@@ -91,7 +91,7 @@ def compare_steps(
 
 
 class _KeptOutput(nn.Module):
-    """An output layer that says nothing but a sentence's candidates; one row a sentence."""
+    """An output layer that says nothing but a sentence's candidates; one row per sentence."""
 
     def __init__(self, output: nn.Module, candidates: Sequence[Ids], vocabulary: int) -> None:
         super().__init__()

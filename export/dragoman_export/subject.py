@@ -12,7 +12,7 @@ from dragoman_training.models import ModelConfig, Seq2Seq
 from dragoman_training.recipe import CardConfig, DecodingConfig, Recipe
 
 NOT_STATED = "not stated"
-"""What a card says of what the recipe leaves open."""
+"""What a card says of what nobody wrote down."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +33,7 @@ class Subject:
     target_language: str
     """BCP 47 code."""
     attention_of_input: bool = False
-    """Whether a step's attention is on what that token comes from which goes into it, as a Transformer's
-    alignment head may have it, rather than that which it predicts."""
+    """Whether a step's attention aligns the token the step reads, rather than the one it predicts."""
     decoding: DecodingConfig
     """Decoding defaults."""
     card: CardConfig

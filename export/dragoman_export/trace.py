@@ -31,7 +31,7 @@ Axes = dict[int, torch.export.Dim]
 SENTENCES, POSITIONS, BEAM, ROWS, PAST = 3, 5, 2, 7, 11
 
 GROWTH = "U"
-"""Name of the axis along which a state grows by one a step. It is 0 long when it leaves the encoder."""
+"""Name of the axis along which a state grows by one per step. It is 0 long when it leaves the encoder."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
     sizes = {"S": SENTENCES, "T": POSITIONS}
     outputs = {str(value.name): value for value in encoder.graph.outputs}
     memory = tuple(_example(outputs[name], sizes) for name in memory_names)
-    # A state has one row a sentence when it leaves the encoder, and any number when it enters a step.
+    # A state has one row per sentence when it leaves the encoder, and any number when it enters a step.
     state = tuple(_example(outputs[name], sizes | {"S": ROWS, GROWTH: PAST}) for name in state_names)
     # Three tensors, because one that is given three times would be traced as one input.
     token, parent, forced = torch.ones(3, SENTENCES, BEAM, dtype=torch.int64).unbind()

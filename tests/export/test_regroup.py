@@ -104,7 +104,7 @@ def test_tensors_in_fp16_stay_in_fp16(luong_graphs: dict[str, Graphs]) -> None:
 
 def test_a_state_of_source_positions_is_refused() -> None:
     state = TensorSpec(name="state.coverage", dtype={"fp32": "float32"}, shape=("P", "T"), growth_axis=None)
-    with pytest.raises(AssertionError, match=r"state\.coverage has an entry a source position"):
+    with pytest.raises(AssertionError, match=r"state\.coverage has an entry per source position"):
         make_regroup_graph(TensorContract(memory=(), state=(state,)), "fp32")
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dragoman_export import shortlist
 from dragoman_export.shortlist import ShortlistOptions, build_shortlist
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
@@ -9,10 +10,11 @@ from dragoman_training.corpus import Corpus
 
 @pytest.mark.parametrize(("max_pairs", "used"), [(10, 10), (26, 26), (40, 26), (1, 1)])
 def test_of_a_larger_corpus_it_is_as_many_pairs_as_it_may_be(
-    luong: Checkpoint, max_pairs: int, used: int
+    luong: Checkpoint, monkeypatch: pytest.MonkeyPatch, max_pairs: int, used: int
 ) -> None:
     letters = [chr(number) for number in range(ord("a"), ord("z") + 1)]
     lines: list[str] = []
-    options = ShortlistOptions(max_pairs=max_pairs, num_frequent=0, num_iterations=1)
+    monkeypatch.setattr(shortlist, "MAX_PAIRS", max_pairs)
+    options = ShortlistOptions(num_frequent=0)
     build_shortlist(luong, Corpus(letters, letters), options, lines.append)
     assert lines[0] == f"shortlist: learning from {used} sentence pairs"

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragoman_bundle.shortlist import Shortlist
+from dragoman_bundle.shortlist import PADDING, Shortlist
 from dragoman_server.engine.decoder import IntArray
 from dragoman_server.engine.padding import padded_candidates, worth_trimming
 from dragoman_server.engine.tensors import Array, Memory, Moves
 
-PADDING = -1
-"""What a sentence with fewer candidates than its neighbours is filled up with."""
 CANDIDATE = "memory.candidate"
 
 Gather = Callable[[IntArray], Mapping[str, Array]]

@@ -87,7 +87,7 @@ def study(
     from dragoman_training.device import choose_device
     from dragoman_training.study.buckets import cut_buckets
     from dragoman_training.study.inputs import labelled_checkpoints, read_study_set
-    from dragoman_training.study.page import Links, study_page
+    from dragoman_training.study.page import FigureLinks, study_page
     from dragoman_training.study.plots import plot_centres, plot_heat_maps, plot_lengths, plot_training
 
     paths = labelled_checkpoints(checkpoints)
@@ -118,7 +118,7 @@ def study(
         findings,
         buckets,
         test_set,
-        Links(
+        FigureLinks(
             lengths=link(lengths),
             training=link(training),
             heat_maps=tuple(map(link, heat_maps)),

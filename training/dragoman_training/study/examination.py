@@ -9,9 +9,9 @@ import torch
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
+from dragoman_training.looking import Look, look_along, looks_somewhere
 from dragoman_training.models import Luong
 from dragoman_training.study.findings import Example, Findings, centres_of, sharpness_of
-from dragoman_training.study.looking import Look, look_along, looks_somewhere
 from dragoman_training.study.scores import Scorer
 from dragoman_training.translator import Translator
 

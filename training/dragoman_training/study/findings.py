@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman_training.looking import Look
 from dragoman_training.recipe import Recipe
-from dragoman_training.study.looking import Look
 from dragoman_training.study.scores import Scorer
 
 

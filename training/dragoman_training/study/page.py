@@ -13,7 +13,7 @@ from dragoman_training.study.markdown import code, table
 
 
 @dataclass(frozen=True, kw_only=True)
-class Links:
+class FigureLinks:
     """The figures, as the page links them."""
 
     lengths: str
@@ -31,7 +31,7 @@ def study_page(
     findings: Sequence[Findings],
     buckets: Sequence[Bucket],
     test_set: StudySet,
-    links: Links,
+    links: FigureLinks,
     *,
     beam_size: int,
 ) -> str:
