@@ -31,6 +31,7 @@ from benchmarks.options import (
 from benchmarks.progress import Progress
 from benchmarks.report import Report, Table
 from dragoman_bundle import Bundle, BundleError, open_bundle
+from dragoman_bundle.manifest import STEP_GRAPH
 
 _SLOWEST_NODES = 15
 _PRECISIONS = ("fp32", "int8")
@@ -150,7 +151,7 @@ def _graph_paths(bundle: Bundle) -> dict[str, Path]:
     if not present:
         has = ", ".join(bundle.manifest.precisions)
         raise click.ClickException(f"{bundle.path} has no graphs for the CPU, only {has}")
-    paths = {precision: bundle.graph_path(precision, "decoder_step") for precision in present}
+    paths = {precision: bundle.graph_path(precision, STEP_GRAPH) for precision in present}
     if bundle.shortlist is not None:
         for precision in present:
             paths[f"{precision}, shortlist"] = bundle.graph_path(precision, "decoder_step_shortlist")

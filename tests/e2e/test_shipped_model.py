@@ -17,19 +17,20 @@ from dragoman_server.system import open_bundle_system
 HOUSE = Path(__file__).parents[2]
 BUNDLE = HOUSE / "models" / "de-en" / "1"
 EVERYDAY = {
-    "Guten Morgen.": "Good morning.",
-    "Wie geht es dir?": "How are you?",
-    "Wo ist der Bahnhof?": "Where is the station?",
-    "Ich habe Hunger.": "I'm hungry.",
-    "Das Wetter ist heute schön.": "The weather is beautiful today.",
-    "Kannst du mir helfen?": "Can you help me?",
-    "Wir haben keine Zeit.": "We don't have time.",
-    "Er liest ein Buch.": "He is reading a book.",
-    "Sie wohnt in Berlin.": "She lives in Berlin.",
-    "Ich weiß es nicht.": "I don't know.",
-    "Was kostet das?": "How much does this cost?",
-    "Der Hund schläft unter dem Tisch.": "The dog is sleeping under the table.",
+    "Guten Morgen.": {"Good morning."},
+    "Wie geht es dir?": {"How are you?"},
+    "Wo ist der Bahnhof?": {"Where is the station?", "Where's the station?"},
+    "Ich habe Hunger.": {"I'm hungry."},
+    "Das Wetter ist heute schön.": {"The weather is beautiful today."},
+    "Kannst du mir helfen?": {"Can you help me?"},
+    "Wir haben keine Zeit.": {"We don't have time."},
+    "Er liest ein Buch.": {"He is reading a book.", "He reads a book."},
+    "Sie wohnt in Berlin.": {"She lives in Berlin."},
+    "Ich weiß es nicht.": {"I don't know."},
+    "Was kostet das?": {"How much does this cost?", "How much is this?"},
+    "Der Hund schläft unter dem Tisch.": {"The dog is sleeping under the table."},
 }
+"""Right translations; there are others."""
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,7 @@ def test_it_is_small_int8_and_as_good_as_its_card_says() -> None:
     assert sum(path.stat().st_size for path in BUNDLE.rglob("*") if path.is_file()) <= 12e6
     assert "tatoeba.org" in manifest.credit
     assert manifest.licence == "CC BY 2.0"
-    # Which was recorded before it was told how.
-    assert {entry.shortlist for entry in manifest.quality} == {None}
+    assert {entry.shortlist for entry in manifest.quality} == {True}
     (bleu,) = (entry.score for entry in manifest.quality if entry.metric == "BLEU")
     assert bleu >= 45
     assert f"| {bleu:.2f} |" in (BUNDLE / "README.md").read_text()
@@ -57,10 +57,10 @@ def test_everyday_sentences_come_out_right(client: Client) -> None:
     translations = client.translate(list(EVERYDAY), source="de", target="en")
     wrong = {
         text: translation.text
-        for (text, expected), translation in zip(EVERYDAY.items(), translations, strict=True)
-        if translation.text != expected
+        for (text, right), translation in zip(EVERYDAY.items(), translations, strict=True)
+        if translation.text not in right
     }
-    # Processors round sums in their own ways, and there is more than one right translation.
+    # Processors round sums in their own ways.
     assert len(wrong) <= 2, wrong
 
 

@@ -15,7 +15,13 @@ import numpy as np
 import onnxruntime
 
 from dragoman_bundle.bundle import Bundle
-from dragoman_bundle.manifest import GRAPHS, REGROUP_GRAPH, SHORTLIST_GRAPHS
+from dragoman_bundle.manifest import (
+    ENCODER_GRAPH,
+    REGROUP_GRAPH,
+    SHORTLIST_GRAPH,
+    SHORTLIST_STEP_GRAPH,
+    STEP_GRAPH,
+)
 from dragoman_server.engine.candidates import BatchCandidates, CandidateChooser
 from dragoman_server.engine.decoder import Batch, StepInput
 from dragoman_server.engine.device_model import DeviceEncoded, DeviceModel, Graphs
@@ -50,8 +56,8 @@ class OnnxDecoder:
         self.precision = precision
         """Precision of the graphs: "fp32", "fp16" or "int8"."""
         self.providers = {
-            "encoder": str(encoder.get_providers()[0]),
-            "decoder_step": str(decoder_step.get_providers()[0]),
+            ENCODER_GRAPH: str(encoder.get_providers()[0]),
+            STEP_GRAPH: str(decoder_step.get_providers()[0]),
         }
         """For each graph the onnxruntime provider that it really runs on."""
         self.source_vocabulary = manifest.source_vocabulary
@@ -72,7 +78,7 @@ class OnnxDecoder:
                 for spec in manifest.shortlist.memory
                 if precision in spec.dtype
             }
-            self.providers["shortlist"] = str(shortlist.get_providers()[0])
+            self.providers[SHORTLIST_GRAPH] = str(shortlist.get_providers()[0])
             names = list(self._candidate_axes)
             self._chooser = CandidateChooser(
                 bundle.shortlist,
@@ -190,8 +196,7 @@ class OnnxDecoder:
                 may_leave_shapes=graph != REGROUP_GRAPH,
             )
 
-        encoder_graph, step_graph = GRAPHS
-        encoder, regroup = open_graph(encoder_graph), None
+        encoder, regroup = open_graph(ENCODER_GRAPH), None
         if _stays_on_device(bundle, chosen, device, stays_on_device):
             regroup = open_graph(REGROUP_GRAPH)
 
@@ -212,11 +217,10 @@ class OnnxDecoder:
 
         try:
             if not use_shortlist or bundle.shortlist is None:
-                return make(open_graph(step_graph), None)
-            shortlist_graph, shortlist_step_graph = SHORTLIST_GRAPHS
-            decoder = make(open_graph(shortlist_step_graph), open_graph(shortlist_graph))
+                return make(open_graph(STEP_GRAPH), None)
+            decoder = make(open_graph(SHORTLIST_STEP_GRAPH), open_graph(SHORTLIST_GRAPH))
             if device == "cpu":
-                decoder._greedy = make(open_graph(step_graph), None)
+                decoder._greedy = make(open_graph(STEP_GRAPH), None)
             return decoder
         except (DecoderError, DeviceUnavailableError):
             raise
