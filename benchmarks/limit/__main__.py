@@ -31,7 +31,7 @@ from benchmarks.options import (
 from benchmarks.progress import Progress
 from benchmarks.report import Report, Table
 from dragoman_bundle import Bundle, BundleError, open_bundle
-from dragoman_bundle.manifest import STEP_GRAPH
+from dragoman_bundle.manifest import SHORTLIST_STEP_GRAPH, STEP_GRAPH
 
 _SLOWEST_NODES = 15
 _PRECISIONS = ("fp32", "int8")
@@ -154,7 +154,7 @@ def _graph_paths(bundle: Bundle) -> dict[str, Path]:
     paths = {precision: bundle.graph_path(precision, STEP_GRAPH) for precision in present}
     if bundle.shortlist is not None:
         for precision in present:
-            paths[f"{precision}, shortlist"] = bundle.graph_path(precision, "decoder_step_shortlist")
+            paths[f"{precision}, shortlist"] = bundle.graph_path(precision, SHORTLIST_STEP_GRAPH)
     return paths
 
 
