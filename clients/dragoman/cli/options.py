@@ -60,8 +60,6 @@ server_option = click.option(
 
 def open_client(server: str, *, timeout_seconds: float | None = 600.0) -> Client:
     """A client of `--server` with the environment's token."""
-    # gRPC writes of its own what the error then tells, as of each TLS handshake that fails.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     return Client(server, timeout_seconds=timeout_seconds, token=os.environ.get(TOKEN_VARIABLE) or None)
 
 
