@@ -207,3 +207,42 @@ def test_engines_that_share_real_graphs_say_what_one_says(bundle: Bundle) -> Non
         assert [each.tokens for each in one.hypotheses] == [each.tokens for each in three.hypotheses]
         for mine, theirs in zip(one.hypotheses, three.hypotheses, strict=True):
             assert mine.score == pytest.approx(theirs.score, abs=1e-5)
+
+
+def test_whom_the_pool_let_in_no_engine_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_step = threading.Semaphore(0)
+    limits = EngineLimits(max_rows=16, max_queue=16, max_bulk_share=1.0, max_bulk_step_seconds=1e-9)
+    decoder = TableDecoder(endless, VOCABULARY, lambda sources: may_step.acquire())
+    pool = EnginePool(decoder, limits=limits)
+    [engine] = pool._engines
+
+    def job(number: int) -> list[Sentence]:
+        return [sentence(1, steps=6, priority=Priority.BULK) for _ in range(number)]
+
+    def wait_for(num_waiting: int) -> None:
+        end = time.monotonic() + 30
+        while engine._scheduler.num_waiting != num_waiting and time.monotonic() < end:
+            time.sleep(0.01)
+        assert engine._scheduler.num_waiting == num_waiting
+
+    futures = pool.submit(job(12))
+    pool.start()
+    wait_for(0)
+    may_step.release()
+    futures += pool.submit(job(10))
+    futures += pool.submit([sentence(9, steps=6)])
+    submit = engine.submit
+
+    def submit_late(sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
+        # Meanwhile all but one of the running twelve are set back.
+        may_step.release()
+        wait_for(21)
+        return submit(sentences)
+
+    monkeypatch.setattr(engine, "submit", submit_late)
+    futures += pool.submit(job(4))
+    may_step.release(1000)
+    assert all(future.result(timeout=30).hypotheses for future in futures)
+    pool.close()
+    assert pool.num_waiting(Priority.BULK) == 0
+    assert pool._load == [0]
