@@ -1,7 +1,7 @@
 """The exponentials that a softmax adds up, none of them too small to be computed quickly.
 
 A masked score's exponential is 0 by way of numbers below the least normal one (1.2e-38), and these take a
-processor some ten times as long as others. Here no exponent is below LEAST_EXPONENT, whose exponential is
+processor some twenty times as long as others. Here no exponent is below LEAST_EXPONENT, whose exponential is
 lost beside that of the largest score, which is 1: a float32 sum is the same with it and without.
 """
 
