@@ -24,10 +24,17 @@ def choose_device(name: str) -> torch.device:
 
 
 def multiplies_in_bf16(device: torch.device) -> bool:
-    """Whether bf16 products are done by the hardware, and so pay."""
+    """Whether bf16 products are done by the hardware."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return bool(torch.cpu._is_avx512_bf16_supported())
+
+
+def bf16_pays(device: torch.device) -> bool:
+    """Whether training is faster in bf16: on a CPU with AMX alone, as AVX-512's products gain too little."""
+    if device.type == "cpu":
+        return bool(torch.cpu._is_amx_tile_supported())
+    return multiplies_in_bf16(device)
 
 
 def choose_dtype(precision: Literal["auto", "fp32", "bf16", "fp16"], device: torch.device) -> torch.dtype:
@@ -41,7 +48,7 @@ def choose_dtype(precision: Literal["auto", "fp32", "bf16", "fp16"], device: tor
             'use "bf16", "fp32" or "auto"'
         )
     if precision == "auto":
-        return torch.bfloat16 if multiplies_in_bf16(device) else torch.float32
+        return torch.bfloat16 if bf16_pays(device) else torch.float32
     return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
 
 

@@ -148,8 +148,9 @@ class TrainingConfig:
     """Decay per step of the moving average of the parameters, which is what is validated and kept; 0 is
     off."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
-    """Precision of activations and matrix products; auto is bf16 where the device multiplies in it.
-    fp16 scales the loss and needs a CUDA device. Parameters and the loss are always fp32."""
+    """Precision of activations and matrix products; auto is bf16 where that is faster: on GPUs that
+    multiply in it, and on CPUs with AMX. fp16 scales the loss and needs a CUDA device. Parameters and the
+    loss are always fp32."""
     validate_every_epochs: float = 1.0
     """Epochs from one validation to the next."""
     validate_sentences: int = 0
