@@ -117,8 +117,8 @@ def export(
 
     \b
     Examples:
-      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/1
-      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2 --precisions int8,fp16
+      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2
+      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/3 --precisions int8,fp16
       dragoman export runs/luong/best.safetensors runs/transformer/best.safetensors --out models/both/1
       dragoman export --from-hf Helsinki-NLP/opus-mt-de-en --out models/opus-de-en/1
     """
