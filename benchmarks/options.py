@@ -2,12 +2,9 @@
 
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
-
-Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 """Settings of every command."""
@@ -16,9 +13,10 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 bundle_option = click.option(
     "--bundle",
-    required=True,
+    default=Path("models/de-en/1"),
+    show_default=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Bundle to measure, NAME/VERSION in a folder of models.",
+    help="Bundle to measure, NAME/VERSION in a folder of models. What it lacks is left out.",
 )
 input_option = click.option(
     "--input",
@@ -42,20 +40,16 @@ threads_option = click.option(
     "--threads", default=2, show_default=True, type=click.IntRange(min=1), help="CPU threads of the engine."
 )
 json_option = click.option("--json", "json_path", type=_FILE, help="Write the figures to this file.")
+repeats_option = click.option(
+    "--repeats",
+    default=5,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How often each thing is measured, in turn with the others; the median counts.",
+)
 markdown_option = click.option(
     "--markdown", "markdown_path", type=_FILE, help="Write the tables to this file."
 )
-
-
-def repeats_option(default: int = 5) -> Decorator:
-    """How often everything is measured."""
-    return click.option(
-        "--repeats",
-        default=default,
-        show_default=True,
-        type=click.IntRange(min=1),
-        help="How often each thing is measured, in turn with the others; the median counts.",
-    )
 
 
 def whole_numbers(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:

@@ -69,7 +69,7 @@ def _chosen_systems(context: click.Context, parameter: click.Parameter, value: s
 )
 @click.option("--beams", default="1,5", show_default=True, callback=whole_numbers, help="Beam sizes.")
 @click.option("--threads", default="1,2", show_default=True, callback=whole_numbers, help="CPU threads.")
-@repeats_option()
+@repeats_option
 @click.option("--profile", is_flag=True, help="Also say how much wall time passes outside onnxruntime.")
 @json_option
 @markdown_option

@@ -59,7 +59,7 @@ _BATCHES = {"device": True, "host": False}
     "--limit", default=512, show_default=True, type=click.IntRange(min=1), help="Take only so many sentences."
 )
 @threads_option
-@repeats_option()
+@repeats_option
 @json_option
 @markdown_option
 def device(

@@ -56,7 +56,7 @@ _PRECISIONS = ("fp32", "int8")
 )
 @input_option
 @threads_option
-@repeats_option()
+@repeats_option
 @click.option("--profile", is_flag=True, help="Also say where a step's time goes, by operator and by node.")
 @json_option
 @markdown_option

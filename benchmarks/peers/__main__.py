@@ -66,7 +66,7 @@ def _chosen_peers(context: click.Context, parameter: click.Parameter, value: str
     callback=_chosen_peers,
     help="What to compare with. Each is installed by pip into .venv-peers/ when it is first used.",
 )
-@repeats_option()
+@repeats_option
 @json_option
 @markdown_option
 def peers(

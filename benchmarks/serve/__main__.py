@@ -109,7 +109,7 @@ def _chosen_loads(context: click.Context, parameter: click.Parameter, value: str
     type=click.FloatRange(min=0.1),
     help="Seconds after which a caller gives up.",
 )
-@repeats_option()
+@repeats_option
 @json_option
 @markdown_option
 def serve(
@@ -200,7 +200,7 @@ def serve(
     served_over_offline = ratio(capacity[CONTINUOUS].values, capacity[OFFLINE].values)
     file_over_offline = ratio(capacity[FILE].values, capacity[OFFLINE].values)
     job_over_offline = ratio(capacity[JOB].values, capacity[OFFLINE].values)
-    found = aims(capacity, rows, served_over_offline, file_over_offline, job_over_offline)
+    found = aims(capacity, rows, beside_bulk, served_over_offline, file_over_offline, job_over_offline)
     Report(
         command=command_line("benchmarks.serve"),
         results={

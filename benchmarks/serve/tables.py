@@ -10,6 +10,8 @@ from benchmarks.serve.load import FILE_CALL_TEXTS
 from benchmarks.serve.measurement import CONTINUOUS
 
 _AIMED_LOAD = 0.75
+_BULK_BOUND = 5.0
+"""How many times what it is alone an interactive caller's 99th percentile may be beside batch jobs."""
 
 
 def capacity_table(capacity: Mapping[str, Summary], total: int) -> Table:
@@ -79,6 +81,7 @@ def bulk_table(rows: Sequence[Row], load: float, seconds: float) -> Table:
 def aims(
     capacity: Mapping[str, Summary],
     rows: Sequence[Mapping[str, Any]],
+    beside_bulk: Sequence[Mapping[str, Any]],
     served_over_offline: Summary,
     file_over_offline: Summary,
     job_over_offline: Summary,
@@ -91,6 +94,11 @@ def aims(
         found.append(_aim("p99 of continuous over request at 75%", share, "at most 0.5", share.median <= 0.5))
     gain = ratio(capacity[CONTINUOUS].values, capacity["request"].values)
     found.append(_aim("capacity of continuous over request", gain, "at least 1.3", gain.median >= 1.3))
+    alone, *beside = beside_bulk
+    for row in beside:
+        share = ratio(row["p99_ms_repeats"], alone["p99_ms_repeats"])
+        name = f"p99 of callers beside {row['streams']} batch jobs over alone"
+        found.append(_aim(name, share, f"at most {_BULK_BOUND:g}", share.median <= _BULK_BOUND))
     for name, share in (
         ("served over offline throughput, a sentence a call", served_over_offline),
         (f"served over offline throughput, {FILE_CALL_TEXTS} sentences a call", file_over_offline),

@@ -55,7 +55,7 @@ COLUMNS = (
     type=click.IntRange(min=1),
     help="Sentences, spread over the file, whose latency is measured one by one.",
 )
-@repeats_option()
+@repeats_option
 @json_option
 @markdown_option
 def threads_command(

@@ -37,7 +37,7 @@ COLUMNS = (
 @click.option("--vocabulary", default=6000, show_default=True, help="Pieces of the vocabulary.")
 @click.option("--steps", default=30, show_default=True, help="Steps that are timed, after as many others.")
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1), help="CPU threads.")
-@repeats_option(3)
+@repeats_option
 @json_option
 @markdown_option
 def main(

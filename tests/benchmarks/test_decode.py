@@ -58,6 +58,15 @@ def test_what_the_bundle_lacks_is_left_out_with_a_reason(
     assert "no shortlist" in ran.results["skipped"]["engine_int8_shortlist, beam 1, threads 1"]
 
 
+def test_without_a_bundle_the_shipped_one_is_measured(benchmark: Callable[..., Any], toy: Any) -> None:
+    ran = benchmark(
+        *("decode", "--input", toy.source, "--reference", toy.reference, "--limit", 2),
+        *("--systems", "engine_int8", "--beams", 1, "--threads", 1, "--repeats", 1),
+    )
+    assert ran.results["bundle"] == "de-en/1"
+    assert [row["system"] for row in ran.results["rows"]] == ["engine_int8"]
+
+
 def row(system: str, beam: int, speed: float, bleu: float = 40.0) -> dict[str, object]:
     seconds = [1000 / speed, 2000 / speed, 500 / speed]
     return {"system": system, "beam": beam, "threads": 2, "seconds": seconds, "bleu": bleu}

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.measuring import summarize
 from benchmarks.serve.arrivals import draw_arrivals
 from benchmarks.serve.percentiles import percentile
+from benchmarks.serve.tables import aims
 
 
 def test_both_modes_are_measured_at_every_load(benchmark: Callable[..., Any], toy: Any) -> None:
@@ -49,6 +51,20 @@ def test_both_modes_are_measured_at_every_load(benchmark: Callable[..., Any], to
     assert beside["mean_rows"] > alone["mean_rows"]
     assert results["cores"]["server"]
     assert "| continuous | 25% |" in ran.markdown
+
+
+@pytest.mark.parametrize(("beside_ms", "reached"), [(500.0, True), (510.0, False)])
+def test_callers_beside_jobs_have_a_bound(beside_ms: float, reached: bool) -> None:
+    one = summarize([1.0])
+    rows = [
+        {"streams": 0, "p99_ms_repeats": [100.0, 90.0, 110.0]},
+        {"streams": 4, "p99_ms_repeats": [beside_ms, 9 * beside_ms, beside_ms]},
+    ]
+    found = aims({"continuous": one, "request": one}, [], rows, one, one, one)
+    (bound,) = (aim for aim in found if "beside" in str(aim["name"]))
+    assert bound["name"] == "p99 of callers beside 4 batch jobs over alone"
+    assert bound["value"] == pytest.approx(beside_ms / 100)
+    assert (bound["aim"], bound["reached"]) == ("at most 5", reached)
 
 
 def test_arrivals_are_a_poisson_process() -> None:
