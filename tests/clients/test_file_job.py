@@ -168,6 +168,17 @@ def test_damaged_compression_is_told_with_its_line(client, tmp_path):
     assert not output.exists()
 
 
+def test_damage_is_told_however_many_streams_it_takes(client, server, tmp_path):
+    source, output = tmp_path / "in.gz", tmp_path / "out"
+    source.write_bytes(gzip.compress(os.urandom(30_000).hex(" ", 10).replace(" ", "\n").encode(), 0)[:-300])
+    # All but the last lines are answered, the damage is read, and then the stream breaks.
+    server.servicer.disconnects.append(2_900)
+    with pytest.raises(JobError, match=r"in\.gz is damaged after line 29\d\d"):
+        run(client, source, output, window=4_000)
+    assert not server.servicer.disconnects
+    assert not output.exists()
+
+
 def test_lines_under_way_are_bounded(client, server, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 500)
@@ -422,6 +433,30 @@ def test_a_full_disk_is_told_with_the_file_of_progress_or_of_compression_too(
     with pytest.raises(OSError, match="No space left on device") as caught:
         run(client, source, output)
     assert caught.value.filename == str(tmp_path / file)
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_finished_output_that_is_removed_before_it_has_its_name_is_missed(
+    client, tmp_path, monkeypatch, name, overwrite
+):
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    source, output = tmp_path / "in", tmp_path / name
+    source.write_text("a\n")
+    if overwrite:
+        output.write_bytes(gzip.compress(b"another\n") if name.endswith(".gz") else b"another\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("dragoman.jobs.output.Output.publish", fail)
+        with pytest.raises(OSError, match="No space left on device"):
+            run(client, source, output, overwrite=overwrite)
+    (tmp_path / f"{name}.partial").unlink()
+    with pytest.raises(JobError, match=r"\.partial has lost its end; begin anew with --restart"):
+        run(client, source, output, overwrite=overwrite)
+    run(client, source, output, overwrite=overwrite, restart=True)
+    content = output.read_bytes()
+    assert (gzip.decompress(content) if name.endswith(".gz") else content) == b"A\n"
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):

@@ -13,11 +13,15 @@ class Backlog:
     def __init__(self, lines: Iterator[Line]) -> None:
         self._lines = lines
         self._unfinished: deque[Line] = deque()
+        self._error: Exception | None = None
         self._streams = 0
         self._lock = threading.Lock()
 
     def stream(self) -> Iterator[Line]:
-        """All lines that are not done, from the first. Ends what earlier calls returned."""
+        """All lines that are not done, from the first. Ends what earlier calls returned.
+
+        Raises what reading raised, of every stream anew: a file that can't be read on has not ended.
+        """
         with self._lock:
             self._streams += 1
             stream = self._streams
@@ -30,7 +34,13 @@ class Backlog:
         with self._lock:
             if stream != self._streams:
                 return None
-            line = next(self._lines, None)
+            if self._error is not None:
+                raise self._error
+            try:
+                line = next(self._lines, None)
+            except Exception as error:
+                self._error = error
+                raise
             if line is not None:
                 self._unfinished.append(line)
             return line

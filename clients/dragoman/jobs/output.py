@@ -72,7 +72,7 @@ class Output:
             (self._errors, checkpoint.errors_bytes),
         ):
             if os.fstat(file.fileno()).st_size < size:
-                raise JobError(f"{file.name} has lost its end; begin anew with --restart")
+                raise _lost(file.name)
             file.truncate(size)
 
     def write(self, line: bytes, error: bytes) -> None:
@@ -89,8 +89,13 @@ class Output:
                 os.fsync(file.fileno())
 
     def publish(self, checkpoint: Checkpoint) -> None:
-        """Gives the files of a complete job their final names. May be called again after it was cut short."""
+        """Gives the files of a complete job their final names. May be called again after it was cut short.
+
+        Raises JobError where neither the partial output nor the final one is all there.
+        """
         published = os.fstat(self._partial.fileno()).st_size < checkpoint.output_bytes
+        if published and _uncompressed_size(self._path) != checkpoint.output_bytes % 2**32:
+            raise _lost(self._partial_path)
         if sys.platform == "win32":
             # There an open file keeps its name; elsewhere nobody else may write it until it has its new one.
             self.close()
@@ -128,6 +133,24 @@ class Output:
         self.close()
         for path in (self._partial_path, self._partial_errors_path, sibling(self._path, ".compressed")):
             path.unlink(missing_ok=True)
+
+
+def _lost(file: Path | str) -> JobError:
+    return JobError(f"{file} has lost its end; begin anew with --restart")
+
+
+def _uncompressed_size(path: Path) -> int | None:
+    """Of a file, `.gz` or not, modulo 2^32; None where there is none."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            if path.name.endswith(".gz"):
+                # A gzip file ends with it (RFC 1952, section 2.3.1).
+                file.seek(-min(4, size), os.SEEK_END)
+                size = int.from_bytes(file.read(), "little")
+            return size % 2**32
+    except FileNotFoundError:
+        return None
 
 
 def _is_named(file: BinaryIO, path: Path) -> bool:
