@@ -16,6 +16,7 @@ from dragoman_export.heads import HeadsGraph, check_head_width
 from dragoman_export.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
 from dragoman_training.models import Seq2Seq, Tensors
 from dragoman_training.models.attention import ScoredAttention
+from dragoman_training.models.attentional import AttentionalLSTM
 from dragoman_training.models.lstm import ForwardLayer
 from dragoman_training.models.recurrent import BidirectionalLayer
 from dragoman_training.models.transformer_attention import CrossAttention, Heads, SelfAttention
@@ -81,9 +82,14 @@ def in_order(tensors: Tensors) -> tuple[Tensor, ...]:
 def export_ready(model: Seq2Seq) -> Seq2Seq:
     """A copy for export, in evaluation mode: recurrent layers as ONNX nodes, attention with fixed sums.
 
+    The scale of embeddings is in the weights that read them.
+
     Raises ValueError for a Transformer's heads that are too wide for their sums to be fixed.
     """
     model = copy.deepcopy(model).eval().requires_grad_(False)
+    for module in model.modules():
+        if isinstance(module, AttentionalLSTM):
+            module.fold_embedding_scale()
     for parent in list(model.modules()):
         for name, child in parent.named_children():
             if isinstance(child, BidirectionalLayer):

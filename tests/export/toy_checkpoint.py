@@ -25,7 +25,12 @@ from dragoman_training.recipe import CardConfig, DataConfig, DecodingConfig, Rec
 
 CONFIGS: dict[str, ModelConfig] = {
     "luong": LuongConfig(
-        embedding_size=12, encoder_layers=2, encoder_units=10, decoder_layers=2, decoder_units=14
+        embedding_size=12,
+        embedding_scale=4.0,
+        encoder_layers=2,
+        encoder_units=10,
+        decoder_layers=2,
+        decoder_units=14,
     ),
     "bahdanau-gru": BahdanauConfig(
         cell="gru",
@@ -66,6 +71,7 @@ CONFIGS: dict[str, ModelConfig] = {
     ),
     "luong-scaled": LuongConfig(
         embedding_size=12,
+        embedding_scale=3.0,
         encoder_layers=1,
         encoder_units=7,
         decoder_layers=1,

@@ -26,7 +26,7 @@ from dragoman_training.models import (
 SIZES = {"embedding_size": 12, "encoder_units": 10, "decoder_units": 14}
 CONFIGS: dict[str, ModelConfig] = {
     "luong": LuongConfig(**SIZES),  # type: ignore[arg-type]
-    "luong-deep": LuongConfig(**SIZES, encoder_layers=3, decoder_layers=3),  # type: ignore[arg-type]
+    "luong-deep": LuongConfig(**SIZES, encoder_layers=3, decoder_layers=3, embedding_scale=4),  # type: ignore[arg-type]
     "luong-shallow": LuongConfig(**SIZES, encoder_layers=1, decoder_layers=1),  # type: ignore[arg-type]
     "bahdanau-gru": BahdanauConfig(**SIZES, attention_units=9),  # type: ignore[arg-type]
     "bahdanau-lstm": BahdanauConfig(**SIZES, cell="lstm", encoder_layers=2),  # type: ignore[arg-type]
@@ -37,7 +37,7 @@ CONFIGS |= {
     "plain-reversed": PlainConfig(embedding_size=12, units=14),
     "luong-dot": LuongConfig(**NARROW, score="dot"),  # type: ignore[arg-type]
     "luong-scaled-dot": LuongConfig(**NARROW, score="scaled_dot", input_feeding=False),  # type: ignore[arg-type]
-    "luong-concat": LuongConfig(**SIZES, score="concat", input_feeding=False),  # type: ignore[arg-type]
+    "luong-concat": LuongConfig(**SIZES, score="concat", input_feeding=False, embedding_scale=4),  # type: ignore[arg-type]
     "luong-local-m": LuongConfig(**SIZES, attention="local-m", window=1),  # type: ignore[arg-type]
     "luong-local-m-unfed": LuongConfig(**SIZES, attention="local-m", window=2, input_feeding=False),  # type: ignore[arg-type]
     "luong-local-p": LuongConfig(**SIZES, attention="local-p", window=2),  # type: ignore[arg-type]
@@ -82,6 +82,32 @@ def test_stepping_agrees_with_teacher_forcing(model: Seq2Seq) -> None:
         for step in range(5):
             features_SD, _, state = model.step(target_SU[:, step : step + 1], memory, state)
             torch.testing.assert_close(model.output(features_SD), expected_SUV[:, step], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["luong-deep", "luong-concat"])
+def test_the_scale_of_embeddings_goes_into_what_reads_them_without_a_trace(family: str) -> None:
+    torch.manual_seed(3)
+    model = build_model(CONFIGS[family], VOCABULARY).eval()
+    assert isinstance(model, Luong)
+    source_ST, length_S = torch.randint(4, 40, (3, 6)), torch.tensor([6, 2, 4])
+    target_SU = torch.randint(4, 30, (3, 5))
+    expected_SUV = forced(model, source_ST, length_S, target_SU)
+    table = model.target_embedding.weight.clone()
+
+    model.fold_embedding_scale()
+
+    torch.testing.assert_close(forced(model, source_ST, length_S, target_SU), expected_SUV, rtol=0, atol=0)
+    torch.testing.assert_close(model.target_embedding.weight, table, rtol=0, atol=0)
+
+
+def test_a_scaled_table_begins_so_much_smaller() -> None:
+    plain, scaled = (
+        build_model(LuongConfig(embedding_size=64, embedding_scale=scale), VOCABULARY) for scale in (1, 4)
+    )
+    assert isinstance(plain, Luong)
+    assert isinstance(scaled, Luong)
+    assert float(plain.source_embedding.weight.detach().std()) == pytest.approx(1, rel=0.1)
+    assert float(scaled.source_embedding.weight.detach().std()) == pytest.approx(0.25, rel=0.1)
 
 
 def test_neither_padding_nor_neighbours_matter(model: Seq2Seq) -> None:
