@@ -46,7 +46,7 @@ class Hypothesis:
     """One of the translations that the search found."""
 
     text: str
-    """The translation, with the source's white space between sentences."""
+    """The translation, with what stands between the source's sentences as it is."""
     score: float
     """Length-normalised log-probability, the value hypotheses are ranked by."""
     log_probability: float
@@ -75,9 +75,10 @@ class Translation:
     """The translation of one text."""
 
     text: str
-    """The best hypothesis' text."""
+    """The best hypothesis' text. Where there was nothing to translate the source's own, and of white space
+    alone ""."""
     hypotheses: tuple[Hypothesis, ...]
-    """The hypotheses, best first. Empty for a text with nothing to translate."""
+    """The hypotheses, best first. Empty for a text with nothing to translate, as of one without a letter."""
     model: ModelReference
     """The model that translated."""
     truncated: bool

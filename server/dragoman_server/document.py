@@ -52,7 +52,7 @@ class Document:
 
     text: str
     units: tuple[Unit, ...]
-    """What is translated on its own; the white space between stays."""
+    """What is translated on its own; what stands between stays."""
     sentences: tuple[Sentence, ...]
     """What the engine searches: one for each unit that has any tokens."""
     split: bool
@@ -91,7 +91,8 @@ class TranslatedText:
     """The translation of one text."""
 
     text: str
-    """The best hypothesis' text; "" where there was nothing to translate, as in white space alone."""
+    """The best hypothesis' text. Where there was nothing to translate the source's own, and of white space
+    alone ""."""
     hypotheses: tuple[TranslatedHypothesis, ...]
     """Best first; empty where there was nothing to translate."""
     split: bool
@@ -145,7 +146,7 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
 def complete(
     document: Document, results: Sequence[SentenceResult], bundle: Bundle, *, waited_seconds: float = 0.0
 ) -> TranslatedText:
-    """Joins the results of a document's sentences, in their order, with the caller's own white space.
+    """Joins the results of a document's sentences, in their order, with what stands between them.
 
     They `waited_seconds` for room in the engine's queue before they were in it.
     """
@@ -169,7 +170,7 @@ def complete(
     )
     slowest = max(results, key=_seconds, default=None)
     return TranslatedText(
-        text=hypotheses[0].text if hypotheses else "",
+        text=hypotheses[0].text if hypotheses else "" if document.text.isspace() else document.text,
         hypotheses=hypotheses,
         split=document.split,
         truncated=document.truncated,

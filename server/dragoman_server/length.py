@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dragoman_server.segmentation import Span, halve
+from dragoman_server.segmentation import Span, halve, holds_letter
 
 
 class LengthPolicy(enum.Enum):
@@ -80,16 +80,20 @@ def fit(
             raise UnitTooLongError(span=span, num_tokens=len(ids) + 1, max_tokens=max_tokens)
     return FittedUnits(
         units=tuple(Unit(span=unit.span, ids=unit.ids[:max_ids]) for unit in units),
-        split=len(units) > len(spans),
+        split=[unit.span for unit in units] != list(spans),
         truncated=any(len(unit.ids) > max_ids for unit in units),
     )
 
 
 def _cut(text: str, unit: Unit, tokenizer: SourceTokenizer, max_ids: int) -> Iterator[Unit]:
-    """Halves until every part fits; a single character that does not is left whole."""
+    """Halves until every part fits; a single character that does not is left whole.
+
+    A part that holds no letter is no unit.
+    """
     halves = halve(text, unit.span) if len(unit.ids) > max_ids else None
     if halves is None:
         yield unit
         return
-    for (start, end), ids in zip(halves, tokenizer.encode_ids([text[a:b] for a, b in halves]), strict=True):
-        yield from _cut(text, Unit(span=(start, end), ids=tuple(ids)), tokenizer, max_ids)
+    spans = [(start, end) for start, end in halves if holds_letter(text[start:end])]
+    for span, ids in zip(spans, tokenizer.encode_ids([text[a:b] for a, b in spans]), strict=True):
+        yield from _cut(text, Unit(span=span, ids=tuple(ids)), tokenizer, max_ids)

@@ -1,4 +1,4 @@
-"""A text's units: what the model translates one by one, and the white space between them.
+"""A text's units: what the model translates one by one, and what stands between them.
 
 Owns where a text is cut and how it is put together again. Must not know tokens or models.
 Ranges are half-open and count code points of the caller's text.
@@ -50,15 +50,24 @@ class Segmentation(enum.Enum):
 
 
 def segment(text: str, *, language: str, mode: Segmentation) -> list[Span]:
-    """The ranges of the units, in order; none is empty, has white space at its ends, or holds a line end."""
+    """The ranges of the units, in order; none has white space at its ends or holds a line end.
+
+    Each holds a letter. Of what does not, such as "1." or "😀", a model makes words that nobody wrote.
+    """
     spans = []
     for line in _LINE.finditer(text):
         if mode is Segmentation.LINE:
             sentences: Iterator[Span] = iter((line.span(),))
         else:
             sentences = _sentences(text, line.span(), language)
-        spans += [span for sentence in sentences if (span := _trim(text, sentence))]
+        trimmed = (_trim(text, sentence) for sentence in sentences)
+        spans += [span for span in trimmed if span and holds_letter(text[slice(*span)])]
     return spans
+
+
+def holds_letter(text: str) -> bool:
+    """Whether there is a letter of any script in it: a character of one of Unicode's categories L."""
+    return any(map(str.isalpha, text))
 
 
 def halve(text: str, span: Span) -> tuple[Span, Span] | None:
@@ -77,7 +86,7 @@ def halve(text: str, span: Span) -> tuple[Span, Span] | None:
 
 
 def join(text: str, spans: Sequence[Span], pieces: Sequence[str], *, filler: str) -> tuple[str, list[int]]:
-    """Puts `pieces` in the places of `spans`, keeping the white space around them.
+    """Puts `pieces` in the places of `spans`, keeping what stands around them.
 
     Where two units touch, `filler` goes between their pieces. Returns the text and each piece's offset in it.
     """

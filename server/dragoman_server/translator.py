@@ -19,6 +19,7 @@ from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.gathering import tell_when_ended
 from dragoman_server.length import UnitTooLongError
 from dragoman_server.model import Model
+from dragoman_server.segmentation import holds_letter
 
 T = TypeVar("T")
 Futures = list[Future[SentenceResult]]
@@ -35,6 +36,9 @@ _MAX_CANCELLED_ON_LOOP = 100
 
 # More would only take turns at the interpreter, and keep the event loop from its own.
 _THREADS_PER_PRIORITY = 2
+
+# Of each text so many characters are looked at on the event loop for something to translate.
+_MAX_CHARACTERS_LOOKED_AT = 100
 
 # Between two looks at a full queue, which one item per model and priority waits for.
 _ROOM_SECONDS = 0.01
@@ -120,9 +124,9 @@ class Translator:
 
 
 def _check_room(request: TranslationRequest) -> None:
-    """Raises QueueFullError where the queue has no room for a sentence of each text that is not blank."""
+    """Raises QueueFullError where the queue has no room for a sentence of each text that begins with any."""
     model, priority = request.model, request.options.priority
-    num_sentences = sum(1 for text in request.texts if text and not text.isspace())
+    num_sentences = sum(holds_letter(text[:_MAX_CHARACTERS_LOOKED_AT]) for text in request.texts)
     # What the queue can never hold is told otherwise, once it is certain.
     if _room(model, priority) < num_sentences <= model.max_sentences[priority]:
         raise QueueFullError(

@@ -131,7 +131,7 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
 
 
 def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb.Translation:
-    if not text.strip():
+    if not any(map(str.isalpha, text)):
         return pb.Translation(text=text)
     alignments = []
     if return_alignments:

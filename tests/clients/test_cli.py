@@ -177,6 +177,16 @@ def test_n_best_shows_scores(run):
     assert told.stdout.splitlines() == ["ja", "  1   -0.5000  JA", "  2   -1.5000  JA!"]
 
 
+def test_what_is_not_translated_is_shown_without_scores(run, tmp_path):
+    told = run("translate", *DE_EN, "--n-best", "2", "--alignments", "12345", "ja")
+    assert told.stdout.splitlines()[:4] == ["12345", "               12345", "ja", "  1   -0.5000  JA"]
+    told = run("translate", *DE_EN, "--heatmap", str(tmp_path / "one.png"), "12345")
+    assert (told.exit_code, told.stdout) == (0, "12345\n")
+    assert "one.png can't be drawn: nothing was translated" in told.stderr
+    (line,) = run("translate", *DE_EN, "--json", "12345").stdout.splitlines()
+    assert (json.loads(line)["text"], json.loads(line)["hypotheses"]) == ("12345", [])
+
+
 def test_alignments_are_drawn(run):
     told = run("translate", *DE_EN, "--alignments", "guten morgen").stdout
     assert [line.rstrip() for line in told.splitlines()][2:6] == [

@@ -60,6 +60,21 @@ def test_a_character_that_never_fits_is_truncated() -> None:
     assert result.truncated
 
 
+def test_a_part_without_a_letter_is_no_unit() -> None:
+    text = "Numbers: " + "12 34 56 78 " * 4 + "end."
+    result = fitted(text, max_tokens=16, policy=LengthPolicy.SPLIT)
+    assert result.split
+    assert pieces(text, result)[0].startswith("Numbers:")
+    assert pieces(text, result)[-1].endswith("end.")
+    assert len(result.units) == 2
+
+
+def test_a_sentence_of_which_one_part_has_letters_is_split_too() -> None:
+    result = fitted("Numbers: 12 34 56 78 90", max_tokens=16, policy=LengthPolicy.SPLIT)
+    assert len(result.units) == 1
+    assert result.split
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300), st.integers(6, 40))
 def test_split_units_fit_and_hold_the_whole_text(text: str, max_tokens: int) -> None:
     result = fitted(text, max_tokens=max_tokens, policy=LengthPolicy.SPLIT)

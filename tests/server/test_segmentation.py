@@ -1,5 +1,7 @@
 """Units of a text, and the white space around them."""
 
+import unicodedata
+
 import pytest
 import sentencex
 from hypothesis import given
@@ -18,6 +20,10 @@ LANGUAGES = st.sampled_from(
 )
 
 
+def is_letter(character: str) -> bool:
+    return unicodedata.category(character).startswith("L")
+
+
 def units(text: str, language: str = "de", mode: Segmentation = Segmentation.SENTENCE) -> list[str]:
     return [text[start:end] for start, end in segment(text, language=language, mode=mode)]
 
@@ -32,10 +38,22 @@ def test_what_is_cut_and_joined_is_the_same_text(text: str, language: str, mode:
 
 
 @given(text=TEXTS, language=LANGUAGES, mode=MODES)
-def test_units_hold_all_that_is_not_white_space(text: str, language: str, mode: Segmentation) -> None:
+def test_units_hold_all_letters(text: str, language: str, mode: Segmentation) -> None:
     found = units(text, language, mode)
-    assert "".join("".join(unit.split()) for unit in found) == "".join(text.split())
-    assert all(unit and unit == unit.strip() and len(unit.splitlines()) == 1 for unit in found)
+    assert list(filter(is_letter, "".join(found))) == list(filter(is_letter, text))
+    assert all(any(map(is_letter, unit)) for unit in found)
+    assert all(unit == unit.strip() and len(unit.splitlines()) == 1 for unit in found)
+
+
+@given(text=TEXTS, language=LANGUAGES, mode=MODES)
+def test_what_is_no_unit_stays_as_it_stands(text: str, language: str, mode: Segmentation) -> None:
+    spans = segment(text, language=language, mode=mode)
+    joined, offsets = join(text, spans, ["x"] * len(spans), filler="")
+    edges = [0, *(place for span in spans for place in span), len(text)]
+    between = [text[end:start] for end, start in zip(edges[::2], edges[1::2], strict=True)]
+    assert joined == "x".join(between)
+    assert all(joined[offset] == "x" for offset in offsets)
+    assert not any(map(is_letter, "".join(between)))
 
 
 @given(text=TEXTS)
@@ -83,7 +101,7 @@ def test_a_long_line_is_never_handed_over_whole(piece: str, monkeypatch: pytest.
 
     monkeypatch.setattr(sentencex, "segment", find)
     text = piece * 3_000
-    assert "".join("".join(unit.split()) for unit in units(text)) == "".join(text.split())
+    assert list(filter(is_letter, "".join(units(text)))) == list(filter(is_letter, text))
     # The library's time grows as the square of this.
     assert max(handed) <= 4_000
     assert len(handed) < len(text) / 1_000
@@ -107,6 +125,30 @@ def test_lines_are_always_apart() -> None:
 @pytest.mark.parametrize("text", ["", " ", "\n", "\r\n \t\u3000\n"])
 def test_white_space_has_no_units(text: str) -> None:
     assert units(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["12345", "---", "😀", "3,50 €", "½ – Ⅳ", "١٢٣", "\ue000", "\u0301", "\x00\x01", "\ufeff\u200b"]
+)
+@pytest.mark.parametrize("mode", Segmentation)
+def test_what_holds_no_letter_is_no_unit(text: str, mode: Segmentation) -> None:
+    assert units(text, mode=mode) == []
+    assert units(f"Ja.\n{text}\nNein.", mode=mode) == ["Ja.", "Nein."]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("de", "1. Brot\n2. Käse", "1. x\n2. x"),
+        ("de", "1.Brot", "1.x"),
+        ("zh", "1．面包", "1．x"),
+        ("hi", "हाँ।१२।नहीं।", "x१२।x"),
+        ("ja", "はい。😀いいえ。😀", "x x😀"),
+    ],
+)
+def test_what_holds_no_letter_stays_where_it_touches_units(language: str, text: str, expected: str) -> None:
+    spans = segment(text, language=language, mode=Segmentation.SENTENCE)
+    assert join(text, spans, ["x"] * len(spans), filler=" ")[0] == expected
 
 
 def test_white_space_stays_around_what_replaces_the_units() -> None:

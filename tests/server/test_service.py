@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -167,6 +168,26 @@ async def test_lines_are_units_where_asked(running: RunningServer) -> None:
     (translation,) = await translate(running, "Eins. Zwei.\nDrei.", segmentation=pb.SEGMENTATION_LINE)
     assert translation.sentences == 2
     assert translation.text == "Eins. Zwei.\nDrei."
+
+
+async def test_what_holds_no_letter_is_its_own_translation(running: RunningServer) -> None:
+    texts = [" 12345 ", "---", "😀", "1. 2.\n3."]
+    response = await running.stub.Translate(
+        pb.TranslateRequest(texts=texts, options={"target_prefix": "No"}, return_alignments=True, **GERMAN)
+    )
+    assert [item.text for item in response.translations] == texts
+    assert [item.sentences for item in response.translations] == [0] * 4
+    assert not any(item.hypotheses for item in response.translations)
+
+
+async def test_what_holds_no_letter_stays_around_sentences(running: RunningServer) -> None:
+    text = "1. Ja.\n---\n2. Nein."
+    (translation,) = await translate(running, text, options={"target_prefix": "No"}, return_alignments=True)
+    assert translation.text == "1. No.\n---\n2. Nein."
+    assert translation.sentences == 2
+    link = translation.hypotheses[0].alignments[-2]
+    assert text[link.source_start : link.source_end] == "Nein"
+    assert translation.text[link.target_start : link.target_end] == "Nein"
 
 
 async def test_a_long_sentence_is_split_by_default(running: RunningServer) -> None:
@@ -376,7 +397,10 @@ async def test_odd_characters_have_an_answer(running: RunningServer, text: str) 
 def test_any_text_has_an_answer(sync_stub: TranslationServiceStub, text: str) -> None:
     request = pb.TranslateRequest(texts=[text], return_alignments=True, **GERMAN)
     (translation,) = sync_stub.Translate(request).translations
-    assert bool(translation.hypotheses) <= bool(text.strip())
+    has_letter = any(unicodedata.category(character).startswith("L") for character in text)
+    assert bool(translation.hypotheses) <= has_letter
+    if not has_letter:
+        assert translation.text == (text if text.strip() else "")
 
 
 async def test_invalid_unicode_on_the_wire_is_refused_and_harms_nobody(running: RunningServer) -> None:
@@ -444,8 +468,8 @@ async def test_what_a_full_queue_refuses_is_not_tokenized_before(
     while running.metric("dragoman_queue_sentences") == 0:
         await asyncio.sleep(0.01)
     prepared = record_prepared(monkeypatch)
-    # Blank texts take no room.
-    blank = pb.TranslateRequest(texts=["", " \n"] * 40, **GERMAN)
+    # Texts with nothing to translate take no room.
+    blank = pb.TranslateRequest(texts=["", " \n", "12", "-"] * 20, **GERMAN)
     assert len((await running.stub.Translate(blank)).translations) == 80
     assert len(prepared) == 80
     error = await failure(running.stub.Translate(request))

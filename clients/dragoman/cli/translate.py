@@ -23,6 +23,8 @@ from dragoman.translation import Translation
 
 _INDENT = 5
 """Columns before a picture: those of the rank above it."""
+_SCORE_COLUMNS = 15
+"""Columns before a translation: those of its rank and score."""
 
 
 @click.command()
@@ -162,10 +164,11 @@ class _Printer:
 
     def _write_heat_map(self, path: Path, number: int, text: str, translation: Translation) -> None:
         """Draws one text's best translation; one that can't be drawn is told of, and the others go on."""
-        if not translation.hypotheses:
-            return
         if self._number_heat_maps:
             path = path.with_stem(f"{path.stem}-{number}")
+        if not translation.hypotheses:
+            click.echo(f"text {number}: {path} can't be drawn: nothing was translated", err=True)
+            return
         try:
             write_heat_map(text, translation.hypotheses[0], path)
         except ValueError as error:
@@ -174,6 +177,8 @@ class _Printer:
     def _show_in_full(self, text: str, translation: Translation) -> None:
         console = self._console
         console.print(Text(text, style="cyan"))
+        if not translation.hypotheses and translation.text:
+            console.print(Text.assemble(" " * _SCORE_COLUMNS, (translation.text, "bold")))
         for rank, hypothesis in enumerate(translation.hypotheses, start=1):
             score = (f"{rank:>3}  ", ""), (f"{hypothesis.score:8.4f}  ", "dim")
             console.print(Text.assemble(*score, (hypothesis.text, "bold" if rank == 1 else "")))
