@@ -26,6 +26,8 @@ class Certificate:
     def __init__(self, chain: Path, key: Path) -> None:
         self._chain, self._key = chain, key
         self._read: list[tuple[int, int, int] | None] = []
+        self.is_current = True
+        """Whether the files could be used when they were last read."""
 
     def credentials(self) -> grpc.ServerCredentials:
         """What grpc listens with. Files that change are read again at the next connection.
@@ -38,11 +40,16 @@ class Certificate:
 
     def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
         """For grpc, whose threads ask at every connection, one at a time; None where nothing has changed."""
+        if self._read == self._versions():
+            return None
         try:
-            return None if self._read == self._versions() else self._load()
+            renewed = self._load()
         except CertificateError as error:
+            self.is_current = False
             logger.error("certificate not renewed", extra={"reason": str(error)})
             return None
+        self.is_current = True
+        return renewed
 
     def _load(self) -> grpc.ServerCertificateConfiguration:
         # Noted before anything is read, and of what can't be read too: it is tried and told once.

@@ -29,7 +29,7 @@ _WAITING = (*_MODEL, "priority")
 
 
 class Metrics:
-    """The families, each but the server's own two labelled by model."""
+    """The families, each but the server's own labelled by model."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         counter = partial(Counter, registry=registry)
@@ -84,6 +84,10 @@ class Metrics:
             (*_MODEL, "graph", "provider"),
         )
         self.serving = gauge("dragoman_serving", "1 while the server takes calls, as its health tells.")
+        self.last_reload_successful = gauge(
+            "dragoman_last_reload_successful",
+            "1 unless the models folder, the tokens or a renewed certificate could not be read again.",
+        )
         self.refused_bundles = gauge(
             "dragoman_refused_bundles",
             "Bundles in the models folder that are not served as they are.",

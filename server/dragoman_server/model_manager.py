@@ -12,7 +12,7 @@ from dragoman_bundle import Bundle
 from dragoman_server.loader import ModelLoader
 from dragoman_server.metrics import Metrics
 from dragoman_server.model import Model
-from dragoman_server.repository import Repository, load_repository
+from dragoman_server.repository import Repository, RepositoryError, load_repository
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,11 @@ class ModelManager:
         uses it any more. Where this is cancelled, it ends after the bundle that it is at, and nothing
         changes; nor where it raises, as `load_repository` does.
         """
-        before, self.repository = self.repository, await self._read()
+        try:
+            before, self.repository = self.repository, await self._read()
+        except RepositoryError as none_left:
+            self._refused_bundles.set(len(none_left.refused))
+            raise
         self._refused_bundles.set(len(self.repository.refused))
         for key, error in self.repository.refused.items():
             logger.error("bundle refused", extra={"model": key, "reason": str(error)})

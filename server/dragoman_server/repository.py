@@ -24,6 +24,11 @@ from dragoman_server.versions import VersionKey, version_key
 class RepositoryError(ValueError):
     """The models folder is missing, holds no bundle, or holds none that can be served."""
 
+    def __init__(self, message: str, refused: Mapping[str, Exception] | None = None) -> None:
+        super().__init__(message)
+        self.refused = dict(refused or {})
+        """As of a Repository."""
+
 
 class Repository:
     """The models that are being served, and the bundles that were refused.
@@ -104,7 +109,8 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repos
         raise RepositoryError(
             f"no bundle in {folder} can be served:{reasons}"
             if refused
-            else f"the models folder {folder} holds no bundle; export one to {folder}/NAME/VERSION"
+            else f"the models folder {folder} holds no bundle; export one to {folder}/NAME/VERSION",
+            refused,
         )
     return Repository([*kept, *loaded], refused)
 

@@ -80,6 +80,9 @@ class Server:
         self._models = ModelManager(config.models, loader, self._metrics)
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._watch: asyncio.Task[list[str]] | None = None
+        self._certificate: Certificate | None = None
+        self._is_reloaded = True
+        self._metrics.last_reload_successful.set_function(self._is_current)
         self.port = config.port
         """Port of gRPC, once started."""
 
@@ -104,19 +107,13 @@ class Server:
     async def reload(self) -> None:
         """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
 
-        The tokens too. Where either can't be read, it stays as it is, and the log says why.
+        The tokens too. Where either can't be read, it stays as it is, and log and metrics say so.
         """
+        is_reloaded = False
         try:
-            self._callers.load()
-        except TokenFileError as error:
-            logger.error("tokens not reloaded", extra={"reason": str(error)})
-        try:
-            await self._models.load()
-        except (DeviceUnavailableError, RepositoryError) as error:
-            logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
-            return
-        self._open()
-        logger.info("reloaded", extra={"models": self._keys()})
+            is_reloaded = await self._reload()
+        finally:
+            self._is_reloaded = is_reloaded
 
     async def watch(self) -> None:
         """Waits, once started, for a model's engine to end that should not, and raises EngineEndedError."""
@@ -133,6 +130,27 @@ class Server:
         await self._close(flush_seconds=_FLUSH_SECONDS if finished else 0)
         logger.info("stopped")
         return finished
+
+    async def _reload(self) -> bool:
+        """Whether all was read again."""
+        tokens_are_read = True
+        try:
+            self._callers.load()
+        except TokenFileError as error:
+            tokens_are_read = False
+            logger.error("tokens not reloaded", extra={"reason": str(error)})
+        try:
+            await self._models.load()
+        except (DeviceUnavailableError, RepositoryError) as error:
+            logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
+            return False
+        self._open()
+        logger.info("reloaded" if tokens_are_read else "models reloaded", extra={"models": self._keys()})
+        return tokens_are_read
+
+    def _is_current(self) -> bool:
+        """Whether everything is as its files were when they were last looked at."""
+        return self._is_reloaded and (self._certificate is None or self._certificate.is_current)
 
     def _open(self) -> None:
         self._service.open(self._models.repository)
@@ -183,7 +201,8 @@ class Server:
         config = self._config
         if config.tls_certificate is None or config.tls_key is None:
             return None
-        return Certificate(config.tls_certificate, config.tls_key).credentials()
+        self._certificate = Certificate(config.tls_certificate, config.tls_key)
+        return self._certificate.credentials()
 
     async def _close(self, *, flush_seconds: float) -> None:
         if self._watch is not None:

@@ -49,6 +49,7 @@ def test_every_alert_says_what_is_wrong_and_what_to_do(rules: list[dict[str, Any
         "DragomanDown",
         "DragomanNotServing",
         "DragomanBundleRefused",
+        "DragomanReloadFailed",
         "DragomanSlow",
         "DragomanErrors",
         "DragomanRefusals",

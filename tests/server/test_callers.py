@@ -230,12 +230,19 @@ async def test_a_reload_takes_tokens_away_and_gives_others(
     with pytest.raises(grpc.aio.AioRpcError):
         await translate(running, shows(ADA))
     tokens.write_text("nobody\n")
+    caplog.set_level("INFO")
     write_bundle(models, manifest=replace(MANIFEST, version="2"))
     await running.server.reload()
-    assert "tokens not reloaded" in [record.message for record in caplog.records]
+    told = [record.message for record in caplog.records]
+    assert "tokens not reloaded" in told
+    assert told[-1] == "models reloaded"
+    assert running.metric("dragoman_last_reload_successful") == 0
     await translate(running, shows(BOB))
     response = await running.stub.GetModel(pb.GetModelRequest(name="de-en"), metadata=shows(BOB))
     assert response.model.version == "2", "models are read all the same"
+    tokens.write_text(f"bob {BOB}\n")
+    await running.server.reload()
+    assert running.metric("dragoman_last_reload_successful") == 1
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\nbreak", "schlüssel-schlüssel"])

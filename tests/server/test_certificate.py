@@ -35,9 +35,11 @@ async def test_a_renewed_certificate_is_taken_at_the_next_connection(
             await other.models()
     failures = [record for record in caplog.records if record.message == "certificate not renewed"]
     assert len(failures) == 2
+    assert running.metric("dragoman_last_reload_successful") == 0
     whole = certify(tmp_path, "127.0.0.1")
     async with AsyncClient(address, credentials=whole.roots) as client:
         await client.models()
+    assert running.metric("dragoman_last_reload_successful") == 1
 
 
 async def test_a_port_that_is_taken_is_told_over_tls_too(

@@ -172,8 +172,26 @@ async def test_a_folder_that_leaves_nothing_to_serve_changes_nothing(
     await running.server.reload()
     (told,) = [record for record in caplog.records if record.message == "not reloaded"]
     assert "holds no bundle" in told.__dict__["reason"]
+    assert running.metric("dragoman_last_reload_successful") == 0
     assert await ask(running) == "1"
     assert await health(running, "de-en/1") == SERVING
+
+
+async def test_a_folder_of_broken_bundles_alone_is_seen_in_the_metrics(
+    running: RunningServer, tmp_path: Path
+) -> None:
+    assert running.metric("dragoman_last_reload_successful") == 1
+    shutil.rmtree(tmp_path / "de-en" / "1")
+    graph = write(tmp_path, "2") / "fp32" / "encoder.onnx"
+    whole = graph.read_bytes()
+    graph.write_bytes(whole[:-1])
+    await running.server.reload()
+    assert running.metric("dragoman_refused_bundles") == 1
+    assert running.metric("dragoman_last_reload_successful") == 0
+    graph.write_bytes(whole)
+    await running.server.reload()
+    assert running.metric("dragoman_refused_bundles") == 0
+    assert running.metric("dragoman_last_reload_successful") == 1
 
 
 async def test_no_call_is_lost_while_versions_come_and_go(running: RunningServer, tmp_path: Path) -> None:
