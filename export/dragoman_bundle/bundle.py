@@ -122,7 +122,9 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ManifestError(f"{path} can't be read: {error.strerror}") from error
+        versions = ", ".join(sorted(str(found.parent) for found in folder.glob(f"*/{MANIFEST_FILE}")))
+        hint = f"; {folder} holds a model's versions, give one of them: {versions}" if versions else ""
+        raise ManifestError(f"{path} can't be read: {error.strerror}{hint}") from error
     except UnicodeDecodeError as error:
         raise ManifestError(f"{path} is not UTF-8: {error}") from error
     try:

@@ -100,6 +100,11 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repos
     # Nobody can tell what is in a folder that can't be read.
     kept += [model for model in served.models if model.bundle.manifest.name in refused]
     if not kept and not loaded:
+        if (folder / MANIFEST_FILE).is_file():
+            raise RepositoryError(
+                f"{folder} is one bundle, NAME/VERSION; give the folder above both: "
+                f"--models {folder.absolute().parents[1]}"
+            )
         if any(folder.glob(f"*/{MANIFEST_FILE}")):
             above = folder.parent if folder.name else folder.absolute().parent
             raise RepositoryError(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,11 @@ def test_link_out_of_the_folder_is_refused(bundle_folder: Path) -> None:
 def test_missing_manifest_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match=r"manifest\.json can't be read: No such file"):
         open_bundle(tmp_path)
+
+
+def test_a_folder_of_versions_names_them(bundle_folder: Path) -> None:
+    with pytest.raises(ManifestError, match=f"give one of them: {re.escape(str(bundle_folder))}$"):
+        open_bundle(bundle_folder.parent)
 
 
 def test_graph_that_is_not_listed_is_refused(bundle_folder: Path) -> None:

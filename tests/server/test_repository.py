@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -165,6 +166,11 @@ def test_what_is_hidden_or_no_folder_is_no_bundle(tmp_path: Path) -> None:
     repository = load(tmp_path)
     assert [model.key for model in repository.models] == ["de-en/1"]
     assert not repository.refused
+
+
+def test_one_bundle_is_no_models_folder(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match=rf"is one bundle, .*--models {re.escape(str(tmp_path))}$"):
+        load(write(tmp_path, "de-en/1"))
 
 
 def test_a_folder_that_can_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
