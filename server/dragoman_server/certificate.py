@@ -55,9 +55,12 @@ class Certificate:
         # Noted before anything is read, and of what can't be read too: it is tried and told once.
         self._read = self._versions()
         try:
+            pair = self._key.read_bytes(), self._chain.read_bytes()
+        except OSError as error:
+            raise CertificateError(f"{error.filename} can't be read: {error.strerror}") from error
+        try:
             # Checked here: grpc would notice a bad renewed pair only at the next connection, silently.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._chain, self._key, password="")
-            pair = self._key.read_bytes(), self._chain.read_bytes()
         except OSError as error:
             raise CertificateError(
                 f"{self._chain} and {self._key} are no certificate with its key, both in PEM and the key "

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from pathlib import Path
 
 import click
@@ -259,7 +260,7 @@ def serve(
             ),
         )
     except ValueError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(_name_options(str(error))) from error
     configure_logging(log_format)
     # Every counter and histogram would have a twin, which nobody looks at: when it began.
     disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -278,3 +279,8 @@ def serve(
         # Whoever reads the log finds nothing in it but JSON.
         logging.getLogger(__name__).critical("not serving", extra={"reason": str(error)})
         raise SystemExit(1) from error
+
+
+def _name_options(message: str) -> str:
+    """A message about fields of the configuration, with the options that set them."""
+    return re.sub(r"\b[a-z]+(?:_[a-z]+)+\b", lambda name: "--" + name[0].replace("_", "-"), message)

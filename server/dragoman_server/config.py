@@ -119,7 +119,7 @@ class ServerConfig:
     def __post_init__(self) -> None:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key are given together, or neither is")
-        if self.drain_seconds < 0:
+        if not self.drain_seconds >= 0:
             raise ValueError(f"drain_seconds is {self.drain_seconds}; it must be 0 or more")
         if self.limits.max_beam_size > self.engine.max_rows:
             raise ValueError(

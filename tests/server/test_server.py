@@ -160,7 +160,9 @@ def test_a_corrupted_bundle_is_told_by_file_and_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--max-beam-size", "500"], "max_rows = 320"),
+        (["--max-beam-size", "500"], "--max-beam-size is 500, more rows than --max-rows = 320"),
+        (["--max-bulk-share", "nan"], "--max-bulk-share is nan"),
+        (["--drain-seconds", "nan"], "--drain-seconds is nan"),
         (["--threads", "0"], "'--threads'"),
         (["--device", "tpu"], "'tpu'"),
     ],
