@@ -26,6 +26,8 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
     def __init__(self) -> None:
         self.requests: list[pb.TranslateRequest] = []
         self.configs: list[pb.TranslateStreamConfig] = []
+        self.versions = ["1"]
+        """Of the model that are served; the last one answers a stream that names none."""
         self.failures: deque[status_pb2.Status] = deque()
         """Each ends one call, of any kind, before it does anything."""
         self.disconnects: deque[int] = deque()
@@ -89,14 +91,18 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
 
     def TranslateStream(self, request_iterator, context):
         self._fail(context)
-        self.configs.append(next(request_iterator).config)
+        config = next(request_iterator).config
+        self.configs.append(config)
+        version = config.model.partition("/")[2] or self.versions[-1]
+        if version not in self.versions:
+            context.abort(grpc.StatusCode.NOT_FOUND, f"there is no model {config.model!r}")
         left = self.disconnects.popleft() if self.disconnects else None
         held = []
         for item in self._items(request_iterator):
             self.items += 1
             time.sleep(self.delay_seconds)
             overload = self.overloads.pop(item.text, None)
-            held.append(answer(item, overload))
+            held.append(answer(item, version, overload))
             if self.reorders and len(held) < 2:
                 continue
             if self.joins and left is None:
@@ -163,14 +169,17 @@ def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb
     )
 
 
-def answer(item: pb.TranslateStreamItem, error: status_pb2.Status | None) -> pb.TranslateStreamResponse:
+def answer(
+    item: pb.TranslateStreamItem, version: str, error: status_pb2.Status | None
+) -> pb.TranslateStreamResponse:
     if error is not None:
         return pb.TranslateStreamResponse(id=item.id, error=error)
     if item.text.startswith("!"):
         code = item.text[1:].split()[0]
         status = status_pb2.Status(code=code_pb2.Code.Value(code), message=f"scripted {code}")
         return pb.TranslateStreamResponse(id=item.id, error=status)
-    return pb.TranslateStreamResponse(id=item.id, translation=translate(item.text), model=MODEL)
+    model = pb.ModelReference(name="de-en", version=version)
+    return pb.TranslateStreamResponse(id=item.id, translation=translate(item.text), model=model)
 
 
 def model() -> pb.Model:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -303,6 +304,62 @@ def test_server_that_stays_away_ends_the_job_which_then_goes_on(client, server, 
     run(client, source, output, listener=listener)
     assert listener.resumed == 40
     assert output.read_text() == "A\n" * 100
+
+
+@pytest.mark.parametrize("model", [None, "de-en"])
+def test_a_job_has_one_model_whatever_is_served_meanwhile(client, server, tmp_path, model):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 100)
+    settings = replace(DE_EN, model=model)
+    server.servicer.disconnects.extend([10, 20])
+
+    class Publisher(Listener):
+        def on_wait(self, error, seconds):
+            server.servicer.versions.append("2")
+
+    with pytest.raises(UnavailableError):
+        run(client, source, output, settings, window=8, patience_seconds=0)
+    server.servicer.versions.append("2")
+    run(client, source, output, settings, listener=Publisher(), window=8)
+    assert output.read_text() == "A\n" * 100
+    assert [config.model for config in server.servicer.configs] == [model or "", "de-en/1", "de-en/1"]
+
+
+def test_a_server_that_is_started_again_without_the_jobs_model_does_not_go_on(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 100)
+    server.servicer.disconnects.append(40)
+
+    class Publisher(Listener):
+        def on_wait(self, error, seconds):
+            server.servicer.versions = ["2"]
+
+    # Within a run, and in one that goes on.
+    for _ in range(2):
+        with pytest.raises(JobError, match=r"no longer has de-en/1.*--restart.*--model") as caught:
+            run(client, source, output, listener=Publisher(), window=8)
+        assert "there is no model 'de-en/1'" in str(caught.value)
+        assert not output.exists()
+    server.servicer.versions = ["1", "2"]
+    listener = Listener()
+    run(client, source, output, listener=listener)
+    assert listener.resumed == 40
+    assert {config.model for config in server.servicer.configs} == {"", "de-en/1"}
+
+
+def test_a_job_of_before_its_model_was_noted_goes_on(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 100)
+    server.servicer.disconnects.append(40)
+    with pytest.raises(UnavailableError):
+        run(client, source, output, window=8, patience_seconds=0)
+    progress = tmp_path / "out.progress.json"
+    entry = json.loads(progress.read_text())
+    assert entry["checkpoint"].pop("model") == "de-en/1"
+    progress.write_text(json.dumps(entry))
+    run(client, source, output)
+    assert output.read_text() == "A\n" * 100
+    assert [config.model for config in server.servicer.configs] == ["", ""]
 
 
 def test_overloaded_line_is_tried_again(client, server, tmp_path):

@@ -73,8 +73,9 @@ def translate_file(
     with a "translation"; all else is text, one a line. `.gz` after either is read and written compressed.
 
     OUTPUT appears when it is complete; until then the work lies beside it, in OUTPUT.partial. A run that was
-    stopped, however suddenly, goes on when the same command is called again. A line that fails is left empty,
-    in JSON lines with a "translation" of null, and recorded in OUTPUT.errors.jsonl.
+    stopped, however suddenly, goes on when the same command is called again, with the model that it began
+    with. A line that fails is left empty, in JSON lines with a "translation" of null, and recorded in
+    OUTPUT.errors.jsonl.
 
     \b
       dragoman translate-file --from de --to en corpus.de corpus.en

@@ -22,6 +22,7 @@ from dragoman.client import Client
 from dragoman.errors import (
     CallCancelledError,
     DragomanError,
+    ModelNotFoundError,
     OverloadedError,
     UnavailableError,
     is_over_transport,
@@ -115,8 +116,9 @@ class FileJob:
         """Begins the job, or goes on with it, until the output stands under its name.
 
         `overwrite` replaces an output that is there; `restart` drops what an earlier run has done.
-        Raises JobError, OSError for files, and DragomanError where the server refuses the whole job or stays
-        away. After any of them, and after KeyboardInterrupt, calling again goes on.
+        Raises JobError, also where the model that translated the lines so far is gone, OSError for files, and
+        DragomanError where the server refuses the whole job or stays away. After any of them, and after
+        KeyboardInterrupt, calling again goes on.
         """
         job = {
             "input": fingerprint(self._source),
@@ -152,7 +154,7 @@ class FileJob:
         save()
         observer.on_start(resumed=checkpoint.lines, failed=checkpoint.failed)
         saved_at = time.monotonic()
-        results = self._results(client, observer, checkpoint.lines)
+        results = self._results(client, observer, checkpoint)
         try:
             for result in results:
                 line = result.id
@@ -165,6 +167,7 @@ class FileJob:
                     failed=checkpoint.failed + bool(error),
                     output_bytes=checkpoint.output_bytes + len(written),
                     errors_bytes=checkpoint.errors_bytes + len(error),
+                    model=checkpoint.model or _model_of(result),
                 )
                 observer.on_line(failed=bool(error), position=line.position)
                 if time.monotonic() - saved_at >= self._checkpoint_seconds:
@@ -177,20 +180,24 @@ class FileJob:
         return checkpoint
 
     def _results(
-        self, client: Client, observer: Observer, done: int
+        self, client: Client, observer: Observer, checkpoint: Checkpoint
     ) -> Generator[StreamResult[Line], None, None]:
-        """The results of all lines after the first `done`, in order, over as many streams as it takes."""
+        """The results of all lines that are not done, in order, over as many streams as it takes.
+
+        All streams ask for the model of the first result, whatever the server would choose meanwhile.
+        """
         lines = read_lines(self._source, self._format)
-        for _ in range(done):
+        for _ in range(checkpoint.lines):
             next(lines)
         backlog = Backlog(lines)
+        model = checkpoint.model
         texts_per_message, window = TEXTS_PER_MESSAGE, self._window
         wait_seconds = FIRST_WAIT_SECONDS
         away_since: float | None = None
         while True:
             stream = client.translate_stream(
                 ((line, line.text) for line in backlog.stream()),
-                **asdict(self._settings),
+                **asdict(replace(self._settings, model=model or self._settings.model)),
                 in_order=True,
                 window=window,
                 texts_per_message=texts_per_message,
@@ -201,9 +208,17 @@ class FileJob:
                         if isinstance(result.error, UnavailableError | OverloadedError):
                             raise result.error
                         wait_seconds, away_since = FIRST_WAIT_SECONDS, None
+                        model = model or _model_of(result)
                         backlog.done(result.id)
                         yield result
                 return
+            except ModelNotFoundError as error:
+                if model is None:
+                    raise
+                raise JobError(
+                    f"the server no longer has {model}, which translated the lines so far: {error}; call "
+                    "again once it has, or begin anew with --restart, and --model for a certain one"
+                ) from error
             except DragomanError as error:
                 if is_over_transport(error):
                     # The server ends the stream without a word of which message it was: they get smaller,
@@ -243,6 +258,11 @@ class FileJob:
         }
         error = json.dumps(record, ensure_ascii=False).encode() + b"\n"
         return self._format.write(line.content, None) + line.ending, error
+
+
+def _model_of(result: StreamResult[Line]) -> str | None:
+    """As NAME/VERSION; None of a line that failed."""
+    return str(result.translation.model) if result.translation is not None else None
 
 
 def _is_transient(error: DragomanError) -> bool:

@@ -24,6 +24,8 @@ class Checkpoint:
     """Length of the output for these lines."""
     errors_bytes: int = 0
     """Length of the record of failed lines."""
+    model: str | None = None
+    """The model that translates all lines, as NAME/VERSION; None before the first translation."""
     complete: bool = False
     """Whether these are all lines, and the output has but to take its name."""
 
