@@ -94,6 +94,11 @@ class Translation:
     timings: Timings
     """Where the time went."""
 
+    @property
+    def limited(self) -> bool:
+        """Whether the best hypothesis ended at the limit of output tokens."""
+        return bool(self.hypotheses) and self.hypotheses[0].finish_reason is FinishReason.LENGTH
+
 
 @dataclass(frozen=True, kw_only=True)
 class StreamResult(Generic[Key]):

@@ -21,7 +21,10 @@ MODEL = pb.ModelReference(name="de-en", version="1")
 
 
 class ScriptedServicer(pb_grpc.TranslationServiceServicer):
-    """Translates to upper case. A text `!CODE rest` fails with that status in a stream; any `!`, a call."""
+    """Translates to upper case. A text `!CODE rest` fails with that status in a stream; any `!`, a call.
+
+    One with "truncated" has lost its end, the translation of one with "limited" ended at its limit.
+    """
 
     def __init__(self) -> None:
         self.requests: list[pb.TranslateRequest] = []
@@ -153,7 +156,7 @@ def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb
             text=text.upper() + "!" * rank,
             score=-0.5 - rank,
             log_probability=-1.5 - rank,
-            finish_reason=pb.FINISH_REASON_STOP,
+            finish_reason=pb.FINISH_REASON_LENGTH if "limited" in text else pb.FINISH_REASON_STOP,
             alignments=alignments,
         )
         for rank in range(wanted)
@@ -162,6 +165,7 @@ def translate(text: str, wanted: int = 1, return_alignments: bool = False) -> pb
     return pb.Translation(
         text=text.upper(),
         hypotheses=hypotheses,
+        truncated="truncated" in text,
         sentences=1,
         source_tokens=3,
         target_tokens=4,

@@ -371,6 +371,21 @@ def test_file_is_translated_and_failures_have_their_exit_code(run, tmp_path):
     assert run("translate-file", *DE_EN, "--overwrite", str(source), str(output)).exit_code == 0
 
 
+def test_translations_that_lack_an_end_are_told(run, tmp_path):
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\ntruncated\ntruncated limited\nb\n")
+    result = run("translate-file", *DE_EN, str(source), str(output))
+    assert result.exit_code == 0
+    assert result.stderr.splitlines()[-3:] == [
+        "4 lines",
+        "of 2 a sentence was too long for the model, and its end was dropped",
+        "of 1 the translation ended at the limit of output tokens",
+    ]
+    for told in (run("translate", *DE_EN, "a", "limited"), run("translate", *DE_EN, stdin="a\nlimited")):
+        assert (told.exit_code, told.stdout) == (0, "A\nLIMITED\n")
+        assert told.stderr == "text 2: the translation ended at the limit of output tokens\n"
+
+
 def test_file_into_a_folder_that_is_not_there_is_told(run, tmp_path):
     source = tmp_path / "in.txt"
     source.write_text("a\n")

@@ -151,6 +151,21 @@ def test_json_lines_come_back_with_a_translation(client, tmp_path):
     assert [error["status"] for error in errors] == ["INVALID_ARGUMENT"] * 4 + ["NOT_FOUND"]
 
 
+def test_lines_whose_translation_lacks_an_end_are_counted_and_marked(client, server, tmp_path):
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    texts = ["a", "truncated", "limited", "limited truncated", "", "!INTERNAL limited"]
+    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    # Counted over both runs.
+    server.servicer.disconnects.append(2)
+    with pytest.raises(UnavailableError):
+        run(client, source, output, patience_seconds=0)
+    summary = run(client, source, output)
+    assert (summary.lines, summary.failed, summary.truncated, summary.limited) == (6, 1, 2, 2)
+    lines = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [line.get("translation_truncated") for line in lines] == [None, True, True, True, None, None]
+    assert lines[1] == {"text": "truncated", "translation": "TRUNCATED", "translation_truncated": True}
+
+
 def test_compressed_files_are_read_and_written(client, tmp_path):
     source, output = tmp_path / "in.txt.gz", tmp_path / "out.txt.gz"
     source.write_bytes(gzip.compress(b"a\n" * 500) + gzip.compress(b"b\n"))

@@ -150,9 +150,11 @@ class _Printer:
         self._console = Console(highlight=False, soft_wrap=True)
 
     def show(self, number: int, text: str, translation: Translation) -> None:
-        """Prints one text's translation; what was cut off it goes to standard error."""
+        """Prints one text's translation; that something was cut off it is told on standard error."""
         if translation.truncated:
             click.echo(f"text {number}: a sentence was too long for the model, its end was dropped", err=True)
+        if translation.limited:
+            click.echo(f"text {number}: the translation ended at the limit of output tokens", err=True)
         if self._as_json:
             click.echo(json.dumps({"source": text, **asdict(translation)}, ensure_ascii=False))
         elif self._in_full:

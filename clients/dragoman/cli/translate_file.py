@@ -77,6 +77,9 @@ def translate_file(
     with. A line that fails is left empty, in JSON lines with a "translation" of null, and recorded in
     OUTPUT.errors.jsonl.
 
+    A translation lacks its end where a sentence was too long and truncated, or where the limit of output tokens
+    was reached. Such lines are counted at the end, and in JSON lines have a "translation_truncated" of true.
+
     \b
       dragoman translate-file --from de --to en corpus.de corpus.en
       dragoman translate-file --from de --to en reviews.jsonl.gz reviews.en.jsonl.gz
@@ -96,8 +99,15 @@ def translate_file(
             raise
     if summary.failed:
         click.echo(f"{summary.lines} lines, of which {summary.failed} failed: see {summary.errors}", err=True)
+    else:
+        click.echo(f"{summary.lines} lines", err=True)
+    if summary.truncated:
+        told = f"of {summary.truncated} a sentence was too long for the model, and its end was dropped"
+        click.echo(told, err=True)
+    if summary.limited:
+        click.echo(f"of {summary.limited} the translation ended at the limit of output tokens", err=True)
+    if summary.failed:
         raise click.exceptions.Exit(3)
-    click.echo(f"{summary.lines} lines", err=True)
 
 
 class _ProgressBar:

@@ -65,6 +65,10 @@ class Summary:
     """Lines of the input, and of the output."""
     failed: int
     """Lines that have no translation."""
+    truncated: int
+    """Lines with a sentence whose end was dropped, because it was too long for the model."""
+    limited: int
+    """Lines whose translation ended at the limit of output tokens."""
     errors: Path | None
     """The record of these, where there are any."""
 
@@ -139,7 +143,13 @@ class FileJob:
             output.publish(checkpoint)
         journal.remove()
         errors = sibling(self._output, ".errors.jsonl") if checkpoint.failed else None
-        return Summary(lines=checkpoint.lines, failed=checkpoint.failed, errors=errors)
+        return Summary(
+            lines=checkpoint.lines,
+            failed=checkpoint.failed,
+            truncated=checkpoint.truncated,
+            limited=checkpoint.limited,
+            errors=errors,
+        )
 
     def _translate(
         self, client: Client, observer: Observer, output: Output, journal: Journal, checkpoint: Checkpoint
@@ -157,7 +167,7 @@ class FileJob:
         results = self._results(client, observer, checkpoint)
         try:
             for result in results:
-                line = result.id
+                line, translation = result.id, result.translation
                 written, error = self._render(result)
                 output.write(written, error)
                 # One assignment: whatever interrupts this loop finds a checkpoint of whole lines.
@@ -165,6 +175,8 @@ class FileJob:
                     checkpoint,
                     lines=line.number,
                     failed=checkpoint.failed + bool(error),
+                    truncated=checkpoint.truncated + (translation is not None and translation.truncated),
+                    limited=checkpoint.limited + (translation is not None and translation.limited),
                     output_bytes=checkpoint.output_bytes + len(written),
                     errors_bytes=checkpoint.errors_bytes + len(error),
                     model=checkpoint.model or _model_of(result),
@@ -247,9 +259,10 @@ class FileJob:
 
     def _render(self, result: StreamResult[Line]) -> tuple[bytes, bytes]:
         """The output's line with its ending, and the record of what failed, empty where nothing did."""
-        line = result.id
-        if result.translation is not None and line.error is None:
-            return self._format.write(line.content, result.translation.text) + line.ending, b""
+        line, translation = result.id, result.translation
+        if translation is not None and line.error is None:
+            truncated = translation.truncated or translation.limited
+            return self._format.write(line.content, translation.text, truncated=truncated) + line.ending, b""
         record = {
             "line": line.number,
             "status": result.error.status if result.error is not None else "INVALID_ARGUMENT",
@@ -257,7 +270,7 @@ class FileJob:
             "text": line.text or line.content.decode(errors="backslashreplace"),
         }
         error = json.dumps(record, ensure_ascii=False).encode() + b"\n"
-        return self._format.write(line.content, None) + line.ending, error
+        return self._format.write(line.content, None, truncated=False) + line.ending, error
 
 
 def _model_of(result: StreamResult[Line]) -> str | None:

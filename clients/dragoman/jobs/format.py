@@ -13,8 +13,11 @@ class Format(Protocol):
     def read(self, content: bytes) -> str:
         """The text of a line. Raises LineError where it holds none."""
 
-    def write(self, content: bytes, translation: str | None) -> bytes:
-        """The output's line for an input line and its translation, None where it failed. No line ending."""
+    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
+        """The output's line for an input line and its translation, None where it failed. No line ending.
+
+        `truncated` says that the translation lacks an end: the text's was dropped, or its own limit reached.
+        """
 
 
 class TextLines:
@@ -27,13 +30,20 @@ class TextLines:
         except UnicodeDecodeError as error:
             raise LineError(f"not UTF-8: byte {error.start} is 0x{content[error.start]:02x}") from None
 
-    def write(self, content: bytes, translation: str | None) -> bytes:
+    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
         """A line break within a translation would be a line too many."""
         return (translation or "").replace("\n", " ").encode()
 
 
+_TRUNCATED = "translation_truncated"
+"""A bare "truncated" is the callers' own: posts of social networks have one beside their "text"."""
+
+
 class JsonLines:
-    """Every line is an object with a "text". It comes back with a "translation", null where it failed."""
+    """Every line is an object with a "text". It comes back with a "translation", null where it failed.
+
+    A translation that lacks an end has a "translation_truncated" of true beside it.
+    """
 
     def read(self, content: bytes) -> str:
         """Raises LineError for what is no such object. A blank line is an empty text."""
@@ -48,7 +58,7 @@ class JsonLines:
             raise LineError(f'"text" has a lone surrogate at code point {error.start}') from None
         return text
 
-    def write(self, content: bytes, translation: str | None) -> bytes:
+    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
         """A blank line stays blank."""
         if not content.strip():
             return content
@@ -56,11 +66,12 @@ class JsonLines:
             document = _parse(content)
         except LineError:
             document = {}
+        added = {"translation": translation} | ({_TRUNCATED: True} if truncated else {})
         if document and "translation" not in document:
             # The caller's own bytes: numbers and escapes come back as they were written.
-            added = json.dumps({"translation": translation}, ensure_ascii=False).removeprefix("{").encode()
-            return content.rstrip().removesuffix(b"}").rstrip() + b", " + added
-        line = json.dumps(document | {"translation": translation}, ensure_ascii=False)
+            appended = json.dumps(added, ensure_ascii=False).removeprefix("{").encode()
+            return content.rstrip().removesuffix(b"}").rstrip() + b", " + appended
+        line = json.dumps(document | added, ensure_ascii=False)
         # The only characters that UTF-8 cannot carry are lone surrogates, which become JSON's own \udXXX.
         return line.encode(errors="backslashreplace")
 

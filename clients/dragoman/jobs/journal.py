@@ -20,6 +20,10 @@ class Checkpoint:
     """Lines of the input that are done, failed ones among them."""
     failed: int = 0
     """Lines that failed."""
+    truncated: int = 0
+    """Lines with a sentence whose end was dropped, because it was too long."""
+    limited: int = 0
+    """Lines whose translation ended at the limit of output tokens."""
     output_bytes: int = 0
     """Length of the output for these lines."""
     errors_bytes: int = 0
