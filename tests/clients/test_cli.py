@@ -119,6 +119,22 @@ def test_failed_line_of_standard_input_is_empty_and_told(run):
     assert "line 2: scripted INTERNAL" in told.stderr
 
 
+def test_failed_line_of_standard_input_is_an_object_too(run):
+    told = run("translate", *DE_EN, "--json", stdin=b"a\n!INTERNAL x\n\xff ja\n")
+    assert told.exit_code == 3
+    translated, *failed = map(json.loads, told.stdout.splitlines())
+    assert translated["text"] == "A"
+    assert failed == [
+        {"source": "!INTERNAL x", "text": None, "status": "INTERNAL", "message": "scripted INTERNAL"},
+        {
+            "source": "\\xff ja",
+            "text": None,
+            "status": "INVALID_ARGUMENT",
+            "message": "not UTF-8: byte 0 is 0xff",
+        },
+    ]
+
+
 def test_line_that_is_no_utf8_fails_alone(run):
     told = run("translate", *DE_EN, stdin=b"\xef\xbb\xbfja\n\xff ja\nnein\n")
     assert (told.exit_code, told.stdout) == (3, "JA\n\nNEIN\n")

@@ -17,7 +17,7 @@ from dragoman.cli.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
 from dragoman.client import Client
 from dragoman.jobs.format import TextLines
-from dragoman.jobs.lines import Line, parse_line
+from dragoman.jobs.lines import Failure, Line, parse_line
 from dragoman.settings import Settings
 from dragoman.translation import Translation
 
@@ -76,7 +76,8 @@ def translate(
       dragoman translate --from de --to en --n-best 3 --alignments "Guten Morgen."
       dragoman translate --from de --to en < letter.de > letter.en
 
-    Exit code 3: some lines of standard input failed, and left an empty line.
+    Exit code 3: some lines of standard input failed. Each left an empty line, or with --json an object with
+    its "source", a "text" of null, the "status" and a "message".
     """
     if heatmap is not None:
         check_heat_map(heatmap)
@@ -117,8 +118,7 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
             printer.show(line.number, line.text, result.translation)
         else:
             complete = False
-            click.echo(f"line {line.number}: {line.error or result.error}", err=True)
-            click.echo()
+            printer.show_failure(line.number, line.failure(result.error))
     return complete
 
 
@@ -163,6 +163,15 @@ class _Printer:
             click.echo(translation.text)
         if self._heat_map is not None:
             self._write_heat_map(self._heat_map, number, text, translation)
+
+    def show_failure(self, number: int, failure: Failure) -> None:
+        """Keeps the place of a line that failed, and says on standard error why."""
+        click.echo(f"line {number}: {failure.message}", err=True)
+        if self._as_json:
+            failed = {"source": failure.text, "text": None, "status": failure.status}
+            click.echo(json.dumps({**failed, "message": failure.message}, ensure_ascii=False))
+        else:
+            click.echo()
 
     def _write_heat_map(self, path: Path, number: int, text: str, translation: Translation) -> None:
         """Draws one text's best translation; one that can't be drawn is told of, and the others go on."""

@@ -77,8 +77,9 @@ def translate_file(
     with. A line that fails is left empty, in JSON lines with a "translation" of null, and recorded in
     OUTPUT.errors.jsonl.
 
-    A translation lacks its end where a sentence was too long and truncated, or where the limit of output tokens
-    was reached. Such lines are counted at the end, and in JSON lines have a "translation_truncated" of true.
+    A translation lacks its end where a sentence was too long and truncated, or where the limit of output
+    tokens was reached. Such lines are counted at the end, and in JSON lines have a "translation_truncated" of
+    true.
 
     \b
       dragoman translate-file --from de --to en corpus.de corpus.en

@@ -263,12 +263,7 @@ class FileJob:
         if translation is not None and line.error is None:
             truncated = translation.truncated or translation.limited
             return self._format.write(line.content, translation.text, truncated=truncated) + line.ending, b""
-        record = {
-            "line": line.number,
-            "status": result.error.status if result.error is not None else "INVALID_ARGUMENT",
-            "message": line.error or str(result.error),
-            "text": line.text or line.content.decode(errors="backslashreplace"),
-        }
+        record = {"line": line.number, **asdict(line.failure(result.error))}
         error = json.dumps(record, ensure_ascii=False).encode() + b"\n"
         return self._format.write(line.content, None, truncated=False) + line.ending, error
 

@@ -8,8 +8,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragoman.errors import DragomanError
 from dragoman.jobs.errors import JobError, LineError
 from dragoman.jobs.format import Format
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a line has no translation, for people and for programs."""
+
+    status: str
+    """Name of the gRPC status code."""
+    message: str
+    """What is wrong."""
+    text: str
+    """The text, or the whole line where it holds none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +42,14 @@ class Line:
     place in the order and in the window."""
     error: str | None
     """Why there is no text."""
+
+    def failure(self, error: DragomanError | None) -> Failure:
+        """Of a line that has no translation; `error` is the server's, where it has one."""
+        return Failure(
+            status=error.status if error is not None else "INVALID_ARGUMENT",
+            message=self.error or str(error),
+            text=self.text or self.content.decode(errors="backslashreplace"),
+        )
 
 
 def read_lines(path: Path, format_: Format) -> Iterator[Line]:
