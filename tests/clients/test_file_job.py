@@ -130,7 +130,9 @@ def test_json_lines_come_back_with_a_translation(client, tmp_path):
         '{"text": "!NOT_FOUND x"}\n'
         '{"text": "a", "other": "\\udc80"}\n'
         '{"n": 1e400, "text":"a" , "m": 0.12345678901234567890123 } \n'
-        '{"text": "a", "translation": "?"}\n'.encode()
+        '{"text": "a", "translation": "?", "n": 1e999}\n'
+        '{"text": "a", "translation_truncated": true}\n'
+        "{}\n".encode()
     )
     summary = run(client, source, output)
     lines = output.read_bytes().splitlines()
@@ -138,17 +140,26 @@ def test_json_lines_come_back_with_a_translation(client, tmp_path):
         '{"id": 7, "text": "grüß dich", "nested": {"a": [1.5]}, "translation": "GRÜSS DICH"}'
     )
     assert lines[1] == b""
-    assert json.loads(lines[2]) == {"text": 3, "translation": None}
+    assert lines[2] == b'{"text": 3, "translation": null}'
     assert json.loads(lines[3]) == json.loads(lines[4]) == {"translation": None}
     assert json.loads(lines[5])["translation"] is None
     assert json.loads(lines[6]) == {"text": "!NOT_FOUND x", "translation": None}
     assert json.loads(lines[7]) == {"text": "a", "other": "\udc80", "translation": "A"}
     assert lines[8] == b'{"n": 1e400, "text":"a" , "m": 0.12345678901234567890123, "translation": "A"}'
-    assert lines[9] == b'{"text": "a", "translation": "A"}'
+    # Nothing of theirs is replaced: what an earlier run wrote comes back as it was.
+    assert lines[9] == b'{"text": "a", "translation": "?", "n": 1e999}'
+    assert lines[10] == b'{"text": "a", "translation_truncated": true, "translation": null}'
+    assert lines[11] == b'{"translation": null}'
     errors = [json.loads(line) for line in summary.errors.read_text().splitlines()]
-    assert [error["line"] for error in errors] == [3, 4, 5, 6, 7]
+    assert [error["line"] for error in errors] == [3, 4, 5, 6, 7, 10, 11, 12]
+    assert errors[5]["message"] == 'the object has a "translation" already; remove or rename it'
+    assert errors[6]["message"] == 'the object has a "translation_truncated" already; remove or rename it'
     assert errors[2]["message"] == "not a JSON object but an array"
-    assert [error["status"] for error in errors] == ["INVALID_ARGUMENT"] * 4 + ["NOT_FOUND"]
+    assert [error["status"] for error in errors] == [
+        *["INVALID_ARGUMENT"] * 4,
+        "NOT_FOUND",
+        *["INVALID_ARGUMENT"] * 3,
+    ]
 
 
 def test_lines_whose_translation_lacks_an_end_are_counted_and_marked(client, server, tmp_path):

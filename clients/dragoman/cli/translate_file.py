@@ -77,6 +77,8 @@ def translate_file(
     with. A line that fails is left empty, in JSON lines with a "translation" of null, and recorded in
     OUTPUT.errors.jsonl.
 
+    A line of JSON that has a "translation" already fails and stays as it is, so that no earlier one is lost.
+
     A translation lacks its end where a sentence was too long and truncated, or where the limit of output
     tokens was reached. Such lines are counted at the end, and in JSON lines have a "translation_truncated" of
     true.

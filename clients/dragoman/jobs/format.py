@@ -42,14 +42,19 @@ _TRUNCATED = "translation_truncated"
 class JsonLines:
     """Every line is an object with a "text". It comes back with a "translation", null where it failed.
 
-    A translation that lacks an end has a "translation_truncated" of true beside it.
+    A translation that lacks an end has a "translation_truncated" of true beside it. An object that has one of
+    both already fails, and one with a "translation" stays what it is.
     """
 
     def read(self, content: bytes) -> str:
         """Raises LineError for what is no such object. A blank line is an empty text."""
         if not content.strip():
             return ""
-        text = _parse(content).get("text")
+        document = _parse(content)
+        for name in ("translation", _TRUNCATED):
+            if name in document:
+                raise LineError(f'the object has a "{name}" already; remove or rename it')
+        text = document.get("text")
         if not isinstance(text, str):
             raise LineError('the object has no string "text"')
         try:
@@ -66,14 +71,14 @@ class JsonLines:
             document = _parse(content)
         except LineError:
             document = {}
+        if "translation" in document:
+            return content
         added = {"translation": translation} | ({_TRUNCATED: True} if truncated else {})
-        if document and "translation" not in document:
-            # The caller's own bytes: numbers and escapes come back as they were written.
-            appended = json.dumps(added, ensure_ascii=False).removeprefix("{").encode()
-            return content.rstrip().removesuffix(b"}").rstrip() + b", " + appended
-        line = json.dumps(document | added, ensure_ascii=False)
-        # The only characters that UTF-8 cannot carry are lone surrogates, which become JSON's own \udXXX.
-        return line.encode(errors="backslashreplace")
+        appended = json.dumps(added, ensure_ascii=False).encode()
+        if not document:
+            return appended
+        # The caller's own bytes: numbers and escapes come back as they were written.
+        return content.rstrip().removesuffix(b"}").rstrip() + b", " + appended.removeprefix(b"{")
 
 
 _NAMES = {
