@@ -26,7 +26,7 @@ class Settings:
     num_hypotheses: int | None = None
     """Hypotheses returned per text, at most `beam_size`."""
     length_penalty: float | None = None
-    """Exponent of the length penalty (Wu et al. 2016, eq. 14); 0 turns it off."""
+    """Exponent of the length penalty (Wu et al. 2016, eq. 14), from 0 to 10; 0 turns it off."""
     max_output_tokens: int | None = None
     """Most tokens a sentence's translation may have."""
     target_prefix: str | None = None

@@ -95,7 +95,7 @@ def settings_options(command: Command) -> Command:
     @click.option(
         "--length-penalty",
         type=float,
-        help="Exponent of the length penalty; 0 turns it off. Default: the model's.",
+        help="Exponent of the length penalty, from 0 to 10; 0 turns it off. Default: the model's.",
     )
     @click.option(
         "--max-output-tokens",
