@@ -33,6 +33,8 @@ class DragomanError(Exception):
         super().__init__(message)
         self.status = status
         """Name of the gRPC status code, such as "INVALID_ARGUMENT"."""
+        self.reason: str | None = None
+        """Which error of the server it is, such as "NOT_SERVING"; None where it is not the server's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +127,7 @@ def from_call(error: grpc.RpcError) -> DragomanError:
     except (ValueError, DecodeError):
         # The details are of another status than the call ended with, as when a proxy has replaced that.
         rich = None
-    return _typed(call.code(), call.details() or "", rich.details if rich is not None else ())
+    return _typed(call.code(), call.details() or "", tuple(rich.details) if rich is not None else ())
 
 
 def from_health_call(error: grpc.RpcError, service: str) -> DragomanError:
@@ -138,7 +140,7 @@ def from_health_call(error: grpc.RpcError, service: str) -> DragomanError:
 def from_status(status: status_pb2.Status) -> DragomanError:
     """The typed error of one item of a stream."""
     code = _CODE_BY_NUMBER.get(status.code, grpc.StatusCode.UNKNOWN)
-    return _typed(code, status.message, status.details)
+    return _typed(code, status.message, tuple(status.details))
 
 
 def is_over_transport(error: Exception) -> bool:
@@ -146,7 +148,13 @@ def is_over_transport(error: Exception) -> bool:
     return isinstance(error, InvalidRequestError) and error.status == grpc.StatusCode.RESOURCE_EXHAUSTED.name
 
 
-def _typed(code: grpc.StatusCode, message: str, details: Iterable[Any]) -> DragomanError:
+def _typed(code: grpc.StatusCode, message: str, details: tuple[Any, ...]) -> DragomanError:
+    error = _of_code(code, message, details)
+    error.reason = _reason(details)
+    return error
+
+
+def _of_code(code: grpc.StatusCode, message: str, details: tuple[Any, ...]) -> DragomanError:
     message = message or f"the server answered {code.name} and nothing more"
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in message:
         # gRPC itself says this of a message over the transport's limit. Coming back later does not help.
@@ -156,6 +164,13 @@ def _typed(code: grpc.StatusCode, message: str, details: Iterable[Any]) -> Drago
     if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE):
         return InvalidRequestError(message, violations=_violations(details), status=code.name)
     return _BY_CODE.get(code, ServerError)(message, status=code.name)
+
+
+def _reason(details: Iterable[Any]) -> str | None:
+    for detail in details:
+        if detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
+            return str(error_details_pb2.ErrorInfo.FromString(detail.value).reason)
+    return None
 
 
 def _violations(details: Iterable[Any]) -> tuple[FieldViolation, ...]:

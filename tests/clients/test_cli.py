@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import EntryPoint
 
 import pytest
 from click.testing import CliRunner
+from google.rpc import error_details_pb2
 
 from dragoman.cli import main
 from dragoman.cli.failure import missing_extra
@@ -275,7 +277,7 @@ def test_models_are_listed(run):
     ("code", "told"),
     [
         ("NOT_FOUND", "scripted"),
-        ("UNAVAILABLE", "Is a server running there?"),
+        ("UNAVAILABLE", "Is a server running there, and over TLS (grpcs://) or not?"),
         ("RESOURCE_EXHAUSTED", "Try again later."),
         ("DEADLINE_EXCEEDED", "--timeout"),
         ("INTERNAL", "scripted"),
@@ -288,6 +290,21 @@ def test_error_is_a_line_and_the_way_out(run, server, code, told):
     assert result.stderr.startswith("Error: scripted")
     assert told in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_server_that_shuts_down_is_not_looked_for(run, server):
+    info = error_details_pb2.ErrorInfo(reason="NOT_SERVING", domain="dragoman.v1")
+    server.servicer.failures.extend([server.status("UNAVAILABLE", "the server is shutting down", info)] * 5)
+    assert run("translate", *DE_EN, "ja").stderr == "Error: the server is shutting down\n"
+
+
+def test_what_speaks_no_grpc_is_told(run):
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as metrics:
+        threading.Thread(target=metrics.serve_forever, daemon=True).start()
+        told = run("models", "--server", f"127.0.0.1:{metrics.server_port}").stderr
+        metrics.shutdown()
+    assert "What answers there speaks no gRPC." in told
+    assert "Is a server running" not in told
 
 
 def test_invalid_option_value_is_told(run):

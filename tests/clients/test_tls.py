@@ -80,10 +80,11 @@ def test_the_command_line_reaches_it_by_its_address(
     assert '"de-en"' in result.stdout
 
 
-def run_models(address: str) -> subprocess.CompletedProcess[str]:
+def run_models(address: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own: gRPC reads its variables once."""
     return subprocess.run(
         [sys.executable, "-m", "dragoman", "models", "--server", address],
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -98,6 +99,16 @@ def test_a_certificate_that_is_not_trusted_is_told(server: ScriptedServer) -> No
     assert re.search("^Error: ", result.stderr, re.MULTILINE)
     assert "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH" in result.stderr
     assert "Is a server running" not in result.stderr
+
+
+def test_a_certificate_for_another_name_is_told(
+    server: ScriptedServer, authority: trustme.CA, tmp_path: Path
+) -> None:
+    trusted = tmp_path / "roots.pem"
+    authority.cert_pem.write_to_path(str(trusted))
+    address = server.address.replace("127.0.0.1", "localhost")
+    result = run_models(f"grpcs://{address}", GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=str(trusted))
+    assert "certificate is for another name" in result.stderr
 
 
 def test_an_address_without_tls_is_told(server: ScriptedServer) -> None:

@@ -58,7 +58,7 @@ def _suitable(extra: str) -> str:
 
 def _message(error: Exception) -> str:
     match error:
-        case UnavailableError():
+        case UnavailableError(reason=None):
             return f"{error}\n{_unavailable_hint(str(error))}"
         case AuthenticationError() if os.environ.get(TOKEN_VARIABLE):
             return f"{error}\nThe token in the environment variable {TOKEN_VARIABLE} is another one."
@@ -81,6 +81,10 @@ def _message(error: Exception) -> str:
 
 def _unavailable_hint(message: str) -> str:
     """The way out by what gRPC tells of a connection that failed."""
+    if "Hostname Verification Check failed" in message:
+        return "The server's certificate is for another name: give its address by a name that it has."
+    if "Failed parsing HTTP/2" in message:
+        return "What answers there speaks no gRPC. Is it the port of the metrics, or of a proxy?"
     if "CERTIFICATE_VERIFY_FAILED" in message:
         return (
             "Nobody whom this machine trusts vouches for the server's certificate. The environment variable "
@@ -92,7 +96,10 @@ def _unavailable_hint(message: str) -> str:
         return "A server is there, but TLS with it failed."
     if "Socket closed" in message:
         return "A server is there, and hung up. If it speaks TLS, give its address as grpcs://HOST:PORT."
-    return "Is a server running there? `dragoman serve --models models` starts one."
+    return (
+        "Is a server running there, and over TLS (grpcs://) or not? "
+        "`dragoman serve --models models` starts one."
+    )
 
 
 def _with_options(error: InvalidRequestError) -> str:
