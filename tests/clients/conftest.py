@@ -35,6 +35,8 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         """Each ends one call, of any kind, before it does anything."""
         self.disconnects: deque[int] = deque()
         """Each ends one stream with UNAVAILABLE after so many results."""
+        self.idles: deque[int] = deque()
+        """Each ends one stream with ABORTED after so many results."""
         self.overloads: dict[str, status_pb2.Status] = {}
         """The result of a stream's item, by its text, the first time that it comes."""
         self.holds_calls = False
@@ -117,6 +119,11 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
                     context.abort(grpc.StatusCode.UNAVAILABLE, "the server is going away")
                 left = left - 1 if left is not None else None
                 yield response
+                if self.idles:
+                    self.idles[0] -= 1
+                    if not self.idles[0]:
+                        self.idles.popleft()
+                        context.abort(grpc.StatusCode.ABORTED, "nothing was sent or read")
             held = []
         yield from held
 

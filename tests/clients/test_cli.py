@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import EntryPoint
 
@@ -119,6 +120,21 @@ def test_failed_line_of_standard_input_is_empty_and_told(run):
     told = run("translate", *DE_EN, stdin="a\n!INTERNAL x\nb\n")
     assert (told.exit_code, told.stdout) == (3, "A\n\nB\n")
     assert "line 2: scripted INTERNAL" in told.stderr
+
+
+def test_a_stream_that_was_idle_for_too_long_is_followed_by_another(server):
+    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    for number in range(3):
+        # The stream before has ended, while its thread still waits for a line.
+        server.servicer.idles.append(1)
+        process.stdin.write(b"ja %d\n" % number)
+        assert process.stdout.readline() == b"JA %d\n" % number
+    time.sleep(0.5)
+    process.stdin.write(b"nein")
+    told, _ = process.communicate()
+    assert (process.returncode, told) == (0, b"NEIN\n")
+    assert len(server.servicer.configs) == 4
 
 
 def test_failed_line_of_standard_input_is_an_object_too(run):

@@ -3,7 +3,9 @@
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,10 +18,12 @@ from dragoman.cli.alignment_picture import alignment_picture
 from dragoman.cli.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
 from dragoman.client import Client
+from dragoman.errors import DragomanError
+from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.format import TextLines
 from dragoman.jobs.lines import Failure, Line, parse_line
 from dragoman.settings import Settings
-from dragoman.translation import Translation
+from dragoman.translation import StreamResult, Translation
 
 _INDENT = 5
 """Columns before a picture: those of the rank above it."""
@@ -112,7 +116,7 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
     if sys.stdin.isatty():
         click.echo("Type a text a line; Ctrl-D ends.", err=True)
     complete = True
-    for result in client.translate_stream(_input_lines(), **asdict(settings), in_order=True):
+    for result in _results(client, settings):
         line = result.id
         if result.translation is not None and line.error is None:
             printer.show(line.number, line.text, result.translation)
@@ -122,12 +126,36 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
     return complete
 
 
-def _input_lines() -> Iterator[tuple[Line, str]]:
+def _results(client: Client, settings: Settings) -> Iterator[StreamResult[Line]]:
+    """The results of all lines, in order, over as many streams as the pauses between lines make."""
+    backlog = Backlog(_input_lines())
+    lines: Iterator[Line] = backlog.stream()
+    while True:
+        texts = ((line, line.text) for line in lines)
+        stream = client.translate_stream(texts, **asdict(settings), in_order=True)
+        try:
+            with closing(stream):
+                for result in stream:
+                    backlog.done(result.id)
+                    yield result
+            return
+        except DragomanError as error:
+            # The server's end of a stream that was idle.
+            if error.status != "ABORTED":
+                raise
+        # The next stream waits for a line, so that it is not idle itself.
+        waiting = backlog.stream()
+        first = next(waiting, None)
+        if first is None:
+            return
+        lines = chain([first], waiting)
+
+
+def _input_lines() -> Iterator[Line]:
     position = 0
     for number, raw in enumerate(_standard_input(), start=1):
         position += len(raw)
-        line = parse_line(raw, TextLines(), number=number, position=position)
-        yield line, line.text
+        yield parse_line(raw, TextLines(), number=number, position=position)
 
 
 class _Printer:
