@@ -524,9 +524,21 @@ def test_evaluation_hands_on_a_length_penalty_and_says_so(run, server, tmp_path)
     assert [", length penalty 2.5" in json.loads(results)["system"] for results in told] == [False, True]
     assert [json.loads(results)["length_penalty"] for results in told] == [None, 2.5]
     # What a server runs it does not tell here.
-    unknown = ("bundle", "checksum", "precision", "shortlist")
-    assert [json.loads(told[0])[key] for key in unknown] == [None] * 4
+    unknown = ("checksum", "precision", "shortlist")
+    assert [json.loads(told[0])[key] for key in unknown] == [None] * 3
     assert evaluate(run, tmp_path, *arguments, "--length-penalty", "-1").exit_code == 2
+
+
+def test_evaluation_measures_one_model_of_a_server_and_says_which(run, server, tmp_path):
+    # More than one stream takes.
+    lines = {"sources": "ja\n" * 600, "references": "JA\n" * 600}
+    server.servicer.versions.append("2")
+    arguments = ("--server", server.address, *DE_EN, "--json")
+    for chosen, version in (((), "2"), (("--model", "de-en/1"), "1")):
+        told = json.loads(evaluate(run, tmp_path, *arguments, *chosen, **lines).stdout)
+        assert told["bundle"] == f"de-en/{version}"
+        assert told["system"] == f"server {server.address}, model de-en/{version}"
+    assert [config.model for config in server.servicer.configs] == ["", "de-en/2", "de-en/1", "de-en/1"]
 
 
 def test_evaluation_prints_a_table(run, server, tmp_path):
@@ -544,6 +556,7 @@ def test_evaluation_prints_a_table(run, server, tmp_path):
         (("--server", "x"), "--from de --to en"),
         (("--server", "x", *DE_EN, "--device", "cuda"), "where the server is started"),
         (("--bundle", "/nowhere"), "/nowhere"),
+        (("--bundle", "/nowhere", "--model", "de-en"), "--model chooses among those of --server"),
     ],
 )
 def test_evaluation_of_nothing_sensible_is_refused(run, tmp_path, arguments, told):

@@ -10,6 +10,7 @@ import json
 import time
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -20,12 +21,13 @@ from rich.table import Table
 
 from dragoman.cli.failure import missing_extra
 from dragoman.cli.language_model import open_language_model
-from dragoman.cli.system import OpenSystem, System
+from dragoman.cli.system import OpenSystem, System, open_server
 
 BLOCK_LINES = 512
 """Lines given to the system at once: the step of the progress bar."""
 DETAILS = ("bundle", "checksum", "precision", "shortlist", "length_penalty")
-"""What --json tells of the system: a bundle's name/version and checksum, the graphs' precision, whether it
+"""What --json tells of the system: a bundle's or a server's model's name/version, a bundle's
+checksum, the graphs' precision, whether it
 decoded with a shortlist, and the length penalty; null where that is unknown, or there is none."""
 
 Results = dict[str, str | float | None]
@@ -44,6 +46,7 @@ Results = dict[str, str | float | None]
     help="Measure a checkpoint of training, such as runs/NAME/best.safetensors, in PyTorch; several are an "
     "ensemble.",
 )
+@click.option("--model", metavar="NAME[/VERSION]", help="Model of --server.  [default: the server chooses]")
 @click.option(
     "--from", "source_language", metavar="LANG", help="Language of the source; only --server needs it."
 )
@@ -108,6 +111,7 @@ def evaluate(
     server: str | None,
     bundle: str | None,
     checkpoints: tuple[str, ...],
+    model: str | None,
     source_language: str | None,
     target_language: str | None,
     source: Path | None,
@@ -135,6 +139,8 @@ def evaluate(
     if len(located) != 1:
         raise click.UsageError("give one of --server, --bundle and --checkpoint")
     (kind, locations), *_ = located.items()
+    if model is not None and kind != "server":
+        raise click.UsageError("--model chooses among those of --server")
     if source is None:
         if kind != "checkpoint":
             raise click.UsageError(
@@ -161,7 +167,8 @@ def evaluate(
         raise click.ClickException(f"{source} is empty")
     if output is not None and not output.absolute().parent.is_dir():
         raise click.ClickException(f"--output: there is no folder {output.parent}")
-    with _opener(kind)(
+    opener = _opener(kind) if model is None else partial(open_server, model=model)
+    with opener(
         *locations,
         source_language=source_language,
         target_language=target_language,

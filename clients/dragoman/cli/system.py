@@ -5,7 +5,7 @@ Others register as entry points of the group `dragoman.systems`, each a function
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Protocol
 
 from dragoman.cli.options import open_client
@@ -49,13 +49,23 @@ class OpenSystem(Protocol):
 
 
 class ServerSystem:
-    """A server's model."""
+    """A server's model: the one of the first translation, whatever the server would choose meanwhile."""
 
-    def __init__(self, client: Client, settings: Settings, description: str) -> None:
+    def __init__(self, client: Client, settings: Settings, location: str) -> None:
         self._client = client
         self._settings = settings
-        self.description = description
-        self.details: Mapping[str, str | float | None] = {"length_penalty": settings.length_penalty}
+        self._location = location
+
+    @property
+    def description(self) -> str:
+        """The server, and the model once one has translated."""
+        model = self._settings.model
+        return f"server {self._location}" + (f", model {model}" if model else "")
+
+    @property
+    def details(self) -> Mapping[str, str | float | None]:
+        """What a client is told."""
+        return {"bundle": self._settings.model, "length_penalty": self._settings.length_penalty}
 
     def translate(self, lines: list[str]) -> list[str]:
         """Raises DragomanError."""
@@ -71,6 +81,7 @@ class ServerSystem:
                 if result.translation is None:
                     assert result.error is not None
                     raise result.error
+                self._settings = replace(self._settings, model=str(result.translation.model))
                 texts.append(result.translation.text)
         return texts
 
@@ -86,6 +97,7 @@ def open_server(
     device: str,
     precision: str,
     shortlist: bool | None,
+    model: str | None = None,
 ) -> Iterator[ServerSystem]:
     """The server at HOST:PORT. Raises ValueError without languages, or for what is not up to a client."""
     if source_language is None or target_language is None:
@@ -95,10 +107,11 @@ def open_server(
     settings = Settings(
         source=source_language,
         target=target_language,
+        model=model,
         beam_size=beam_size,
         length_penalty=length_penalty,
         length_policy="split",
         segmentation="line",
     )
     with open_client(location, timeout_seconds=None) as client:
-        yield ServerSystem(client, settings, f"server {location}")
+        yield ServerSystem(client, settings, location)
