@@ -23,7 +23,8 @@ MODEL = pb.ModelReference(name="de-en", version="1")
 class ScriptedServicer(pb_grpc.TranslationServiceServicer):
     """Translates to upper case. A text `!CODE rest` fails with that status in a stream; any `!`, a call.
 
-    One with "truncated" has lost its end, the translation of one with "limited" ended at its limit.
+    One without a letter comes back without a hypothesis. One with "truncated" has lost its end, the
+    translation of one with "limited" ended at its limit.
     """
 
     def __init__(self) -> None:

@@ -249,6 +249,27 @@ def test_several_texts_are_drawn_to_as_many_files(run, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all-1.svg", "all-2.svg", "all-4.svg"]
 
 
+def test_characters_that_the_font_lacks_are_told_once(run, tmp_path):
+    picture = tmp_path / "one.png"
+    told = run("translate", *DE_EN, "--heatmap", str(picture), "日本 語")
+    assert told.stderr == f"text 1: the font of {picture} lacks some of its characters\n"
+    assert picture.exists()
+
+
+def test_a_text_with_nothing_to_translate_is_shown_as_it_is(run, tmp_path):
+    options = ("--n-best", "2", "--alignments", "--heatmap", str(tmp_path / "one.png"))
+    told = run("translate", *DE_EN, *options, "12:30")
+    assert (told.exit_code, told.stdout) == (0, "12:30\n               12:30\n")
+    assert told.stderr == "text 1: there is nothing to draw\n"
+    assert not list(tmp_path.iterdir())
+    assert run("translate", *DE_EN, "12:30").stdout == "12:30\n"
+    shown = json.loads(run("translate", *DE_EN, "--json", "12:30").stdout)
+    assert (shown["text"], shown["hypotheses"]) == ("12:30", [])
+    (tmp_path / "in").write_text("12:30\n")
+    assert run("translate-file", *DE_EN, str(tmp_path / "in"), str(tmp_path / "out")).exit_code == 0
+    assert (tmp_path / "out").read_text() == "12:30\n"
+
+
 def test_a_picture_that_can_not_be_written_is_refused_before_anything_is_translated(run, server):
     told = run("translate", *DE_EN, "--heatmap", "picture.bmp", "ja")
     assert told.exit_code == 1

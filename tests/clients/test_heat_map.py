@@ -46,6 +46,12 @@ def test_signs_of_formulas_are_drawn_as_they_are(tmp_path):
     assert (tmp_path / "picture.png").exists()
 
 
+def test_characters_that_the_font_lacks_are_told_without_a_warning(tmp_path):
+    drawn = hypothesis("日本", [((0, 1), (0, 2), 0.5)])
+    assert not write_heat_map("x", drawn, tmp_path / "picture.png")
+    assert write_heat_map("Guten Morgen!", GOOD_MORNING, tmp_path / "picture.png")
+
+
 @pytest.mark.parametrize(
     ("source", "text", "message"),
     [("", "", "has no word"), ("ja " * 301, "yes", "301 by 1 words, but a picture holds 300")],

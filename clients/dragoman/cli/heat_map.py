@@ -3,6 +3,7 @@
 Needs matplotlib, which the bare install does not bring: it is imported when a picture is asked for.
 """
 
+import warnings
 from pathlib import Path
 
 import click
@@ -31,10 +32,11 @@ def check_heat_map(path: Path) -> None:
         raise not_installed("`--heatmap`", error.name or "matplotlib", "plot") from error
 
 
-def write_heat_map(source: str, hypothesis: Hypothesis, path: Path) -> None:
+def write_heat_map(source: str, hypothesis: Hypothesis, path: Path) -> bool:
     """Writes a picture with a column a source word and a row a target word, black where all attention falls.
 
-    The same hypothesis gives the same bytes. Raises ValueError for more than `MAX_WORDS` words, OSError.
+    The same hypothesis gives the same bytes. Returns whether the font has every character.
+    Raises ValueError for more than `MAX_WORDS` words, OSError.
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -54,7 +56,8 @@ def write_heat_map(source: str, hypothesis: Hypothesis, path: Path) -> None:
         row = down.index((link.target_start, link.target_end))
         weights[row][across.index((link.source_start, link.source_end))] = link.weight
     size = (len(across) * _CELL_INCHES + _MARGIN_INCHES, len(down) * _CELL_INCHES + _MARGIN_INCHES)
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings(record=True) as told:
+        warnings.filterwarnings("always", "Glyph .* missing from")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({"svg.hashsalt": "dragoman", "font.size": 9.0})
         figure = Figure(figsize=size, layout="constrained")
@@ -66,6 +69,7 @@ def write_heat_map(source: str, hypothesis: Hypothesis, path: Path) -> None:
         axes.set_yticks(range(len(words)), words, parse_math=False)
         axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
         figure.savefig(path, dpi=110, metadata=_no_date(path))
+    return not any("missing from" in str(warning.message) for warning in told)
 
 
 def _no_date(path: Path) -> dict[str, None]:

@@ -209,7 +209,8 @@ class _Printer:
             click.echo(f"text {number}: {path} can't be drawn: nothing was translated", err=True)
             return
         try:
-            write_heat_map(text, translation.hypotheses[0], path)
+            if not write_heat_map(text, translation.hypotheses[0], path):
+                click.echo(f"text {number}: the font of {path} lacks some of its characters", err=True)
         except ValueError as error:
             click.echo(f"text {number}: {error}", err=True)
 
