@@ -19,6 +19,8 @@ MAX_MESSAGE_BYTES = 1 << 16
 """Most bytes of a message that holds several responses."""
 MAX_MESSAGE_ITEMS = 4096
 """Most items of one message."""
+MAX_ID_CHARACTERS = 1024
+"""Longest id of an item. Answers that wait for their reader have it."""
 
 Answer = Callable[[pb.TranslateStreamItem], Awaitable[pb.TranslateStreamResponse]]
 
@@ -85,6 +87,8 @@ class TranslationStream:
 
     async def _respond(self, item: pb.TranslateStreamItem) -> None:
         response = await self._answer(item)
+        # The answer may wait for long, and an item that was refused may be large.
+        del item
         self._num_under_way -= 1
         self._moved()
         self._ready.append(response)
@@ -145,10 +149,11 @@ async def read_config(
 def _items_of(message: pb.TranslateStreamRequest) -> Sequence[pb.TranslateStreamItem]:
     """The items of a message that is no config; none where it has none.
 
-    Raises InvalidRequestError for too many.
+    Raises InvalidRequestError for too many, and for an id that is too long.
     """
     match message.WhichOneof("request"):
         case "item":
+            _check_ids([message.item], "item")
             return [message.item]
         case "items":
             items = message.items.items
@@ -156,9 +161,18 @@ def _items_of(message: pb.TranslateStreamRequest) -> Sequence[pb.TranslateStream
                 limit = f"a message takes {MAX_MESSAGE_ITEMS}; send several messages"
                 description = f"holds {len(items)} items, and {limit}"
                 raise InvalidRequestError([Violation(field="items", description=description)])
+            _check_ids(items, "items.items[{}]")
             return items
         case _:
             return []
+
+
+def _check_ids(items: Sequence[pb.TranslateStreamItem], field: str) -> None:
+    """Who has too long an id is not answered alone, as other bad items are: the answer would have it too."""
+    for index, item in enumerate(items):
+        if (length := len(item.id)) > MAX_ID_CHARACTERS:
+            description = f"has {length} characters, and an id takes {MAX_ID_CHARACTERS}; shorten it"
+            raise InvalidRequestError([Violation(field=f"{field.format(index)}.id", description=description)])
 
 
 def _messages_of(

@@ -1,9 +1,11 @@
 """TranslateStream over a real port."""
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -186,6 +188,16 @@ async def test_config_settings_hold_for_every_item(running: RunningServer) -> No
             "items: holds 4097 items, and a message takes 4096",
         ),
         (
+            [CONFIG, item("x" * 1025, "Ja.")],
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "item.id: has 1025 characters, and an id takes 1024",
+        ),
+        (
+            [CONFIG, pb.TranslateStreamRequest(items={"items": [{}, {"id": "x" * 1025}]})],
+            grpc.StatusCode.INVALID_ARGUMENT,
+            "items.items[1].id: has 1025 characters",
+        ),
+        (
             [pb.TranslateStreamRequest(config={"model": "xx-yy"})],
             grpc.StatusCode.NOT_FOUND,
             "de-en/1",
@@ -210,6 +222,37 @@ async def test_items_before_a_wrong_message_are_answered(running: RunningServer)
     received: list[pb.TranslateStreamResponse] = []
     await read_to_the_end(call, received)
     assert {response.id for response in received} == {"1", "2"}
+
+
+async def test_an_id_may_be_as_long_as_its_limit(running: RunningServer) -> None:
+    assert list(await answers(running, CONFIG, item("ä" * 1024, "Ja."))) == ["ä" * 1024]
+
+
+async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> None:
+    kept: list[weakref.ref[object]] = []
+    writing = asyncio.Event()
+
+    class NeverReads:
+        async def write(self, response: pb.TranslateStreamResponse) -> None:
+            writing.set()
+            await asyncio.Event().wait()
+
+    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+        return pb.TranslateStreamResponse(id=item.id)
+
+    async def messages() -> AsyncIterator[Any]:
+        for _ in range(3):
+            each = SimpleNamespace(id="1", text="Ja.")
+            kept.append(weakref.ref(each))
+            yield SimpleNamespace(item=each, WhichOneof=lambda _: "item")
+
+    stream = TranslationStream(answer, context=NeverReads(), joins=False, max_items=9, max_idle_seconds=9)  # type: ignore[arg-type]
+    running = asyncio.create_task(stream.run(messages(), asyncio.Event()))
+    await writing.wait()
+    async with asyncio.timeout(5):
+        while len(kept) < 3 or any(each() for each in kept):
+            await asyncio.sleep(0.01)
+    running.cancel()
 
 
 async def test_a_malformed_message_ends_the_stream_after_the_items_before_it(running: RunningServer) -> None:

@@ -73,9 +73,9 @@ class TranslationServiceServicer:
     def TranslateStream(self, request_iterator, context):
         """Translates a stream of texts. The first message configures the stream; every later one carries items under
         the caller's own ids. Results come back as they complete, each a translation or a status. An item that can't
-        be translated does not end the stream; a message that has no item, is malformed or is too large does. Flow
-        control is the pace at which the caller reads; when the server is full, items wait, up to the stream's
-        deadline. A stream idle for too long ends with ABORTED.
+        be translated does not end the stream; a message that has no item or too long an id, is malformed or is too
+        large does. Flow control is the pace at which the caller reads; when the server is full, items wait, up to the
+        stream's deadline. A stream idle for too long ends with ABORTED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -44,9 +44,9 @@ class TranslationServiceStub:
     TranslateStream: _grpc.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]
     """Translates a stream of texts. The first message configures the stream; every later one carries items under
     the caller's own ids. Results come back as they complete, each a translation or a status. An item that can't
-    be translated does not end the stream; a message that has no item, is malformed or is too large does. Flow
-    control is the pace at which the caller reads; when the server is full, items wait, up to the stream's
-    deadline. A stream idle for too long ends with ABORTED.
+    be translated does not end the stream; a message that has no item or too long an id, is malformed or is too
+    large does. Flow control is the pace at which the caller reads; when the server is full, items wait, up to the
+    stream's deadline. A stream idle for too long ends with ABORTED.
     """
     ListModels: _grpc.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]
     """Lists the models that are being served."""
@@ -65,9 +65,9 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     TranslateStream: _aio.StreamStreamMultiCallable[_translation_pb2.TranslateStreamRequest, _translation_pb2.TranslateStreamResponse]  # type: ignore[assignment]
     """Translates a stream of texts. The first message configures the stream; every later one carries items under
     the caller's own ids. Results come back as they complete, each a translation or a status. An item that can't
-    be translated does not end the stream; a message that has no item, is malformed or is too large does. Flow
-    control is the pace at which the caller reads; when the server is full, items wait, up to the stream's
-    deadline. A stream idle for too long ends with ABORTED.
+    be translated does not end the stream; a message that has no item or too long an id, is malformed or is too
+    large does. Flow control is the pace at which the caller reads; when the server is full, items wait, up to the
+    stream's deadline. A stream idle for too long ends with ABORTED.
     """
     ListModels: _aio.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models that are being served."""
@@ -95,9 +95,9 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_translation_pb2.TranslateStreamResponse], _abc.AsyncIterator[_translation_pb2.TranslateStreamResponse]]:
         """Translates a stream of texts. The first message configures the stream; every later one carries items under
         the caller's own ids. Results come back as they complete, each a translation or a status. An item that can't
-        be translated does not end the stream; a message that has no item, is malformed or is too large does. Flow
-        control is the pace at which the caller reads; when the server is full, items wait, up to the stream's
-        deadline. A stream idle for too long ends with ABORTED.
+        be translated does not end the stream; a message that has no item or too long an id, is malformed or is too
+        large does. Flow control is the pace at which the caller reads; when the server is full, items wait, up to the
+        stream's deadline. A stream idle for too long ends with ABORTED.
         """
 
     @_abc_1.abstractmethod
