@@ -33,7 +33,6 @@ class ModelLoader:
         limits = engine_limits(self._config, self._max_beam_size)
         metrics = ModelMetrics(self._metrics, bundle.manifest)
         engine = open_engine(decoder, self._config, self._max_beam_size, metrics)
-        metrics.on_load(engine=engine, precision=decoder.precision, providers=decoder.providers)
         return Model(
             bundle=bundle,
             engine=engine,

@@ -48,6 +48,8 @@ class ModelManager:
         for key, error in self.repository.refused.items():
             logger.error("bundle refused", extra={"model": key, "reason": str(error)})
         for model in _without(self.repository, before):
+            # Not while others are loaded: what is not served after all would stay in the metrics.
+            model.metrics.on_load(engine=model.engine, precision=model.precision, providers=model.providers)
             extra = {"model": model.key, "precision": model.precision, "providers": dict(model.providers)}
             logger.info("model ready", extra=extra)
         for model in _without(before, self.repository):

@@ -1,10 +1,12 @@
 """The models folder read again while the server serves: what comes, what goes, and what stays as it is."""
 
 import asyncio
+import gc
 import json
 import os
 import shutil
 import signal
+import weakref
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +19,13 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_bundle import read_manifest
+from dragoman_bundle import Bundle, read_manifest
 from dragoman_bundle.manifest import CARD_FILE
 from dragoman_bundle.writer import seal
+from dragoman_server import loader
+from dragoman_server.config import EngineConfig
+from dragoman_server.engine import DeviceUnavailableError
+from dragoman_server.engine.onnx_decoder import OnnxDecoder
 from dragoman_server.model import Model
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -292,3 +298,30 @@ def test_a_server_drains_without_waiting_for_a_reload(start_process: StartProces
     code, rest = server.end()
     assert code == 0
     assert [json.loads(line)["message"] for line in rest.splitlines()] == []
+
+
+async def test_nothing_is_left_of_what_a_reload_loads_before_its_device_fails(
+    running: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    decoders: list[weakref.ref[OnnxDecoder]] = []
+    open_decoder = loader.open_decoder
+
+    def open_or_fail(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
+        if bundle.manifest.version == "3":
+            raise DeviceUnavailableError("no more memory")
+        decoder = open_decoder(bundle, config)
+        decoders.append(weakref.ref(decoder))
+        return decoder
+
+    monkeypatch.setattr(loader, "open_decoder", open_or_fail)
+    write(tmp_path, "2")
+    write(tmp_path, "3")
+    await running.server.reload()
+    (told,) = [record for record in caplog.records if record.message == "not reloaded"]
+    assert told.__dict__["reason"] == "no more memory"
+    assert running.metric("dragoman_model_info") == 1
+    assert running.metric("dragoman_provider_info", version="2") == 0
+    # The loop is done with the error then, whose trace has them.
+    await asyncio.sleep(0)
+    gc.collect()
+    assert [decoder() for decoder in decoders] == [None]
