@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 
 import grpc
 from grpc_status import rpc_status
@@ -76,22 +76,30 @@ class Call:
 
 
 @asynccontextmanager
-async def open_call(method: str, context: Context, *, gate: Gate, callers: Callers) -> AsyncIterator[Call]:
-    """Around a call's work. An exception becomes the call's status; see `statuses`."""
+async def open_call(
+    method: str, context: Context, *, gate: Gate, callers: Callers, max_idle_seconds: float
+) -> AsyncIterator[Call]:
+    """Around a call's work. An exception becomes the call's status; see `statuses`.
+
+    It has a place among the calls until its answer is out, for at most `max_idle_seconds` after its work.
+    """
     call = Call(context)
     started = time.perf_counter()
     code = grpc.StatusCode.OK
-
-    def leave(_: Context) -> None:
-        gate.answers.leave()
-
+    place = ExitStack()
     try:
         call.caller = callers.identify(context.invocation_metadata())
         gate.admit()
+        place.callback(gate.answers.leave)
         # What a handler returns is not out with that: a caller may take its time to read it.
         # The callback is declared as taking a class that does not exist.
-        context.add_done_callback(leave)  # type: ignore[arg-type]
-        yield call
+        context.add_done_callback(lambda _: place.close())  # type: ignore[arg-type]
+        try:
+            yield call
+        finally:
+            # grpc.aio can't end a call whose caller reads nothing and stays connected.
+            late = asyncio.get_running_loop().call_later(max_idle_seconds, place.close)
+            place.callback(late.cancel)
     except asyncio.CancelledError:
         code = cancellation_code(context)
         raise

@@ -115,7 +115,8 @@ _POSITIVE = click.IntRange(min=1)
     "--max-stream-idle-seconds",
     type=click.FloatRange(0, min_open=True),
     default=RequestLimits.max_stream_idle_seconds,
-    help="How long a stream may be idle, with nothing sent, read or under way, before it is ended.",
+    help="How long a stream may be idle, with nothing sent, read or under way, before it is ended, and an "
+    "answer that nobody reads counts towards --max-calls.",
 )
 @click.option(
     "--max-calls",

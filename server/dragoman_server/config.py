@@ -26,7 +26,8 @@ class RequestLimits:
     max_stream_items: int = 256
     """Most items of one stream that are translated at a time; no more are read until one is answered."""
     max_stream_idle_seconds: float = 300.0
-    """How long a stream may hold its place in which nothing is sent, read or under way."""
+    """How long a stream may hold its place in which nothing is sent, read or under way, and any call one
+    whose answer nobody reads."""
     max_calls: int = 1000
     """Most calls that are in at a time, of all callers together; a stream is one."""
 

@@ -13,6 +13,8 @@ from dragoman_server.occupancy import Occupancy
 
 MAX_WATCHES = 1000
 """Most Watch calls at a time: nobody needs a token for one."""
+MAX_WRITE_SECONDS = 300.0
+"""How long one may take to read a status before its place is another's."""
 
 
 class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
@@ -56,6 +58,10 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
                 changed = self._changed
                 status = self._statuses.get(request.service, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
                 if status != told:
-                    await context.write(health_pb2.HealthCheckResponse(status=status))
+                    try:
+                        async with asyncio.timeout(MAX_WRITE_SECONDS):
+                            await context.write(health_pb2.HealthCheckResponse(status=status))
+                    except TimeoutError:
+                        return
                     told = status
                 await changed.wait()

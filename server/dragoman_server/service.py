@@ -133,7 +133,13 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             return pb.TranslateStreamResponse(id=item.id, error=status_of(error), model=reference)
 
     def _open_call(self, method: str, context: Context) -> AbstractAsyncContextManager[Call]:
-        return open_call(method, context, gate=self._gate, callers=self._callers)
+        return open_call(
+            method,
+            context,
+            gate=self._gate,
+            callers=self._callers,
+            max_idle_seconds=self._limits.max_stream_idle_seconds,
+        )
 
     def _reader(self) -> RequestReader:
         return RequestReader(self._repository, self._limits)

@@ -332,6 +332,34 @@ async def test_calls_whose_answers_nobody_reads_hold_their_places(start_server: 
             await asyncio.sleep(0.01)
 
 
+async def test_an_answer_that_nobody_reads_holds_no_place_for_ever(start_server: StartServer) -> None:
+    limits = RequestLimits(max_calls=2, max_stream_idle_seconds=0.5)
+    running = await start_server(limits=limits, drain_seconds=60.0)
+    async with asyncio.timeout(30), never_reading(running.server.port) as begin:
+        for _ in range(2):
+            begin("/dragoman.v1.TranslationService/ListModels", b"")
+        while running.metric("grpc_server_handled_total", grpc_method="ListModels", grpc_code="OK") < 2:
+            await asyncio.sleep(0.01)
+        while running.server._gate.answers.num_inside:
+            await asyncio.sleep(0.01)
+        assert await running.stub.ListModels(pb.ListModelsRequest())
+        assert await running.server.drain()
+
+
+async def test_who_watches_the_health_and_does_not_read_holds_no_place_for_ever(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.health_service.MAX_WATCHES", 1)
+    monkeypatch.setattr("dragoman_server.health_service.MAX_WRITE_SECONDS", 0.5)
+    running = await start_server()
+    stub = health_pb2_grpc.HealthStub(running.channel)
+    async with asyncio.timeout(30), never_reading(running.server.port) as begin:
+        begin("/grpc.health.v1.Health/Watch", b"")
+        while running.metric("grpc_server_handled_total", grpc_method="Watch") == 0:
+            await asyncio.sleep(0.01)
+        assert (await stub.Watch(health_pb2.HealthCheckRequest()).read()).status == SERVING
+
+
 async def test_a_server_that_is_idle_drains_in_no_time(
     start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
