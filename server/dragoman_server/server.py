@@ -216,7 +216,8 @@ class Server:
         calls = CallMetrics(self._registry)
         descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
         server = grpc.aio.server(
-            interceptors=[calls, UnknownCallers(self._callers, descriptor.full_name), MalformedMessages()],
+            # The first changes the kind of a handler, which the second tells.
+            interceptors=[UnknownCallers(self._callers, descriptor.full_name), calls, MalformedMessages()],
             options=[
                 # With it a second server on the same port would start and take half of the calls.
                 ("grpc.so_reuseport", 0),

@@ -1,14 +1,14 @@
-"""Nothing is read of what an unknown caller sends: to decode a large message takes time and memory."""
+"""Nothing is read of what an unknown caller sends: a large message takes memory, and time to decode."""
 
 import grpc
 
 from dragoman_server.callers import Callers
 from dragoman_server.errors import UnknownCallerError
-from dragoman_server.interception import Continuation, Handler, behaviour_of, make_handler
+from dragoman_server.interception import Continuation, Handler, behaviour_of
 
 
 class UnknownCallers(grpc.aio.ServerInterceptor):
-    """Gives the handlers of a service None for an unknown caller's message; to refuse the call is theirs."""
+    """Gives the handlers of a service an unknown caller's messages unread; to refuse the call is theirs."""
 
     def __init__(self, callers: Callers, service: str) -> None:
         self._callers = callers
@@ -24,5 +24,11 @@ class UnknownCallers(grpc.aio.ServerInterceptor):
         try:
             self._callers.identify(handler_call_details.invocation_metadata)
         except UnknownCallerError:
-            return make_handler(handler, behaviour_of(handler), lambda _: None)
+            # A unary call's handler would begin once all of its message is there, which may be never.
+            make = (
+                grpc.stream_stream_rpc_method_handler
+                if handler.response_streaming
+                else grpc.stream_unary_rpc_method_handler
+            )
+            return make(behaviour_of(handler), None, handler.response_serializer)
         return handler

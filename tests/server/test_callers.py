@@ -1,5 +1,6 @@
 """Who calls: a file of tokens, and what a server with one answers to whom."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable
@@ -208,6 +209,20 @@ async def test_nothing_is_read_of_what_an_unknown_caller_sends(
         codes.append(caught.value.code())
     unknown = grpc.StatusCode.UNAUTHENTICATED
     assert codes == [unknown, unknown, grpc.StatusCode.INVALID_ARGUMENT]
+
+
+async def test_an_unknown_caller_is_refused_before_its_message_is_there(
+    start_server: StartServer, tokens: Path
+) -> None:
+    running = await start_server(tokens=tokens)
+    # A unary call to the server, whose message does not come.
+    call = running.channel.stream_unary("/dragoman.v1.TranslationService/Translate")()
+    async with asyncio.timeout(20):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call
+    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    refused = {"grpc_method": "Translate", "grpc_type": "unary", "grpc_code": "UNAUTHENTICATED"}
+    assert running.metric("grpc_server_handled_total", **refused) == 1
 
 
 async def test_health_asks_nobody_who_they_are(start_server: StartServer, tokens: Path) -> None:
