@@ -63,8 +63,7 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
         return subject
     source, target = subject.source_tokenizer, subject.target_tokenizer
     limit = subject.decoding.max_source_tokens - 1  # Its end is a token too.
-    found = token_pairs(corpus, source, target, max_pairs=MAX_PAIRS, max_tokens=limit)
-    pairs = [pair for pair in found if all(pair)]
+    pairs = token_pairs(corpus, source, target, max_pairs=MAX_PAIRS, max_tokens=limit)
     if not pairs:
         report(
             "alignments: no training pair is short enough to choose a head by; the last layer's mean it is"

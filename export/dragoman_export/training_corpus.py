@@ -35,7 +35,11 @@ def read_training_corpus(checkpoint: Checkpoint, folder: Path) -> Corpus:
 def token_pairs(
     corpus: Corpus, source: Tokenizer, target: Tokenizer, *, max_pairs: int, max_tokens: int
 ) -> list[tuple[list[int], list[int]]]:
-    """Token ids of at most so many pairs, evenly spread over the corpus, without those with a longer side."""
+    """Token ids of at most so many pairs, evenly spread over the corpus.
+
+    Without those with a longer side, and those with a side of which normalization leaves nothing: training
+    leaves them out too.
+    """
     used = spread(corpus, max_pairs)
     pairs = zip(source.encode_ids(used.sources), target.encode_ids(used.targets), strict=True)
-    return [pair for pair in pairs if max(map(len, pair)) <= max_tokens]
+    return [pair for pair in pairs if all(pair) and max(map(len, pair)) <= max_tokens]

@@ -18,3 +18,11 @@ def test_of_a_larger_corpus_it_is_as_many_pairs_as_it_may_be(
     options = ShortlistOptions(num_frequent=0)
     build_shortlist(luong, Corpus(letters, letters), options, lines.append)
     assert lines[0] == f"shortlist: learning from {used} sentence pairs"
+
+
+def test_pairs_of_which_normalization_leaves_nothing_teach_nothing(luong: Checkpoint) -> None:
+    lines: list[str] = []
+    nothing = "\u200b"
+    corpus = Corpus(["a b", nothing, "c d", "e"], ["a b", "c", nothing, "e"])
+    build_shortlist(luong, corpus, ShortlistOptions(), lines.append)
+    assert lines[0] == "shortlist: learning from 2 sentence pairs"
