@@ -18,6 +18,8 @@ class VocabularyTokenizer(Tokenizer):
     """A sentencepiece model, and a vocabulary that gives each piece its id.
 
     A text may begin with a token such as `>>fra<<`, which tells some models the language to translate to.
+    What the vocabulary lacks is no such token but text, for `>>` and `<<` are quotation marks too; to
+    transformers' MarianTokenizer all up to the `<<` is one unknown token.
     """
 
     def __init__(self, model: bytes, vocabulary: bytes, *, size: int, ids: SpecialIds) -> None:
@@ -44,7 +46,7 @@ class VocabularyTokenizer(Tokenizer):
 
     def encode(self, text: str) -> TokenizedText:
         """Tokenizes one sentence. Pieces that the vocabulary lacks become unknown tokens."""
-        code, rest = _split_code(text)
+        code, rest = self._split_code(text)
         mapping = self._processor.encode(rest, return_type="offset_mapping", return_bytes=False)
         pieces = [code, *mapping["pieces"]] if code else mapping["pieces"]
         spans = [(start + len(code), end + len(code)) for start, end in mapping["offsets"]]
@@ -54,7 +56,7 @@ class VocabularyTokenizer(Tokenizer):
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of many sentences: the fast path, without spans."""
-        parts = [_split_code(text) for text in texts]
+        parts = [self._split_code(text) for text in texts]
         cut = self._encode_all([rest for _, rest in parts], str)
         return [
             self._ids([code, *pieces] if code else pieces)
@@ -77,11 +79,11 @@ class VocabularyTokenizer(Tokenizer):
     def _ids(self, pieces: Sequence[str]) -> list[int]:
         return [self._id_of.get(piece, self.unk_id) for piece in pieces]
 
-
-def _split_code(text: str) -> tuple[str, str]:
-    """The language token that a text begins with, or nothing, and what follows."""
-    end = text.find("<<") + 2 if text.startswith(">>") else 0
-    return (text[:end], text[end:]) if end > 2 else ("", text)
+    def _split_code(self, text: str) -> tuple[str, str]:
+        """The language token that a text begins with, or nothing, and what follows."""
+        name, mark, rest = text.partition("<<")
+        is_code = text.startswith(">>") and mark and name + mark in self._id_of
+        return (name + mark, rest) if is_code else ("", text)
 
 
 def _read(vocabulary: bytes) -> dict[str, int]:

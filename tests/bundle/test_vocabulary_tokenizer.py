@@ -43,6 +43,15 @@ def test_a_text_may_begin_with_a_language_token(model: bytes) -> None:
     assert 7 not in tokenizer.encode_ids([">>xx"])[0]
 
 
+def test_a_quotation_in_guillemets_is_text(model: bytes) -> None:
+    tokenizer = make(model, VOCABULARY | {">>": 6})
+    assert tokenizer.encode_ids([">>ab<<, a"]) == [[3, 6, 4, 2, 1, 3, 4]]
+    tokenized = tokenizer.encode(">>ab<<, a")
+    assert tokenized.ids == [3, 6, 4, 2, 1, 3, 4]
+    assert "".join(tokenized.text[start:end] for start, end in tokenized.spans) == ">>ab<<, a"
+    assert tokenizer.encode_ids([">>"]) == [[3, 6]]
+
+
 @pytest.mark.parametrize(
     ("vocabulary", "message"),
     [
