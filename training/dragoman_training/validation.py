@@ -38,12 +38,18 @@ def validate(
         return Validation(perplexity=perplexity(model, pairs), bleu=None, sample=None)
     translations = translator.translate(corpus.sources)
     middle = len(corpus) // 2
-    words = "13a" if writes_spaces(target_language) else "char"
     return Validation(
         perplexity=perplexity(model, pairs),
-        bleu=sacrebleu.corpus_bleu(translations, [corpus.targets], tokenize=words).score,
+        bleu=sacrebleu.corpus_bleu(
+            translations, [corpus.targets], tokenize=bleu_tokenizer(target_language)
+        ).score,
         sample=(corpus.sources[middle], translations[middle], corpus.targets[middle]),
     )
+
+
+def bleu_tokenizer(target_language: str) -> str:
+    """sacreBLEU's name for what its n-grams are of: characters where the language writes no spaces."""
+    return "13a" if writes_spaces(target_language) else "char"
 
 
 @torch.inference_mode()

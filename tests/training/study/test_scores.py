@@ -15,7 +15,7 @@ TRANSLATIONS = ["A man sees an old dog .", "the bird often calls", "Two dogs run
 
 def test_a_part_has_the_bleu_that_sacrebleu_gives_it() -> None:
     for lowercase in (False, True):
-        scorer = Scorer(TRANSLATIONS, REFERENCES, lowercase=lowercase)
+        scorer = Scorer(TRANSLATIONS, REFERENCES, lowercase=lowercase, target_language="en")
         for part in (range(12), (0, 2, 5), (1,), (3, 7)):
             expected = sacrebleu.corpus_bleu(
                 [TRANSLATIONS[n] for n in part], [[REFERENCES[n] for n in part]], lowercase=lowercase
@@ -24,8 +24,20 @@ def test_a_part_has_the_bleu_that_sacrebleu_gives_it() -> None:
 
 
 def test_the_interval_is_as_wide_as_the_sentences_differ() -> None:
-    alike = Scorer(TRANSLATIONS[:1] * 20, REFERENCES[:1] * 20, lowercase=False).score(range(20))
-    mixed = Scorer(TRANSLATIONS * 2, REFERENCES * 2, lowercase=False).score(range(20))
+    alike = Scorer(TRANSLATIONS[:1] * 20, REFERENCES[:1] * 20, lowercase=False, target_language="en").score(
+        range(20)
+    )
+    mixed = Scorer(TRANSLATIONS * 2, REFERENCES * 2, lowercase=False, target_language="en").score(range(20))
     assert alike.half_width < 1e-9
     assert mixed.half_width > 1
-    assert mixed == Scorer(TRANSLATIONS * 2, REFERENCES * 2, lowercase=False).score(range(20))
+    assert mixed == Scorer(TRANSLATIONS * 2, REFERENCES * 2, lowercase=False, target_language="en").score(
+        range(20)
+    )
+
+
+def test_a_language_without_spaces_is_scored_by_characters() -> None:
+    translations, references = ["一个男人看见狗。"], ["一个男人看到老狗。"]
+    scorer = Scorer(translations, references, lowercase=False, target_language="zh-Hant")
+    expected = sacrebleu.corpus_bleu(translations, [references], tokenize="char")
+    assert scorer.score((0,)).bleu == expected.score > 10
+    assert "tok:char" in scorer.signature

@@ -61,6 +61,7 @@ def examine(
         advance(len(numbers))
     target = checkpoint.target_tokenizer
     translations = tuple(target.decode(tokens[number]).text for number in range(len(sources)))
+    language = checkpoint.recipe.data.target_language
     in_order = [looks[number] for number in sorted(looks)]
     return Findings(
         label=label,
@@ -69,8 +70,8 @@ def examine(
         num_parameters=sum(parameter.numel() for parameter in model.parameters()),
         vocabulary=target.model,
         translations=translations,
-        cased=Scorer(translations, test_set.references, lowercase=False),
-        lower_cased=Scorer(translations, test_set.references, lowercase=True),
+        cased=Scorer(translations, test_set.references, lowercase=False, target_language=language),
+        lower_cased=Scorer(translations, test_set.references, lowercase=True, target_language=language),
         sharpness=sharpness_of(in_order) if attends else None,
         centres=centres_of(in_order, model.config.window) if isinstance(model, Luong) else None,
         examples=tuple(

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 
+from dragoman_training.validation import bleu_tokenizer
+
 RESAMPLES = 1000
 
 
@@ -24,11 +26,20 @@ class Score:
 
 
 class Scorer:
-    """Scores parts of one system's translations."""
+    """Scores parts of one system's translations, by characters or words as validation does."""
 
-    def __init__(self, translations: Sequence[str], references: Sequence[str], *, lowercase: bool) -> None:
-        metric = BLEU(lowercase=lowercase, effective_order=True)
-        self.signature = str(BLEU(lowercase=lowercase, references=[list(references)]).get_signature())
+    def __init__(
+        self,
+        translations: Sequence[str],
+        references: Sequence[str],
+        *,
+        lowercase: bool,
+        target_language: str,
+    ) -> None:
+        words = bleu_tokenizer(target_language)
+        metric = BLEU(lowercase=lowercase, tokenize=words, effective_order=True)
+        whole = BLEU(lowercase=lowercase, tokenize=words, references=[list(references)])
+        self.signature = str(whole.get_signature())
         sentences = [
             metric.sentence_score(translation, [reference])
             for translation, reference in zip(translations, references, strict=True)
