@@ -65,7 +65,8 @@ class Trainer:
     ) -> None:
         """Tokenizes the corpora and builds the model; only the process that leads has a reporter.
 
-        Raises CorpusError where every pair is too long, ValueError for a precision the device has not.
+        Raises CorpusError where no pair is left to train or to validate on, ValueError for a precision the
+        device has not.
         """
         config = recipe.training
         self._dtype = choose_dtype(config.precision, processes.device)
@@ -98,6 +99,11 @@ class Trainer:
         self._average = MovingAverage(self._model, config.ema_decay)
         self._optimizer = build_optimizer(config, self._model)
         self._scaler = self._loss_scaler()
+        if not len(self._valid):
+            raise CorpusError(
+                f"the vocabulary's normalization leaves nothing of the {len(self._valid_corpus)} validation "
+                "pairs"
+            )
         self._objective = processes.wrap(
             Objective(
                 self._model,

@@ -8,7 +8,7 @@ import torch
 
 from dragoman_bundle.languages import writes_spaces
 from dragoman_training.batching import Pairs
-from dragoman_training.corpus import Corpus, evenly_spaced
+from dragoman_training.corpus import Corpus, CorpusError, evenly_spaced
 from dragoman_training.loss import linear_cross_entropy
 from dragoman_training.models import Seq2Seq
 from dragoman_training.translator import Translator
@@ -54,7 +54,12 @@ def bleu_tokenizer(target_language: str) -> str:
 
 @torch.inference_mode()
 def perplexity(model: Seq2Seq, pairs: Pairs, *, batch_tokens: int = 4000) -> float:
-    """Perplexity per target token under teacher forcing, in float32."""
+    """Perplexity per target token under teacher forcing, in float32.
+
+    Raises CorpusError where there is no pair: normalization left nothing of any.
+    """
+    if not len(pairs):
+        raise CorpusError("the vocabulary's normalization leaves nothing of any line to measure")
     model.eval()
     device = next(model.parameters()).device
     loss, num_tokens = 0.0, 0
