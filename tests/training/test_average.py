@@ -43,7 +43,7 @@ def test_the_parameters_are_the_mean_and_the_progress_is_the_last(
 
 def test_what_validations_measured_is_not_told_of_the_mean(toy_checkpoint: Path, tmp_path: Path) -> None:
     out = tmp_path / "mean.safetensors"
-    average_checkpoints([toy_checkpoint, toy_checkpoint], out)
+    average_checkpoints([toy_checkpoint], out)
     progress = load_checkpoint(out).progress
     assert load_checkpoint(toy_checkpoint).progress["validations"]
     assert (progress["validations"], progress["best_step"], progress["best_perplexity"]) == ([], None, None)
@@ -82,3 +82,12 @@ def test_checkpoints_of_another_run_are_refused(
     with pytest.raises(CheckpointError, match=message):
         average_checkpoints([toy_checkpoint, tmp_path / "best.safetensors"], tmp_path / "x.safetensors")
     assert not (tmp_path / "x.safetensors").exists()
+
+
+def test_a_step_does_not_count_twice(toy_checkpoint: Path, tmp_path: Path) -> None:
+    last = changed(toy_checkpoint, tmp_path / "last.safetensors", 1.0, 30)
+    kept = changed(toy_checkpoint, tmp_path / "step-30.safetensors", 1.0, 30)
+    with pytest.raises(
+        CheckpointError, match=r"step-30\.safetensors is of step 30, as .*last\.safetensors is"
+    ):
+        average_checkpoints([last, kept], tmp_path / "mean.safetensors")

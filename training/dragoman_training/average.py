@@ -11,7 +11,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
 
     Its progress is the last step's, without the validations, which measured other models. Of a checkpoint
     with a moving average that average is taken. Raises CheckpointError where two checkpoints differ in their
-    model or vocabulary, or are of different runs, and where one is an average already.
+    model or vocabulary, or are of different runs or of one step, and where one is an average already.
     """
     import torch
 
@@ -19,7 +19,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
     from dragoman_training.resuming import fixed_differences
 
     first = latest = load_checkpoint(paths[0])
-    steps = []
+    paths_of: dict[int, Path] = {}
     sums = {name: torch.zeros_like(each, dtype=torch.double) for name, each in first.model.named_parameters()}
     for path in paths:
         other = load_checkpoint(path)
@@ -43,10 +43,16 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
                     "The mean of different runs translates nothing; they decode together as an ensemble, "
                     "with `dragoman evaluate --checkpoint A --checkpoint B` or `dragoman export A B`"
                 )
+        step = other.progress["step"]
+        if step in paths_of:
+            raise CheckpointError(
+                f"{path} is of step {step}, as {paths_of[step]} is: it would count twice. Name the "
+                "checkpoints of the last validations alone, step-*.safetensors"
+            )
+        paths_of[step] = path
         for name, value in other.model.named_parameters():
             sums[name] += value.detach()
-        steps.append(other.progress["step"])
-        if other.progress["step"] > latest.progress["step"]:
+        if step > latest.progress["step"]:
             latest = other
     unvalidated = {"validations": [], "best_bleu": -1.0, "best_perplexity": None, "best_step": None}
     write_checkpoint(
@@ -57,7 +63,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
         {
             **latest.progress,
             **unvalidated,
-            "averaged": sorted(steps),
+            "averaged": sorted(paths_of),
         },
     )
 
