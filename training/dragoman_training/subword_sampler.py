@@ -37,7 +37,7 @@ class SubwordSampler(ABC):
 
 
 class NbestSampler(SubwordSampler):
-    """One of the unigram model's best segmentations, by their probabilities to a power (Kudo 2018, 3.2)."""
+    """One of the unigram model's best segmentations, by their probabilities to a power (Kudo 2018, 3.3)."""
 
     def __init__(self, tokenizer: Tokenizer, *, alpha: float, nbest_size: int) -> None:
         super().__init__(tokenizer)
@@ -77,7 +77,7 @@ class WordSampler(SubwordSampler):
 
 
 class LatticeSampler(WordSampler):
-    """Any segmentation, by the unigram model's probabilities to a power (Kudo 2018, 3.2, l infinite).
+    """Any segmentation, by the unigram model's probabilities to a power (Kudo 2018, 3.3, l infinite).
 
     It is drawn by forward filtering and backward sampling.
     """

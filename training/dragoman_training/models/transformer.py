@@ -49,7 +49,8 @@ class TransformerConfig:
     activation: Activation = "relu"
     """What stands between the two layers of a feed-forward sublayer."""
     scale_embedding: bool = True
-    """Whether embeddings are multiplied by the root of the width (section 3.4)."""
+    """Whether embeddings are multiplied by the root of the width (section 3.4). False is for models
+    trained elsewhere without: a new one's embeddings begin small, and would be lost beside the positions."""
     dropout: float = 0.3
     """Probability of dropping an activation of a sublayer's result, or of the embeddings."""
 
