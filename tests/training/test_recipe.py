@@ -126,7 +126,12 @@ credit = "Theirs"
 
 
 @pytest.mark.parametrize(
-    "override", ["data.train_tsv=ours.tsv", "data.train_tsv = ['train.tsv', 'ours.tsv']"]
+    "override",
+    [
+        "data.train_tsv=ours.tsv",
+        "data.train_tsv = ['train.tsv', 'ours.tsv']",
+        'data={source_language="de", target_language="en", train_tsv="ours.tsv", valid_tsv="valid.tsv"}',
+    ],
 )
 def test_a_card_of_other_data_is_left_out(tmp_path: Path, override: str) -> None:
     path = recipe_file(tmp_path, MINIMAL + CARD)

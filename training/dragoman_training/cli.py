@@ -64,7 +64,7 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
     with join_processes(device) as processes, claimed(folder) if processes.leads else nullcontext():
         if (
             processes.leads
-            and name_other_data(overrides)
+            and name_other_data(recipe_path, overrides)
             and not (card.data and card.licence and card.credit)
         ):
             click.echo(

@@ -1,5 +1,6 @@
 """Recipes from TOML, read strictly: a key that no one reads is an error, never ignored."""
 
+import copy
 import dataclasses
 import difflib
 import tomllib
@@ -13,8 +14,8 @@ from dragoman_training.recipe import Recipe, RecipeError
 
 FAMILIES: dict[str, type[ModelConfig]] = {each.family: each for each in typing.get_args(ModelConfig)}
 
-TRAINING_DATA = ("data.train_", "data.hugging_face")
-"""How the keys begin that say what is trained on."""
+TRAINING_DATA = ("train_", "hugging_face")
+"""How the keys of [data] begin that say what is trained on."""
 
 
 def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
@@ -24,20 +25,38 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
     Raises RecipeError for what is not TOML, for unknown keys (naming the nearest known one), for values of
     the wrong type or out of range; OSError where the file can't be read.
     """
+    table = _read(path)
+    if name_other_data(path, overrides):
+        table.pop("card", None)
+    return recipe_from_table(_overridden(table, overrides))
+
+
+def name_other_data(path: Path, overrides: tuple[str, ...]) -> bool:
+    """Whether overrides name other training data than the recipe file does."""
+    table = _read(path)
+    return _training_data(_overridden(table, overrides)) != _training_data(table)
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path}: not a TOML file: {error}") from error
-    if name_other_data(overrides):
-        table.pop("card", None)
+
+
+def _overridden(table: dict[str, Any], overrides: tuple[str, ...]) -> dict[str, Any]:
+    table = copy.deepcopy(table)
     for override in overrides:
         _apply_override(table, override)
-    return recipe_from_table(table)
+    return table
 
 
-def name_other_data(overrides: tuple[str, ...]) -> bool:
-    """Whether overrides say what is trained on."""
-    return any(override.partition("=")[0].strip().startswith(TRAINING_DATA) for override in overrides)
+def _training_data(table: dict[str, Any]) -> dict[str, Any]:
+    """What a recipe's tables say of what is trained on."""
+    data = table.get("data")
+    if not isinstance(data, dict):
+        return {}
+    return {key: value for key, value in data.items() if key.startswith(TRAINING_DATA)}
 
 
 def recipe_from_table(table: dict[str, Any]) -> Recipe:
