@@ -30,12 +30,13 @@ def training_text(members: Sequence[Checkpoint]) -> str:
         told.append(f"- {_told(member)}; `{file}` holds every setting.")
         commands.append(_lines(f"{_train(progress)} {file} --out {run}", *_options(member.recipe)))
         kept = _kept_as(member)
-        checkpoints.append(f"{run}/{kept or 'best.safetensors'}")
         if kept is None:
             promise = ALIKE
-        elif averaged := progress.get("averaged"):
-            steps = [f"{run}/step-{step}.safetensors" for step in averaged]
-            commands.append(_lines("dragoman average", *steps, f"--out {checkpoints[-1]}"))
+        averaged = progress.get("averaged")
+        if averaged and len(averaged) <= member.recipe.training.keep_validated:
+            kept = "average.safetensors"
+            commands.append(_lines("dragoman average", f"{run}/step-*.safetensors", f"--out {run}/{kept}"))
+        checkpoints.append(f"{run}/{kept or 'best.safetensors'}")
     commands.append(_lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force"))
     return f"""{ENSEMBLE if len(members) > 1 else ""}{chr(10).join(told)}
 
@@ -76,10 +77,10 @@ def _told(member: Checkpoint) -> str:
 def _kept_as(member: Checkpoint) -> str | None:
     """The file in which the same training keeps this model; None where it may not come to it."""
     progress, config = member.progress, member.recipe.training
-    if config.max_minutes:
-        return None  # How many steps that is, the machine decides.
-    if averaged := progress.get("averaged"):
-        return "average.safetensors" if len(averaged) <= config.keep_validated else None
+    if config.max_minutes or progress.get("changed"):
+        return None  # How many steps that is, the machine decides; and no run in one stretch has both ways.
+    if progress.get("averaged"):
+        return None  # The same training keeps the last ones, and whether these are is not known.
     if progress.get("best_step") in (None, progress["step"]):
         return "best.safetensors"
     is_over = progress["epoch"] >= config.max_epochs or 0 < config.patience <= progress["stale"]

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_training.progress import Progress
 from dragoman_training.recipe_reader import load_recipe
-from dragoman_training.resuming import changed_on_resuming
+from dragoman_training.resuming import changed_around, changed_on_resuming
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,11 @@ def test_what_goes_on_in_another_way_is_told(toy_folder: Path, override: str) ->
     )
     assert told.startswith(f"training.{override.split('=')[0]} was ")
     assert "not be those of a run in one stretch" in told
+
+
+def test_another_precision_that_auto_came_to_is_told() -> None:
+    now = Progress(precision="fp32")
+    (told,) = changed_around(Progress(precision="bf16"), now)
+    assert told.startswith("it computed in bf16 and computes in fp32")
+    assert changed_around(Progress(precision="fp32"), now) == []
+    assert changed_around(Progress(precision=None), now) == []

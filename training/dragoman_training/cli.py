@@ -131,10 +131,7 @@ def _train(
         if start:
             trainer.begin_with(start.model)
         if saved:
-            trainer.restore(saved[0], saved[2])
-            if reporter:
-                for change in changed_on_resuming(saved[1], recipe):
-                    reporter.warn(change)
+            trainer.restore(saved[0], saved[2], changed_on_resuming(saved[1], recipe))
         try:
             reason = trainer.run()
         except KeyboardInterrupt:

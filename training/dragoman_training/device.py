@@ -52,6 +52,11 @@ def choose_dtype(precision: Literal["auto", "fp32", "bf16", "fp16"], device: tor
     return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
 
 
+def precision_of(dtype: torch.dtype) -> str:
+    """What a recipe calls the type that `choose_dtype` chose."""
+    return {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}[dtype]
+
+
 @contextmanager
 def computing_in(dtype: torch.dtype, device: torch.device) -> Iterator[None]:
     """Activations and matrix products in that type, on any device.

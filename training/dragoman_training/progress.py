@@ -46,6 +46,10 @@ class Progress:
     """What `Corpus.fingerprint` says of the training pairs; None where a checkpoint does not."""
     valid_corpus: str | None = None
     """The same of the validation pairs."""
+    precision: str | None = None
+    """What "auto" came to, as any other `training.precision`; None where a checkpoint does not say."""
+    changed: bool = False
+    """Whether it went on in another way than it was begun, so that no run in one stretch comes to this."""
 
     def take_in(self, result: Validation, measure: Literal["bleu", "loss"]) -> bool:
         """Takes in a validation at the present step; returns whether it is the best so far."""

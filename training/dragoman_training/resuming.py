@@ -25,6 +25,19 @@ def check_same_run(saved: Progress, now: Progress) -> None:
         )
 
 
+def changed_around(saved: Progress, now: Progress) -> list[str]:
+    """What to tell of a resumed run that goes on with other validation pairs, or in another precision."""
+    changes = []
+    if saved.valid_corpus not in (None, now.valid_corpus):
+        changes.append(
+            f"the validation files held other pairs ({saved.valid_corpus}) than they do "
+            f"({now.valid_corpus}): the best model so far was found on the former"
+        )
+    if saved.precision not in (None, now.precision):
+        changes.append(f"it computed in {saved.precision} and computes in {now.precision}: {IN_ONE_STRETCH}")
+    return changes
+
+
 def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
     """What to tell of a resumed run whose learning rate does not go on where it was."""
     names = ["learning_rate", "warmup_steps", "decay"]
@@ -49,6 +62,7 @@ def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
         *((f"training.{key}", IN_ONE_STRETCH) for key in ("precision", "threads")),
         *((f"training.{key}", IN_ONE_STRETCH) for key in ("clip_norm", "adam_betas", "weight_decay")),
         ("scheduled_sampling", IN_ONE_STRETCH),
+        ("training.validate_every_epochs", "the best model so far was chosen at other steps"),
         ("training.validate_sentences", "the best model so far was found on other sentences"),
         ("data.valid_source", "the best model so far was found on the former"),
         ("data.valid_target", "the best model so far was found on the former"),

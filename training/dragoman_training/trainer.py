@@ -4,6 +4,7 @@ import dataclasses
 import math
 import random
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import CheckpointError, vocabulary_shape, write_checkpoint
 from dragoman_training.corpus import Corpus, CorpusError
-from dragoman_training.device import choose_dtype
+from dragoman_training.device import choose_dtype, precision_of
 from dragoman_training.models import Seq2Seq, build_model
 from dragoman_training.objective import Objective
 from dragoman_training.oddities import find_oddities
@@ -25,7 +26,7 @@ from dragoman_training.processes import Processes
 from dragoman_training.progress import Progress
 from dragoman_training.recipe import Recipe
 from dragoman_training.reporter import Reporter, StepReport
-from dragoman_training.resuming import check_same_run
+from dragoman_training.resuming import changed_around, check_same_run
 from dragoman_training.scheduled_sampling import teacher_forcing
 from dragoman_training.state import restore_state, state_tensors
 from dragoman_training.stop_request import StopRequest
@@ -73,7 +74,10 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.recipe = recipe
         self.progress = Progress(
-            processes=processes.count, corpus=train.fingerprint(), valid_corpus=valid.fingerprint()
+            processes=processes.count,
+            corpus=train.fingerprint(),
+            valid_corpus=valid.fingerprint(),
+            precision=precision_of(self._dtype),
         )
         self._tokenizers = tokenizers
         self._folder = folder
@@ -95,15 +99,15 @@ class Trainer:
         self.progress.num_pairs = len(self._train)
         self._valid_corpus = spread(valid, config.validate_sentences)
         self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
-        self._model = build_model(recipe.model, vocabulary_shape(*tokenizers)).to(self._device)
-        self._average = MovingAverage(self._model, config.ema_decay)
-        self._optimizer = build_optimizer(config, self._model)
-        self._scaler = self._loss_scaler()
         if not len(self._valid):
             raise CorpusError(
                 f"the vocabulary's normalization leaves nothing of the {len(self._valid_corpus)} validation "
                 "pairs"
             )
+        self._model = build_model(recipe.model, vocabulary_shape(*tokenizers)).to(self._device)
+        self._average = MovingAverage(self._model, config.ema_decay)
+        self._optimizer = build_optimizer(config, self._model)
+        self._scaler = self._loss_scaler()
         self._objective = processes.wrap(
             Objective(
                 self._model,
@@ -340,11 +344,13 @@ class Trainer:
             dataclasses.asdict(self.progress),
         )
 
-    def restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
+    def restore(
+        self, tensors: dict[str, Tensor], progress: dict[str, Any], changes: Sequence[str] = ()
+    ) -> None:
         """Goes on where `save` left off, on CPUs to the numbers that an uninterrupted run gives.
 
-        Raises ValueError where that run had another corpus or another number of processes, or where a
-        parameter is no number.
+        `changes` of the recipe are reported, with those around it. Raises ValueError where that run had
+        another corpus or another number of processes, or where a parameter is no number.
         """
         try:
             saved = Progress(**progress)
@@ -368,17 +374,18 @@ class Trainer:
             is_scaled=saved.loss_scale is not None,
         )
         now = self.progress
-        if self._reporter and saved.valid_corpus not in (None, now.valid_corpus):
-            self._reporter.warn(
-                f"the validation files held other pairs ({saved.valid_corpus}) than they do "
-                f"({now.valid_corpus}): the best model so far was found on the former"
-            )
+        changes = [*changes, *changed_around(saved, now)]
+        if self._reporter:
+            for change in changes:
+                self._reporter.warn(change)
         self.progress = dataclasses.replace(
             saved,
             processes=now.processes,
             num_pairs=now.num_pairs,
             corpus=now.corpus,
             valid_corpus=now.valid_corpus,
+            precision=now.precision,
+            changed=saved.changed or bool(changes),
         )
         self._average.num_updates = self.progress.step
         self._scaler = self._loss_scaler()
