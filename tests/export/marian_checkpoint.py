@@ -40,7 +40,7 @@ def write_marian(folder: Path, *, separate: bool = False, **changes: Any) -> Mar
     """Writes the checkpoint's files and returns its model."""
     source, target = train_spm(SOURCE_TEXT, 40), train_spm(TARGET_TEXT, 42)
     if separate:
-        vocabularies = [number(pieces_of(source)), number(pieces_of(target))]
+        vocabularies = [number([*pieces_of(source), ">>fra<<"]), number(pieces_of(target))]
     else:
         # One vocabulary for both sides, in an order that is neither model's.
         vocabularies = [number(sorted({*pieces_of(source), *pieces_of(target), ">>fra<<"}))] * 2

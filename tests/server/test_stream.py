@@ -228,33 +228,6 @@ async def test_an_id_may_be_as_long_as_its_limit(running: RunningServer) -> None
     assert list(await answers(running, CONFIG, item("ä" * 1024, "Ja."))) == ["ä" * 1024]
 
 
-async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> None:
-    kept: list[weakref.ref[object]] = []
-    writing = asyncio.Event()
-
-    class NeverReads:
-        async def write(self, response: pb.TranslateStreamResponse) -> None:
-            writing.set()
-            await asyncio.Event().wait()
-
-    async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
-        return pb.TranslateStreamResponse(id=item.id)
-
-    async def messages() -> AsyncIterator[Any]:
-        for _ in range(3):
-            each = SimpleNamespace(id="1", text="Ja.")
-            kept.append(weakref.ref(each))
-            yield SimpleNamespace(item=each, WhichOneof=lambda _: "item")
-
-    stream = TranslationStream(answer, context=NeverReads(), joins=False, max_items=9, max_idle_seconds=9)  # type: ignore[arg-type]
-    running = asyncio.create_task(stream.run(messages(), asyncio.Event()))
-    await writing.wait()
-    async with asyncio.timeout(5):
-        while len(kept) < 3 or any(each() for each in kept):
-            await asyncio.sleep(0.01)
-    running.cancel()
-
-
 async def test_a_malformed_message_ends_the_stream_after_the_items_before_it(running: RunningServer) -> None:
     call = running.channel.stream_stream("/dragoman.v1.TranslationService/TranslateStream")
     # Field 2, an item whose text, field 2, holds a surrogate.
