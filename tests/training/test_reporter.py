@@ -1,18 +1,24 @@
 """What a training says of itself."""
 
+import io
+import re
 import time
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
 
+from dragoman_training import reporter as reporting
 from dragoman_training.batching import Pairs
 from dragoman_training.corpus import Corpus
 from dragoman_training.models import LuongConfig
 from dragoman_training.processes import Processes
-from dragoman_training.reporter import Reporter
+from dragoman_training.reporter import Reporter, StepReport
 from dragoman_training.validation import Validation
 
 
@@ -58,3 +64,48 @@ def test_pairs_that_are_left_out_are_counted_by_reason(
     assert "24 pairs (1 too long, 3 with an empty side); 3 batches an epoch; on cpu" in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+def take_steps(reporter: Reporter) -> None:
+    """Twelve of 132 steps of 3,000 tokens."""
+    for step in range(1, 13):
+        reporter.step(
+            StepReport(
+                step=step,
+                total_steps=132,
+                epoch=1,
+                loss=2.5,
+                num_tokens=3000,
+                gradient_norm=1.0,
+                learning_rate=1e-3,
+                teacher_forcing=1.0,
+            )
+        )
+
+
+@pytest.fixture
+def _a_step_takes_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = count(0, 2)
+    monkeypatch.setattr(reporting, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+
+
+@pytest.mark.usefixtures("_a_step_takes_two_seconds")
+def test_a_line_now_and_then_says_how_fast_it_is_and_how_long_it_will_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reporting, "LOG_EVERY_SECONDS", 24)
+    with Reporter(tmp_path) as reporter:
+        take_steps(reporter)
+    assert capsys.readouterr().out == "epoch 2, step 12 of 132: loss 2.500, 1,500 tokens/s, 4 minutes left\n"
+
+
+@pytest.mark.usefixtures("_a_step_takes_two_seconds")
+def test_so_does_the_bar_of_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True, width=150)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(reporting, "Console", lambda: terminal)
+    with Reporter(tmp_path) as reporter:
+        take_steps(reporter)
+    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", terminal.file.getvalue())  # type: ignore[attr-defined]
+    last = shown.splitlines()[-1]
+    assert re.search(r"^epoch 2 .*12/132 loss 2\.500 1,500 tokens/s \d:\d\d:\d\d left [-\d]+:[-\d:]+", last)

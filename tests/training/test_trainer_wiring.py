@@ -1,0 +1,254 @@
+"""What a recipe asks for is what the steps do: each setting is seen in the update, not in the code."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sacrebleu
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training import objective, reporter
+from dragoman_training.batching import Batch, Pairs
+from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.models import LuongConfig, Seq2Seq
+from dragoman_training.objective import Objective
+from dragoman_training.optimizer import learning_rate
+from dragoman_training.processes import Processes
+from dragoman_training.recipe import DataConfig, DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.reporter import Reporter
+from dragoman_training.scheduled_sampling import ScheduledSamplingConfig, teacher_forcing
+from dragoman_training.stop_request import StopRequest
+from dragoman_training.subword_sampling import SubwordSamplingConfig
+from dragoman_training.trainer import Trainer
+from dragoman_training.translator import Translator
+from dragoman_training.validation import perplexity
+
+MODEL = LuongConfig(
+    embedding_size=12, encoder_layers=1, encoder_units=10, decoder_layers=1, decoder_units=14, dropout=0
+)
+DATA = DataConfig(
+    source_language="de", target_language="en", train_tsv=("pairs.tsv",), valid_tsv=("pairs.tsv",)
+)
+TRAINING = TrainingConfig(
+    batch_tokens=10_000,
+    learning_rate=1e-2,
+    warmup_steps=3,
+    decay="linear",
+    max_epochs=8,
+    ema_decay=0,
+    precision="fp32",
+    validate_every_epochs=1000,
+)
+"""One batch holds all pairs, so that an epoch is a step; validated is after the last one."""
+
+DECODING = DecodingConfig(beam_size=1, max_output_tokens=2)
+
+
+class Watched:
+    """What steps did, seen from below."""
+
+    def __init__(self) -> None:
+        self.rates: list[float] = []
+        self.gradients: list[list[torch.Tensor]] = []
+        """Of each step, what the optimizer was given."""
+        self.batches: list[Batch] = []
+        self.types: set[torch.dtype] = set()
+        """Those that linear layers computed in."""
+
+    def see_update(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        (group,) = optimizer.param_groups
+        self.rates.append(group["lr"])
+        self.gradients.append([parameter.grad.clone() for parameter in group["params"]])
+
+    def see_module(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        if isinstance(module, Objective):
+            self.batches.append(inputs[0])
+        elif isinstance(module, nn.Linear) and module.training:
+            self.types.add(output.dtype)
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    watched = Watched()
+    hooks = [
+        register_optimizer_step_pre_hook(watched.see_update),
+        register_module_forward_hook(watched.see_module),
+    ]
+    yield watched
+    for hook in hooks:
+        hook.remove()
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return toy_tokenizer()
+
+
+def train(folder: Path, tokenizer: Tokenizer, *, model: Seq2Seq | None = None, **settings: Any) -> Trainer:
+    """A run on the toy pairs from `model` on, or from a random one. `settings` are tables of the recipe."""
+    tables = {"data": DATA, "model": MODEL, "training": TRAINING, "decoding": DECODING} | settings
+    recipe = Recipe(name="toy", **tables)
+    with Reporter(folder) as reporting:
+        trainer = Trainer(
+            recipe,
+            (tokenizer, tokenizer),
+            toy_corpus(),
+            toy_corpus(),
+            folder=folder,
+            processes=Processes(torch.device("cpu")),
+            reporter=reporting,
+            stop=StopRequest(),
+        )
+        if model:
+            trainer.begin_with(model)
+        trainer.run()
+    return trainer
+
+
+def curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    events = EventAccumulator(str(folder / "tensorboard"))
+    events.Reload()
+    return {
+        name: [(event.step, event.value) for event in events.Scalars(name)]
+        for name in events.Tags()["scalars"]
+    }
+
+
+def test_gradients_are_cut_to_the_norm(tmp_path: Path, tokenizer: Tokenizer, watched: Watched) -> None:
+    train(tmp_path, tokenizer, training=replace(TRAINING, clip_norm=0.05))
+    norms = [
+        torch.stack([gradient.norm() for gradient in gradients]).norm().item()
+        for gradients in watched.gradients
+    ]
+    assert norms == pytest.approx([0.05] * 8, rel=1e-3)
+
+
+def test_each_step_has_the_schedules_rate(tmp_path: Path, tokenizer: Tokenizer, watched: Watched) -> None:
+    train(tmp_path, tokenizer)
+    assert watched.rates == [learning_rate(TRAINING, step, 8) for step in range(1, 9)]
+    assert len(set(watched.rates)) > 5
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_what_is_minimised_is_the_smoothed_loss_of_a_token(
+    tmp_path: Path, tokenizer: Tokenizer, watched: Watched, smoothing: float
+) -> None:
+    torch.manual_seed(2)
+    model = toy_model(MODEL, tokenizer)
+    batch = Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=None).batch(range(24))
+    features_SUD = model(batch.source_ST, batch.source_length_S, batch.target_input_SU)
+    logits_NV = features_SUD[batch.counted] @ model.output.embedding.weight.T + model.output.bias
+    nn.functional.cross_entropy(
+        logits_NV, batch.target_output_SU[batch.counted], label_smoothing=smoothing
+    ).backward()
+    expected = [parameter.grad for parameter in model.parameters()]
+    model.zero_grad(set_to_none=True)
+
+    training = replace(TRAINING, label_smoothing=smoothing, clip_norm=1e6)
+    train(tmp_path, tokenizer, model=model, training=training)
+    torch.testing.assert_close(watched.gradients[0], expected, rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16)])
+def test_products_are_in_the_recipes_precision(
+    tmp_path: Path, tokenizer: Tokenizer, watched: Watched, precision: Any, dtype: torch.dtype
+) -> None:
+    train(tmp_path, tokenizer, training=replace(TRAINING, precision=precision, max_epochs=2))
+    assert watched.types == {dtype}
+
+
+def test_a_decoder_that_is_to_read_its_own_tokens_does(
+    tmp_path: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    decode = objective.decode_scheduled
+
+    def listening(*arguments: Any, **options: Any) -> torch.Tensor:
+        asked.append(options)
+        return decode(*arguments, **options)
+
+    monkeypatch.setattr(objective, "decode_scheduled", listening)
+    train(tmp_path / "never", tokenizer)
+    assert asked == []
+    sampling = ScheduledSamplingConfig(decay="linear", pace=10, token="sampled")
+    train(tmp_path / "often", tokenizer, scheduled_sampling=sampling)
+    # The first step reads the reference alone.
+    assert asked == [
+        {"teacher_forcing": teacher_forcing(sampling, step), "token": "sampled"} for step in range(2, 9)
+    ]
+
+
+def test_every_epoch_draws_its_segmentations(tmp_path: Path, tokenizer: Tokenizer, watched: Watched) -> None:
+    training = replace(TRAINING, max_epochs=3)
+
+    def epochs(sampling: SubwordSamplingConfig) -> list[tuple[list[list[int]], list[list[int]]]]:
+        """The sources and targets of each, in order."""
+        watched.batches.clear()
+        train(tmp_path / str(sampling.source), tokenizer, training=training, subword_sampling=sampling)
+        return [
+            tuple(  # type: ignore[misc]
+                sorted([id_ for id_ in row if id_ > 3] for row in side.tolist())
+                for side in (batch.source_ST, batch.target_output_SU)
+            )
+            for batch in watched.batches
+        ]
+
+    first, second, third = epochs(SubwordSamplingConfig())
+    assert first == second == third
+    drawn = epochs(SubwordSamplingConfig(source=True, target=True))
+    for side in (0, 1):
+        first_side, second_side, third_side = (epoch[side] for epoch in drawn)
+        assert first_side != second_side != third_side != first_side
+
+
+def test_validation_searches_as_the_recipe_says(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    decoding = DecodingConfig(beam_size=6, length_penalty=3.0, max_output_tokens=40)
+    training = replace(TRAINING, max_epochs=60)
+    trainer = train(tmp_path, tokenizer, training=training, decoding=decoding)
+    (validation,) = trainer.progress.validations
+    model, corpus = load_checkpoint(trainer.best_path).model, toy_corpus()
+
+    def bleu(decoding: DecodingConfig) -> float:
+        found = Translator(model, tokenizer, tokenizer, decoding).translate(corpus.sources)
+        return sacrebleu.corpus_bleu(found, [corpus.targets]).score
+
+    assert validation["bleu"] == pytest.approx(bleu(decoding))
+    for other in (replace(decoding, beam_size=1), replace(decoding, length_penalty=0.0)):
+        assert abs(bleu(other) - validation["bleu"]) > 0.1
+
+
+def test_the_board_has_a_curve_of_each_figure(
+    tmp_path: Path, tokenizer: Tokenizer, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporter, "BOARD_EVERY_STEPS", 2)
+    model = toy_model(MODEL, tokenizer)
+    # So slow that the model stays what it was.
+    training = replace(TRAINING, learning_rate=1e-12, clip_norm=1e6)
+    sampling = ScheduledSamplingConfig(decay="linear", pace=1000)
+    train(tmp_path, tokenizer, model=model, training=training, scheduled_sampling=sampling)
+    found = curves(tmp_path)
+    assert found.keys() >= {"valid/perplexity", "valid/bleu"}
+    for name, expected in {
+        "train/loss": math.log(perplexity(model, Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=None))),
+        "train/gradient_norm": torch.stack([gradient.norm() for gradient in watched.gradients[1]])
+        .norm()
+        .item(),
+    }.items():
+        assert [step for step, _ in found[name]] == [2, 4, 6, 8]
+        assert found[name][0][1] == pytest.approx(expected, rel=0.02)
+    assert found["train/learning_rate"] == [
+        (step, pytest.approx(watched.rates[step - 1])) for step in (2, 4, 6, 8)
+    ]
+    assert found["train/teacher_forcing"] == [
+        (step, pytest.approx(teacher_forcing(sampling, step))) for step in (2, 4, 6, 8)
+    ]
+    assert [step for step, speed in found["train/tokens_per_second"] if speed > 0] == [2, 4, 6, 8]
