@@ -1,13 +1,16 @@
 """Every family: steps agree with teacher forcing, and neither padding nor neighbours matter."""
 
 import math
+from collections import Counter
 from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 
 from dragoman_training.models import (
+    Bahdanau,
     BahdanauConfig,
     LanguageModelConfig,
     Luong,
@@ -18,10 +21,13 @@ from dragoman_training.models import (
     PlainConfig,
     Seq2Seq,
     StructuredConfig,
+    Transformer,
     TransformerConfig,
     VocabularyShape,
     build_model,
 )
+from dragoman_training.models.attentional import AttentionalLSTM
+from dragoman_training.models.transformer_layers import DecoderLayer
 
 SIZES = {"embedding_size": 12, "encoder_units": 10, "decoder_units": 14}
 CONFIGS: dict[str, ModelConfig] = {
@@ -165,6 +171,29 @@ def test_every_parameter_learns(model: Seq2Seq) -> None:
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
+
+
+def calls_in_decoding(model: Seq2Seq, length: int) -> Counter[nn.Module]:
+    """How often each part of the model is called in `decode` over so many target positions."""
+    calls: Counter[nn.Module] = Counter()
+    memory, state = model.encode(torch.randint(4, 40, (2, 6)), torch.tensor([6, 4]))
+    hook = register_module_forward_hook(lambda module, inputs, output: calls.update([module]))
+    model.decode(memory, state, torch.randint(4, 30, (2, length)))
+    hook.remove()
+    return calls
+
+
+def test_a_decoder_loops_over_the_target_only_where_it_reads_what_it_attended_to(model: Seq2Seq) -> None:
+    loops = isinstance(model, Bahdanau) or getattr(model.config, "input_feeding", False)
+    once, again = calls_in_decoding(model, 4), calls_in_decoding(model, 9)
+    assert (once != again) == loops
+    if isinstance(model, AttentionalLSTM):
+        assert again[model.attention] == (9 if loops else 1)
+    if isinstance(model, Transformer):
+        for layer in model.decoder_layers:
+            assert isinstance(layer, DecoderLayer)
+            # Self-attention has a call of its own for all positions at once, which begins with its input's.
+            assert (again[layer.self_attention.input], again[layer.cross_attention]) == (1, 1)
 
 
 @pytest.mark.parametrize("family", [*CONFIGS, "lm"])
