@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,6 +107,12 @@ def test_the_demo_shows_it() -> None:
     # The command as it can be typed, on a path that is not searched.
     command = os.path.relpath(Path(sys.executable).with_name("dragoman"))
     assert f"Start one of your own: {command} serve --models models" in done.stdout
+    # Its server has ended.
+    ports = re.findall(r"--(?:metrics-)?port (\d+)", done.stdout)
+    assert len(ports) == 2
+    for port in ports:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", int(port)), timeout=10)
 
 
 def test_a_higher_length_penalty_prefers_longer_translations() -> None:
