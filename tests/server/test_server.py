@@ -101,6 +101,15 @@ def test_a_second_signal_ends_at_once(
         assert server.end()[0] == -number
 
 
+def test_the_log_says_where_each_graph_runs_and_in_which_precision(
+    start_process: StartProcess, models: Path
+) -> None:
+    event = start_process("--models", str(models), "--port", "0").wait_for("model ready")
+    assert event["model"] == "de-en/1"
+    assert event["precision"] == "fp32"
+    assert event["providers"] == dict.fromkeys(("encoder", "decoder_step"), "CPUExecutionProvider")
+
+
 def test_the_metrics_are_not_doubled_by_when_they_began(start_process: StartProcess, models: Path) -> None:
     metrics_port = free_port()
     server = start_process("--models", str(models), "--port", "0", "--metrics-port", str(metrics_port))
