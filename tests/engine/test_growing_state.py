@@ -1,65 +1,22 @@
 """Sentences of every age in one running batch of a Transformer, whose past grows with each step."""
 
-import random
-
 import numpy as np
 import pytest
-from tests.export.toy_checkpoint import make_members, random_sources, train_tokenizer
+from tests.engine.exported import (
+    check_it_decodes_what_pytorch_does,
+    check_who_joins_decodes_as_alone,
+    export_family,
+)
 
-from dragoman_bundle.bundle import Bundle, open_bundle
-from dragoman_export.exporter import export_bundle
-from dragoman_server.engine import Engine, EngineLimits, OnnxDecoder, SearchOptions, Sentence, SentenceResult
+from dragoman_bundle.bundle import Bundle
+from dragoman_server.engine import OnnxDecoder
 from dragoman_server.engine.decoder import StepInput
 from dragoman_server.engine.onnx_batch import OnnxBatch
-from dragoman_training.members import as_one
-from dragoman_training.search import beam_search
-from dragoman_training.stepper import TorchStepper
-
-TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
-VOCABULARY = 40
 
 
 @pytest.fixture(scope="module", params=["transformer", "transformer-post", "ensemble"])
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    folder = tmp_path_factory.mktemp("models") / request.param / "1"
-    export_bundle(
-        make_members(request.param, train_tokenizer(VOCABULARY)),
-        folder,
-        name=request.param,
-        version="1",
-        precisions=["fp32", "int8"],
-        report=lambda line: None,
-    )
-    return open_bundle(folder)
-
-
-def random_sentences(beam_size: int) -> list[Sentence]:
-    generator = random.Random(beam_size)
-    sources = random_sources([generator.randint(1, 30) for _ in range(40)], VOCABULARY, eos_id=3)
-    return [
-        Sentence(
-            source=tuple(source),
-            options=SearchOptions(
-                beam_size=beam_size,
-                num_hypotheses=beam_size,
-                length_penalty=1.0,
-                max_output_tokens=generator.randint(2, 40),
-            ),
-            target_prefix=(7, 9) if number % 5 == 0 else (),
-            return_attention=number % 3 == 0,
-        )
-        for number, source in enumerate(sources)
-    ]
-
-
-def translate(decoder: OnnxDecoder, sentences: list[Sentence], max_rows: int) -> list[SentenceResult]:
-    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows))
-    engine.start()
-    # One by one, so that some join while others are under way.
-    futures = [engine.submit([sentence])[0] for sentence in sentences]
-    results = [future.result(timeout=60) for future in futures]
-    engine.close()
-    return results
+    return export_family(request.param, tmp_path_factory.mktemp("models"))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -68,19 +25,9 @@ def test_whoever_joins_a_running_batch_decodes_to_what_it_decodes_to_alone(
     exported: Bundle, precision: str, beam_size: int
 ) -> None:
     decoder = OnnxDecoder.open(exported, device="cpu", precision=precision, num_threads=1)
-    sentences = random_sentences(beam_size)
-    alone = [translate(decoder, [sentence], max_rows=16)[0] for sentence in sentences]
-    assert len({len(result.hypotheses[0].tokens) for result in alone}) > 5
-    for max_rows in (4 * beam_size, 11 * beam_size, 320):
-        found = translate(decoder, sentences, max(16, max_rows))
-        for sentence, one, other in zip(sentences, found, alone, strict=True):
-            for mine, expected in zip(one.hypotheses, other.hypotheses, strict=True):
-                assert mine.tokens == expected.tokens
-                # Bit for bit in int8, where a difference would grow.
-                tolerance = 0 if precision == "int8" else TOLERANCE[precision]
-                assert mine.score == pytest.approx(expected.score, rel=0, abs=tolerance)
-                if sentence.return_attention:
-                    np.testing.assert_allclose(mine.attention, expected.attention, atol=1e-5)
+    # Bit for bit in int8, where a difference would grow.
+    tolerance = 0 if precision == "int8" else 1e-5
+    check_who_joins_decodes_as_alone(decoder, beam_size, (4 * beam_size, 11 * beam_size, 320), tolerance)
 
 
 def open_batch(decoder: OnnxDecoder, num_sentences: int) -> OnnxBatch:
@@ -139,19 +86,4 @@ def test_trimming_changes_nothing_for_those_who_stay(exported: Bundle) -> None:
 
 
 def test_the_engine_decodes_what_pytorch_does(exported: Bundle) -> None:
-    members = make_members(exported.manifest.name, train_tokenizer(VOCABULARY))
-    decoder = OnnxDecoder.open(exported, device="cpu", precision="fp32", num_threads=1)
-    decoding = members[0].recipe.decoding
-    sources = random_sources([3, 12, 25], VOCABULARY, eos_id=3)
-    stepper = TorchStepper(as_one(members), source_pad_id=0, bos_id=2, eos_id=3)
-    options = SearchOptions(
-        beam_size=decoding.beam_size,
-        num_hypotheses=decoding.beam_size,
-        length_penalty=decoding.length_penalty,
-        max_output_tokens=decoding.max_output_tokens,
-    )
-    sentences = [Sentence(source=tuple(source), options=options) for source in sources]
-    found = translate(decoder, sentences, max_rows=64)
-    for one, expected in zip(found, beam_search(stepper, sources, decoding), strict=True):
-        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in expected]
-        assert [h.score for h in one.hypotheses] == pytest.approx([h.score for h in expected], abs=1e-4)
+    check_it_decodes_what_pytorch_does(exported)

@@ -1,0 +1,98 @@
+"""Bundles of every family, exported as any other, and sentences for an engine over them."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.export.toy_checkpoint import make_members, random_sources, train_tokenizer
+
+from dragoman_bundle.bundle import Bundle, open_bundle
+from dragoman_export.exporter import export_bundle
+from dragoman_server.engine import Engine, EngineLimits, OnnxDecoder, SearchOptions, Sentence, SentenceResult
+from dragoman_training.members import as_one
+from dragoman_training.search import beam_search
+from dragoman_training.stepper import TorchStepper
+
+VOCABULARY = 40
+
+
+def export_family(name: str, models: Path) -> Bundle:
+    """The toy checkpoint of that name, or the ensemble, in fp32 and int8."""
+    folder = models / name / "1"
+    export_bundle(
+        make_members(name, train_tokenizer(VOCABULARY)),
+        folder,
+        name=name,
+        version="1",
+        precisions=["fp32", "int8"],
+        report=lambda line: None,
+    )
+    return open_bundle(folder)
+
+
+def random_sentences(beam_size: int) -> list[Sentence]:
+    generator = random.Random(beam_size)
+    sources = random_sources([generator.randint(1, 30) for _ in range(40)], VOCABULARY, eos_id=3)
+    return [
+        Sentence(
+            source=tuple(source),
+            options=SearchOptions(
+                beam_size=beam_size,
+                num_hypotheses=beam_size,
+                length_penalty=1.0,
+                max_output_tokens=generator.randint(2, 40),
+            ),
+            target_prefix=(7, 9) if number % 5 == 0 else (),
+            return_attention=number % 3 == 0,
+        )
+        for number, source in enumerate(sources)
+    ]
+
+
+def translate(decoder: OnnxDecoder, sentences: list[Sentence], max_rows: int) -> list[SentenceResult]:
+    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows))
+    engine.start()
+    # One by one, so that some join while others are under way.
+    futures = [engine.submit([sentence])[0] for sentence in sentences]
+    results = [future.result(timeout=60) for future in futures]
+    engine.close()
+    return results
+
+
+def check_who_joins_decodes_as_alone(
+    decoder: OnnxDecoder, beam_size: int, max_rows: tuple[int, ...], tolerance: float
+) -> None:
+    """Decodes sentences each alone, then all of them in running batches of so many rows at most."""
+    sentences = random_sentences(beam_size)
+    alone = [translate(decoder, [sentence], max_rows=16)[0] for sentence in sentences]
+    # They leave at different steps.
+    assert len({max(len(found.tokens) for found in result.hypotheses) for result in alone}) > 5
+    for rows in max_rows:
+        found = translate(decoder, sentences, max(16, rows))
+        for sentence, one, other in zip(sentences, found, alone, strict=True):
+            for mine, expected in zip(one.hypotheses, other.hypotheses, strict=True):
+                assert mine.tokens == expected.tokens
+                assert mine.score == pytest.approx(expected.score, rel=0, abs=tolerance)
+                if sentence.return_attention:
+                    np.testing.assert_allclose(mine.attention, expected.attention, atol=1e-5)
+
+
+def check_it_decodes_what_pytorch_does(exported: Bundle) -> None:
+    """In fp32, with the recipe's search."""
+    members = make_members(exported.manifest.name, train_tokenizer(VOCABULARY))
+    decoder = OnnxDecoder.open(exported, device="cpu", precision="fp32", num_threads=1)
+    decoding = members[0].recipe.decoding
+    sources = random_sources([3, 12, 25], VOCABULARY, eos_id=3)
+    stepper = TorchStepper(as_one(members), source_pad_id=0, bos_id=2, eos_id=3)
+    options = SearchOptions(
+        beam_size=decoding.beam_size,
+        num_hypotheses=decoding.beam_size,
+        length_penalty=decoding.length_penalty,
+        max_output_tokens=decoding.max_output_tokens,
+    )
+    sentences = [Sentence(source=tuple(source), options=options) for source in sources]
+    found = translate(decoder, sentences, max_rows=64)
+    for one, expected in zip(found, beam_search(stepper, sources, decoding), strict=True):
+        assert [h.tokens for h in one.hypotheses] == [h.tokens for h in expected]
+        assert [h.score for h in one.hypotheses] == pytest.approx([h.score for h in expected], abs=1e-4)
