@@ -1,11 +1,9 @@
 """TranslateStream over a real port."""
 
 import asyncio
-import weakref
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import grpc
