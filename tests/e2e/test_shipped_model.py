@@ -74,7 +74,6 @@ def test_everyday_sentences_come_out_right(client: Client) -> None:
         "\u202eabc\u0301 zero\u200bwidth",
         "Ёлка",
         "a" * 300,
-        "! ? … — „“ " * 9,
     ],
 )
 def test_what_it_never_saw_has_an_answer(client: Client, text: str) -> None:
@@ -83,6 +82,14 @@ def test_what_it_never_saw_has_an_answer(client: Client, text: str) -> None:
     for hypothesis in translation.hypotheses:
         assert all(link.source_end <= len(text) for link in hypothesis.alignments)
         assert all(link.target_end <= len(hypothesis.text) for link in hypothesis.alignments)
+
+
+@pytest.mark.parametrize(
+    "text", ["! ? … — „“ " * 9, "😀 👩\u200d👩\u200d👧", "12345", "+49 30 123456", "---"]
+)
+def test_what_holds_no_letter_stays_as_it_is(client: Client, text: str) -> None:
+    (translation,) = client.translate([text], source="de", target="en", alignments=True, num_hypotheses=3)
+    assert (translation.text, translation.hypotheses) == (text, ())
 
 
 def test_the_demo_shows_it() -> None:
