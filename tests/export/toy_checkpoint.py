@@ -25,12 +25,7 @@ from dragoman_training.recipe import CardConfig, DataConfig, DecodingConfig, Rec
 
 CONFIGS: dict[str, ModelConfig] = {
     "luong": LuongConfig(
-        embedding_size=12,
-        embedding_scale=4.0,
-        encoder_layers=2,
-        encoder_units=10,
-        decoder_layers=2,
-        decoder_units=14,
+        embedding_size=12, encoder_layers=2, encoder_units=10, decoder_layers=2, decoder_units=14
     ),
     "bahdanau-gru": BahdanauConfig(
         cell="gru",
@@ -80,7 +75,12 @@ CONFIGS: dict[str, ModelConfig] = {
         input_feeding=False,
     ),
     "multi-head": MultiHeadConfig(
-        embedding_size=12, encoder_units=10, decoder_units=14, attention_units=12, heads=3
+        embedding_size=12,
+        embedding_scale=4.0,
+        encoder_units=10,
+        decoder_units=14,
+        attention_units=12,
+        heads=3,
     ),
     "structured": StructuredConfig(
         embedding_size=12, encoder_units=10, decoder_units=14, annotations=4, annotation_units=9
