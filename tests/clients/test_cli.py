@@ -211,16 +211,6 @@ def test_n_best_shows_scores(run):
     assert told.stdout.splitlines() == ["ja", "  1   -0.5000  JA", "  2   -1.5000  JA!"]
 
 
-def test_what_is_not_translated_is_shown_without_scores(run, tmp_path):
-    told = run("translate", *DE_EN, "--n-best", "2", "--alignments", "12345", "ja")
-    assert told.stdout.splitlines()[:4] == ["12345", "               12345", "ja", "  1   -0.5000  JA"]
-    told = run("translate", *DE_EN, "--heatmap", str(tmp_path / "one.png"), "12345")
-    assert (told.exit_code, told.stdout) == (0, "12345\n")
-    assert "one.png can't be drawn: nothing was translated" in told.stderr
-    (line,) = run("translate", *DE_EN, "--json", "12345").stdout.splitlines()
-    assert (json.loads(line)["text"], json.loads(line)["hypotheses"]) == ("12345", [])
-
-
 def test_alignments_are_drawn(run):
     told = run("translate", *DE_EN, "--alignments", "guten morgen").stdout
     assert [line.rstrip() for line in told.splitlines()][2:6] == [
@@ -257,10 +247,11 @@ def test_characters_that_the_font_lacks_are_told_once(run, tmp_path):
 
 
 def test_a_text_with_nothing_to_translate_is_shown_as_it_is(run, tmp_path):
-    options = ("--n-best", "2", "--alignments", "--heatmap", str(tmp_path / "one.png"))
+    picture = tmp_path / "one.png"
+    options = ("--n-best", "2", "--alignments", "--heatmap", str(picture))
     told = run("translate", *DE_EN, *options, "12:30")
     assert (told.exit_code, told.stdout) == (0, "12:30\n               12:30\n")
-    assert told.stderr.endswith("can't be drawn: nothing was translated\n")
+    assert told.stderr == f"text 1: {picture} can't be drawn: nothing was translated\n"
     assert not list(tmp_path.iterdir())
     assert run("translate", *DE_EN, "12:30").stdout == "12:30\n"
     shown = json.loads(run("translate", *DE_EN, "--json", "12:30").stdout)
