@@ -23,11 +23,16 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
+def scripted_server(authority: trustme.CA, name: str) -> ScriptedServer:
+    """One on 127.0.0.1 whose certificate is for `name`."""
+    own = authority.issue_cert(name)
+    pair = (own.private_key_pem.bytes(), own.cert_chain_pems[0].bytes())
+    return ScriptedServer(grpc.ssl_server_credentials([pair]))
+
+
 @pytest.fixture(scope="module")
 def server(authority: trustme.CA) -> Iterator[ScriptedServer]:
-    own = authority.issue_cert("127.0.0.1")
-    pair = (own.private_key_pem.bytes(), own.cert_chain_pems[0].bytes())
-    scripted = ScriptedServer(grpc.ssl_server_credentials([pair]))
+    scripted = scripted_server(authority, "127.0.0.1")
     yield scripted
     scripted.stop()
 
@@ -101,13 +106,12 @@ def test_a_certificate_that_is_not_trusted_is_told(server: ScriptedServer) -> No
     assert "Is a server running" not in result.stderr
 
 
-def test_a_certificate_for_another_name_is_told(
-    server: ScriptedServer, authority: trustme.CA, tmp_path: Path
-) -> None:
+def test_a_certificate_for_another_name_is_told(authority: trustme.CA, tmp_path: Path) -> None:
     trusted = tmp_path / "roots.pem"
     authority.cert_pem.write_to_path(str(trusted))
-    address = server.address.replace("127.0.0.1", "localhost")
-    result = run_models(f"grpcs://{address}", GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=str(trusted))
+    server = scripted_server(authority, "elsewhere.example")
+    result = run_models(f"grpcs://{server.address}", GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=str(trusted))
+    server.stop()
     assert "certificate is for another name" in result.stderr
 
 

@@ -42,6 +42,11 @@ class RunningServer:
             if sample.name == name and labels.items() <= sample.labels.items()
         )
 
+    async def calls_are_counted(self) -> None:
+        """Until every call has ended in the metrics: a refusal reaches its caller before them."""
+        while self.metric("grpc_server_started_total") != self.metric("grpc_server_handled_total"):
+            await asyncio.sleep(0.01)
+
 
 StartServer = Callable[..., Awaitable[RunningServer]]
 StartProcess = Callable[..., ServerProcess]

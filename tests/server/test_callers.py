@@ -155,6 +155,7 @@ async def test_a_server_with_tokens_answers_their_callers_and_nobody_else(
         assert "authorization: Bearer TOKEN" in str(caught.value.details())
         trailers = dict(caught.value.trailing_metadata())
         assert b"UNKNOWN_CALLER" in bytes(trailers["grpc-status-details-bin"])
+    await running.calls_are_counted()
     assert running.metric("grpc_server_handled_total", grpc_code="UNAUTHENTICATED") == 2
     assert running.metric("grpc_server_handled_total", grpc_code="OK") == 1
 
@@ -221,6 +222,7 @@ async def test_an_unknown_caller_is_refused_before_its_message_is_there(
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await call
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+    await running.calls_are_counted()
     refused = {"grpc_method": "Translate", "grpc_type": "unary", "grpc_code": "UNAUTHENTICATED"}
     assert running.metric("grpc_server_handled_total", **refused) == 1
 
