@@ -4,7 +4,8 @@ Two comparisons over batches of many lengths, sizes and beams, of sentences of r
 - A whole beam search by each side. In fp32 the hypotheses must be the same tokens, and score the same.
 - Step after step along the tokens of PyTorch's best hypothesis: the token's score, the candidates' scores and
   the attention. In fp16 and int8 that is the comparison that counts: a search may well choose otherwise
-  between two words of nearly the same score, and a step may not be far off.
+  between two words of nearly the same score, and a step may not be far off. That a search of theirs takes
+  each row on from the right one they show against themselves: what it found must score the same alone.
 
 The graphs of a shortlist are compared so with the whole vocabulary as candidates, and step by step with
 random candidates, other ones for each sentence, against a model that is kept to them.
@@ -18,7 +19,7 @@ import numpy as np
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_export.onnx_stepper import OnnxStepper
 from dragoman_export.shortlist_stepper import ShortlistStepper
-from dragoman_export.stepwise import StepDifferences, compare_steps
+from dragoman_export.stepwise import StepDifferences, compare_steps, score_alone
 from dragoman_training.models import Seq2Seq
 from dragoman_training.recipe import DecodingConfig
 from dragoman_training.search import Hypothesis, Ids, beam_search
@@ -43,7 +44,7 @@ TIE = 1e-5
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """How far a lower precision may be off, at one token."""
+    """How far a lower precision may be off, at one token but for `beam_error`."""
 
     mean_error: float
     """Mean difference of a token's log-probability, in nats."""
@@ -51,17 +52,26 @@ class Bound:
     """Where PyTorch prefers its best token by so many nats, the graphs prefer it too …"""
     clear_agreement: float
     """… at least in this share of the cases."""
+    attention_error: float
+    """Mean over tokens of the largest difference of an attention weight."""
+    beam_error: float
+    """Difference of a hypothesis's log-probability in a beam from what the same graphs give it alone."""
 
 
 BOUNDS = {
-    "fp16": Bound(mean_error=0.005, clear_margin=0.1, clear_agreement=0.99),
-    "int8": Bound(mean_error=0.05, clear_margin=0.5, clear_agreement=0.98),
+    "fp16": Bound(
+        mean_error=0.005, clear_margin=0.1, clear_agreement=0.99, attention_error=0.005, beam_error=0.01
+    ),
+    "int8": Bound(
+        mean_error=0.05, clear_margin=0.5, clear_agreement=0.98, attention_error=0.05, beam_error=1e-3
+    ),
 }
 """Sound models stay below: new ones at 0.0006 (fp16) and 0.018 (int8) at most, Bahdanau, Luong, structured
 and Transformer models of 6M to 8M parameters at 0.033 to 0.045 in int8 after 5 to 20 epochs. Local-p can go
 beyond it (0.051 after 10): where rounding moves a predicted window, a token's score jumps. With one int8
 matrix of a Luong model negated or shifted by a column the mean was 0.30 or more. With one scaled by 1.3 it
-was 0.03 to 0.70: an error as small as the smallest of these passes.
+was 0.03 to 0.70: an error as small as the smallest of these passes. The attention of two trained Luong models
+was off by 0.0001 (fp16), 0.0053 and 0.0062 (int8), and rows of their beams scored as alone to the bit.
 """
 
 
@@ -141,6 +151,8 @@ class ParityGate:
             found = beam_search(stepper, batch.sources, batch.decoding)
             if precision == "fp32":
                 _check_hypotheses(batch, found)
+            else:
+                _check_beams(stepper, batch, found, precision)
             num_identical += sum(
                 one[0].tokens == other[0].tokens for one, other in zip(found, batch.expected, strict=True)
             )
@@ -210,6 +222,22 @@ def _check_hypotheses(batch: _Batch, found: Sequence[Sequence[Hypothesis]]) -> N
                 )
 
 
+def _check_beams(
+    stepper: OnnxStepper, batch: _Batch, found: Sequence[Sequence[Hypothesis]], precision: str
+) -> None:
+    """Holds each sentence's last hypothesis, which changed its row most often, against itself alone."""
+    last = [hypotheses[-1] for hypotheses in found]
+    alone = score_alone(stepper, batch.sources, [_steps(each, stepper.eos_id) for each in last])
+    for source, one, score in zip(batch.sources, last, alone, strict=True):
+        if not abs(one.log_probability - score) <= BOUNDS[precision].beam_error:
+            raise ParityError(
+                f"the {precision} graphs do not decode a beam as its rows alone: beam "
+                f"{batch.decoding.beam_size}, batch of {len(batch.sources)}, source of {len(source)} tokens: "
+                f"the search finds {list(one.tokens)} with a log-probability of {one.log_probability:.6f}, "
+                f"which alone is {score:.6f}"
+            )
+
+
 def _check_steps(batch: _Batch, steps: StepDifferences) -> None:
     for name in ("score", "candidates", "attention"):
         apart = getattr(steps, name)
@@ -237,4 +265,11 @@ def _check_bound(
             f"the {precision} graphs are too far from PyTorch: of {len(clear)} tokens that PyTorch prefers "
             f"by {bound.clear_margin} nats or more they prefer {clear.sum()}, and must prefer "
             f"{bound.clear_agreement:.0%}"
+        )
+    attention = np.concatenate([steps.attention for steps in differences]).mean()
+    if not attention <= bound.attention_error:
+        raise ParityError(
+            f"the {precision} graphs are too far from PyTorch: a token's attention differs by "
+            f"{attention:.4f} at its worst position, in the mean over {parity.num_tokens} tokens; "
+            f"{bound.attention_error} is allowed"
         )

@@ -18,7 +18,7 @@ from dragoman_export.shortlist_stepper import ShortlistStepper
 from dragoman_export.trace import tensor_names
 from dragoman_training.batching import pad_ids
 from dragoman_training.models import Seq2Seq
-from dragoman_training.search import Ids
+from dragoman_training.search import Ids, Scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +88,25 @@ def compare_steps(
             parts[-1][name] = parts[-1][name][position < lengths]
         token_S1 = forced_S1
     return StepDifferences(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def score_alone(
+    stepper: OnnxStepper, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> Scores:
+    """The log-probability that the graphs give each target, the one row of its sentence: [S], in nats."""
+    sentences = len(sources)
+    context = stepper.encode(sources)
+    lengths_S1 = np.array([[len(target)] for target in targets])
+    forced_SU = pad_ids(targets, stepper.eos_id).numpy()
+    token_S1 = np.full((sentences, 1), stepper.bos_id, np.int64)
+    parent_S1 = np.arange(sentences, dtype=np.int64)[:, None]
+    score_S1 = np.zeros((sentences, 1), np.float32)
+    for position in range(forced_SU.shape[1]):
+        forced_S1 = forced_SU[:, position : position + 1]
+        found, context = stepper.run_step(context, token_S1, parent_S1, score_S1, forced_SK=forced_S1)
+        score_S1 = np.where(position < lengths_S1, found["forced_score"], score_S1)
+        token_S1 = forced_S1
+    return score_S1[:, 0]
 
 
 class _KeptOutput(nn.Module):

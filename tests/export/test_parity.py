@@ -12,9 +12,11 @@ from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
+from dragoman_export.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_export.parity import ParityError, ParityGate
 from dragoman_export.trace import Graphs
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.search import Ids, Scores
 
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 
@@ -100,6 +102,55 @@ def test_one_wrong_weight_in_fp32_is_refused_saying_where(
     where = r"the fp32 graphs do not .* as PyTorch does: .*batch of \d+, source of \d+ tokens"
     with pytest.raises(ParityError, match=where):
         luong_gate.check(open_stepper(tmp_path / "fp32", luong), "fp32")
+
+
+class FirstParents(OnnxStepper):
+    """Takes all rows of a sentence on from the first one's parent."""
+
+    def run_step(
+        self, context: Context, token_SK: Ids, parent_SK: Ids, score_SK: Scores, *, forced_SK: Ids
+    ) -> tuple[Arrays, Context]:
+        first_SK = np.repeat(parent_SK[:, :1], parent_SK.shape[1], axis=1)
+        return super().run_step(context, token_SK, first_SK, score_SK, forced_SK=forced_SK)
+
+
+class EvenAttention(OnnxStepper):
+    """Says that every step looked at all positions alike."""
+
+    def run_step(
+        self, context: Context, token_SK: Ids, parent_SK: Ids, score_SK: Scores, *, forced_SK: Ids
+    ) -> tuple[Arrays, Context]:
+        outputs, context = super().run_step(context, token_SK, parent_SK, score_SK, forced_SK=forced_SK)
+        outputs["attention"] = np.full_like(outputs["attention"], 1 / outputs["attention"].shape[-1])
+        return outputs, context
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp16"])
+def test_attention_that_is_not_the_model_s_is_refused(
+    luong: Checkpoint,
+    luong_gate: ParityGate,
+    luong_graphs: dict[str, Graphs],
+    tmp_path: Path,
+    precision: str,
+) -> None:
+    write_graphs(luong_graphs[precision], tmp_path / precision)
+    stepper = EvenAttention.between(luong.source_tokenizer, luong.target_tokenizer, tmp_path / precision)
+    with pytest.raises(ParityError, match=f"the {precision} graphs are too far .*: a token's attention"):
+        luong_gate.check(stepper, precision)
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp16"])
+def test_a_beam_whose_rows_go_on_from_others_is_refused(
+    luong: Checkpoint,
+    luong_gate: ParityGate,
+    luong_graphs: dict[str, Graphs],
+    tmp_path: Path,
+    precision: str,
+) -> None:
+    write_graphs(luong_graphs[precision], tmp_path / precision)
+    stepper = FirstParents.between(luong.source_tokenizer, luong.target_tokenizer, tmp_path / precision)
+    with pytest.raises(ParityError, match=f"the {precision} graphs do not decode a beam as its rows alone"):
+        luong_gate.check(stepper, precision)
 
 
 def negate(array: np.ndarray) -> None:
