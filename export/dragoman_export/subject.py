@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_export.training_text import data_text, training_text
+from dragoman_export.training_text import training_text
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.members import as_one, decoding_of
 from dragoman_training.models import ModelConfig, Seq2Seq
+from dragoman_training.provenance import provenances
 from dragoman_training.recipe import CardConfig, DecodingConfig, Recipe
 
 NOT_STATED = "not stated"
@@ -72,11 +73,11 @@ def subject_of(members: Sequence[Checkpoint]) -> Subject:
 
 
 def _card_of(members: Sequence[Checkpoint]) -> CardConfig:
-    """The first one's, with everybody's data, licences and credits."""
-    cards = [dataclasses.replace(member.recipe.card, data=data_text(member)) for member in members]
-    everybody = {
-        key: "; ".join(dict.fromkeys(getattr(card, key) or NOT_STATED for card in cards))
+    """The first one's, with the data, licences and credits of everybody and of what they were begun with."""
+    owed = [each for member in members for each in provenances(member.recipe, member.progress)]
+    everything = {
+        key: "; ".join(dict.fromkeys(getattr(each, key) or NOT_STATED for each in owed))
         for key in ("data", "licence", "credit")
     }
-    stated = {key: "" if told == NOT_STATED else told for key, told in everybody.items()}
-    return dataclasses.replace(cards[0], **stated)
+    stated = {key: "" if told == NOT_STATED else told for key, told in everything.items()}
+    return dataclasses.replace(members[0].recipe.card, **stated)

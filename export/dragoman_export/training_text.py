@@ -4,11 +4,11 @@ import dataclasses
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
 from dragoman_export.recipe_file import recipe_files
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.provenance import path_tail
 from dragoman_training.recipe import DataConfig, Recipe
 
 ENSEMBLE = """An ensemble: in each step the normalised geometric mean of what its members say, trained apart.
@@ -47,19 +47,6 @@ With the data in a folder whose full path is `$DATA`, {promise}:
 ```"""
 
 
-def data_text(member: Checkpoint) -> str:
-    """What a model was trained on: as its recipe's card says, or else its files; and how many pairs."""
-    recipe, num_pairs = member.recipe, member.progress.get("num_pairs")
-    told = recipe.card.data
-    if not told:
-        data = recipe.data
-        files = [*data.train_source, *data.train_target, *data.train_tsv]
-        told = ", ".join(f"`{_tail(file, 1)}`" for file in files) or data.hugging_face
-        if start := recipe.training.start_from:
-            told = f"that of the checkpoint {_tail(start, 2)}, then {told}"
-    return f"{told}: {num_pairs:,} sentence pairs" if num_pairs else told
-
-
 def _told(member: Checkpoint) -> str:
     """How far training went, and from where."""
     progress, start = member.progress, member.recipe.training.start_from
@@ -68,7 +55,7 @@ def _told(member: Checkpoint) -> str:
         [
             f"{progress['step']:,} steps in {progress['seconds'] / 60:.0f} minutes",
             f" by {processes} processes" if (processes := _num_processes(progress)) > 1 else "",
-            f", begun with the checkpoint {_tail(start, 2)}" if start else "",
+            f", begun with the checkpoint {path_tail(start, 2)}" if start else "",
             f", the mean of the models after {_listed(averaged)} steps" if averaged else "",
         ]
     )
@@ -115,7 +102,7 @@ def _options(recipe: Recipe) -> list[str]:
         if told and options
     ]
     if start := recipe.training.start_from:
-        options.append(f'--set "training.start_from=$DATA/{_tail(start, 2)}"')
+        options.append(f'--set "training.start_from=$DATA/{path_tail(start, 2)}"')
     return options
 
 
@@ -124,16 +111,11 @@ def _data_options(data: DataConfig) -> list[str]:
     for field in dataclasses.fields(data):
         value = getattr(data, field.name)
         if isinstance(value, tuple) and value:
-            are_told_apart = len({_tail(path, 1) for path in value}) == len(value)
-            paths = [f"$DATA/{_tail(path, 1 if are_told_apart else 2)}" for path in value]
+            are_told_apart = len({path_tail(path, 1) for path in value}) == len(value)
+            paths = [f"$DATA/{path_tail(path, 1 if are_told_apart else 2)}" for path in value]
             told = paths[0] if len(paths) == 1 else "[" + ", ".join(f"'{path}'" for path in paths) + "]"
             options.append(f'--set "data.{field.name}={told}"')
     return options
-
-
-def _tail(path: str, num_parts: int) -> str:
-    """The last parts of a path, those that name nothing left out."""
-    return "/".join([part for part in PurePath(path).parts if part not in ("..", "/")][-num_parts:])
 
 
 def _lines(*parts: str) -> str:

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from tests.export.toy_checkpoint import PROGRESS
 
-from dragoman_export.training_text import AGAIN, ALIKE, data_text, training_text
+from dragoman_export.training_text import AGAIN, ALIKE, training_text
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.recipe import CardConfig
 
 ENDED = {"stale": 0, "epoch": 20, "best_step": 900}
 
@@ -77,18 +76,3 @@ def test_several_processes_train_it_again(luong: Checkpoint) -> None:
     assert "1,200 steps in 10 minutes by 2 processes" in text
     assert "torchrun --nproc-per-node 2 -m dragoman_training recipe.toml --out runs/toy" in text
     assert "dragoman train recipe.toml --out runs/toy" in text_of(luong, {"processes": 1})
-
-
-def test_pairs_are_counted_by_the_run(luong: Checkpoint) -> None:
-    counted = replace(luong, progress={**PROGRESS, "num_pairs": 29_000})
-    assert data_text(counted) == "Nothing at all: 29,000 sentence pairs"
-    assert data_text(luong) == "Nothing at all"
-
-
-def test_data_of_which_nothing_is_stated_is_named_by_its_files(luong: Checkpoint) -> None:
-    recipe = replace(luong.recipe, card=CardConfig())
-    unstated = replace(luong, recipe=recipe, progress={**PROGRESS, "num_pairs": 300})
-    assert data_text(unstated) == "`train.de`, `train.en`: 300 sentence pairs"
-    training = replace(recipe.training, start_from="../runs/general/best.safetensors")
-    begun = replace(unstated, recipe=replace(recipe, training=training))
-    assert data_text(begun).startswith("that of the checkpoint general/best.safetensors, then `train.de`")

@@ -157,7 +157,7 @@ def test_perplexity_is_that_of_the_probabilities_of_the_next_tokens(checkpoint: 
 
 def test_evaluate_reports_its_perplexity(checkpoint: Path, tmp_path: Path) -> None:
     reference = tmp_path / "test.en"
-    reference.write_text("the old man sees a dog.\n\nnever the dog.\n")
+    reference.write_text("the old man sees a dog.\n\n\x01\nnever the dog.\n")
     told = CliRunner().invoke(
         main, ["evaluate", "--checkpoint", str(checkpoint), "--reference", str(reference), "--json"]
     )
@@ -168,8 +168,18 @@ def test_evaluate_reports_its_perplexity(checkpoint: Path, tmp_path: Path) -> No
     pairs = Pairs(Corpus(["", ""], lines), loaded.target_tokenizer, loaded.target_tokenizer, max_tokens=None)
     assert results["perplexity"] == round(perplexity(loaded.model, pairs), 4)
     assert results["tokens"] == sum(len(ids) + 1 for ids in loaded.target_tokenizer.encode_ids(lines))
-    assert results["sentences"] == 2
+    assert results["sentences"] == 2  # Normalization leaves nothing of the third line.
     assert "bleu" not in results
+
+
+def test_text_of_which_nothing_is_left_has_no_perplexity(checkpoint: Path, tmp_path: Path) -> None:
+    reference = tmp_path / "test.en"
+    reference.write_text("\x01\n")
+    told = CliRunner().invoke(
+        main, ["evaluate", "--checkpoint", str(checkpoint), "--reference", str(reference)]
+    )
+    assert told.exit_code == 1
+    assert "leaves nothing of its lines" in told.output
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A training begins where another one ended: on other text, with its vocabulary and its parameters."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from dragoman_training.checkpoint import CheckpointError, load_checkpoint, write_checkpoint
 from dragoman_training.cli import train
+from dragoman_training.provenance import provenances
 
 
 @pytest.fixture
@@ -42,6 +44,8 @@ def test_it_begins_with_the_parameters_and_the_vocabulary_of_the_start(
     for ours, theirs in zip(found.model.parameters(), start.model.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
     assert found.recipe.model.dropout == 0.3
+    owed = [asdict(each) for each in provenances(start.recipe, start.progress)]
+    assert found.progress["begun_with"] == owed != []
 
 
 def test_other_text_is_learnt_sooner_from_there(toy_checkpoint: Path, other_text: Path) -> None:

@@ -129,7 +129,7 @@ def _train(
             stop=stop,
         )
         if start:
-            trainer.begin_with(start.model)
+            trainer.begin_with(start)
         if saved:
             trainer.restore(saved[0], saved[2], changed_on_resuming(saved[1], recipe))
         try:

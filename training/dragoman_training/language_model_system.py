@@ -21,11 +21,17 @@ class CheckpointLanguageModel:
         self._tokenizer = checkpoint.target_tokenizer
         self.description = f"{location} with PyTorch in fp32 on {device}"
 
-    def perplexity(self, lines: list[str]) -> tuple[float, int]:
-        """Perplexity per token and the number of tokens, ends of sentences included, as validation counts."""
+    def perplexity(self, lines: list[str]) -> tuple[float, int, int]:
+        """Perplexity per token, and the numbers of tokens, ends of sentences included, and of sentences.
+
+        As validation counts: without sentences of which the vocabulary's normalization leaves nothing. Raises
+        ValueError where none is left.
+        """
         corpus = Corpus([""] * len(lines), lines)
         pairs = Pairs(corpus, self._tokenizer, self._tokenizer, max_tokens=None)
-        return perplexity(self._model, pairs), pairs.num_target_tokens(range(len(pairs)))
+        if not len(pairs):
+            raise ValueError("the vocabulary's normalization leaves nothing of its lines")
+        return perplexity(self._model, pairs), pairs.num_target_tokens(range(len(pairs))), len(pairs)
 
 
 @contextmanager

@@ -15,15 +15,16 @@ from torch.nn.parallel import DistributedDataParallel
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.batching import Pairs
-from dragoman_training.checkpoint import CheckpointError, vocabulary_shape, write_checkpoint
+from dragoman_training.checkpoint import Checkpoint, CheckpointError, vocabulary_shape, write_checkpoint
 from dragoman_training.corpus import Corpus, CorpusError
 from dragoman_training.device import choose_dtype, precision_of
-from dragoman_training.models import Seq2Seq, build_model
+from dragoman_training.models import build_model
 from dragoman_training.objective import Objective
 from dragoman_training.oddities import find_oddities
 from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
 from dragoman_training.processes import Processes
 from dragoman_training.progress import Progress
+from dragoman_training.provenance import provenances
 from dragoman_training.recipe import Recipe
 from dragoman_training.reporter import Reporter, StepReport
 from dragoman_training.resuming import changed_around, check_same_run
@@ -134,15 +135,17 @@ class Trainer:
                     "or raise the other"
                 )
 
-    def begin_with(self, model: Seq2Seq) -> None:
+    def begin_with(self, start: Checkpoint) -> None:
         """Begins with the parameters of a model of the same sizes, instead of random ones.
 
         It is validated before the first step: only what is better than it becomes the best.
         """
         self._is_trained = True
+        owed = provenances(start.recipe, start.progress)
+        self.progress.begun_with = [dataclasses.asdict(each) for each in owed]
         with torch.no_grad():
             for ours in (self._model, self._average.model):
-                for parameter, theirs in zip(ours.parameters(), model.parameters(), strict=True):
+                for parameter, theirs in zip(ours.parameters(), start.model.parameters(), strict=True):
                     parameter.copy_(theirs)
 
     @property

@@ -204,12 +204,15 @@ def _language_model_results(location: str, reference: Path, device: str) -> Resu
         raise click.ClickException(f"{reference} is empty")
     with open_language_model(location, device=device) as model:
         started_at = time.perf_counter()
-        perplexity, num_tokens = model.perplexity(lines)
+        try:
+            perplexity, num_tokens, num_sentences = model.perplexity(lines)
+        except ValueError as error:
+            raise click.ClickException(f"{reference}: {error}") from None
         return {
             "system": model.description,
             "perplexity": round(perplexity, 4),
             "tokens": num_tokens,
-            "sentences": len(lines),
+            "sentences": num_sentences,
             "seconds": round(time.perf_counter() - started_at, 3),
         }
 

@@ -17,8 +17,12 @@ class LanguageModel(Protocol):
     def description(self) -> str:
         """What it is, for the report."""
 
-    def perplexity(self, lines: list[str]) -> tuple[float, int]:
-        """Perplexity a token of some sentences, and how many tokens they have, ends included."""
+    def perplexity(self, lines: list[str]) -> tuple[float, int, int]:
+        """Perplexity a token of some sentences, how many tokens they have, ends included, and how many
+        sentences that was: one of which the vocabulary knows nothing is left out.
+
+        Raises ValueError where none is left.
+        """
 
 
 class OpenLanguageModel(Protocol):
