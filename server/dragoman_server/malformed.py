@@ -68,6 +68,7 @@ def _refuse_in_stream(behaviour: Behaviour) -> Behaviour:
             if isinstance(request, InvalidRequestError):
                 raise request
             yield request
+            del request
 
     async def run(requests: AsyncIterator[Any], context: Context) -> Any:
         return await behaviour(read(requests), context)

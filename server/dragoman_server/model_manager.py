@@ -42,7 +42,8 @@ class ModelManager:
         try:
             before, self.repository = self.repository, await self._read()
         except RepositoryError as none_left:
-            self._refused_bundles.set(len(none_left.refused))
+            if none_left.refused is not None:
+                self._refused_bundles.set(len(none_left.refused))
             raise
         self._refused_bundles.set(len(self.repository.refused))
         for key, error in self.repository.refused.items():

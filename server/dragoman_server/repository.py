@@ -26,8 +26,8 @@ class RepositoryError(ValueError):
 
     def __init__(self, message: str, refused: Mapping[str, Exception] | None = None) -> None:
         super().__init__(message)
-        self.refused = dict(refused or {})
-        """As of a Repository."""
+        self.refused = refused
+        """As of a Repository; None where nobody knows."""
 
 
 class Repository:
@@ -101,15 +101,9 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repos
     kept += [model for model in served.models if model.bundle.manifest.name in refused]
     if not kept and not loaded:
         if (folder / MANIFEST_FILE).is_file():
-            raise RepositoryError(
-                f"{folder} is one bundle, NAME/VERSION; give the folder above both: "
-                f"--models {folder.absolute().parents[1]}"
-            )
+            raise RepositoryError(f"{folder} is one bundle, NAME/VERSION; {_way_up(folder, 2)}")
         if any(folder.glob(f"*/{MANIFEST_FILE}")):
-            above = folder.parent if folder.name else folder.absolute().parent
-            raise RepositoryError(
-                f"{folder} holds one model's versions; give the folder above: --models {above}"
-            )
+            raise RepositoryError(f"{folder} holds one model's versions; {_way_up(folder, 1)}")
         reasons = "".join(f"\n  {key}: {error}" for key, error in refused.items())
         raise RepositoryError(
             f"no bundle in {folder} can be served:{reasons}"
@@ -118,6 +112,15 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repos
             refused,
         )
     return Repository([*kept, *loaded], refused)
+
+
+def _way_up(folder: Path, num_levels: int) -> str:
+    """What to do where the folder is so many levels below a models folder."""
+    parents = folder.parents if len(folder.parents) > num_levels else folder.absolute().parents
+    if len(parents) > num_levels:
+        return f"give the folder above{' both' * (num_levels == 2)}: --models {parents[num_levels - 1]}"
+    # As one mounted into a container, of which the names above are not seen.
+    return f"it belongs at {folder}/{'NAME/VERSION' if num_levels == 2 else 'NAME'}"
 
 
 def _bundle_folders(folder: Path, refused: dict[str, Exception]) -> list[Path]:

@@ -81,6 +81,8 @@ class TranslationStream:
                     # Items of one message hold up others' calls no longer than those that come one by one.
                     await asyncio.sleep(0)
                     await self._slots.acquire()
+                # The next message may not come for long.
+                del message, items, item
         except InvalidRequestError as error:
             return error
         return None

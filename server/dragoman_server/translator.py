@@ -103,7 +103,8 @@ class Translator:
         executor = self._executor(request, len(sentences))
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
         came_at = time.monotonic()
-        if waits:
+        # Who has nothing to submit needs no room.
+        if waits and sentences:
             futures = await _submit_in_turn(executor, request, sentences, ended)
         else:
             futures = await _submit(executor, request.model, sentences, ended)

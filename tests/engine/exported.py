@@ -51,7 +51,8 @@ def random_sentences(beam_size: int) -> list[Sentence]:
 
 
 def translate(decoder: OnnxDecoder, sentences: list[Sentence], max_rows: int) -> list[SentenceResult]:
-    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows))
+    beam_size = max(sentence.options.beam_size for sentence in sentences)
+    engine = Engine(decoder, limits=EngineLimits(max_rows=max_rows, max_beam_size=beam_size))
     engine.start()
     # One by one, so that some join while others are under way.
     futures = [engine.submit([sentence])[0] for sentence in sentences]
@@ -69,7 +70,7 @@ def check_who_joins_decodes_as_alone(
     # They leave at different steps.
     assert len({max(len(found.tokens) for found in result.hypotheses) for result in alone}) > 5
     for rows in max_rows:
-        found = translate(decoder, sentences, max(16, rows))
+        found = translate(decoder, sentences, rows)
         for sentence, one, other in zip(sentences, found, alone, strict=True):
             for mine, expected in zip(one.hypotheses, other.hypotheses, strict=True):
                 assert mine.tokens == expected.tokens

@@ -81,6 +81,8 @@ def test_split_units_fit_and_hold_the_whole_text(text: str, max_tokens: int) -> 
     assert all(len(unit.ids) < max_tokens for unit in result.units)
     assert not result.truncated
     assert join(text, [unit.span for unit in result.units], pieces(text, result), filler="")[0] == text
+    # What no unit holds is taken from the text itself: no letter may be.
+    assert [c for c in "".join(pieces(text, result)) if c.isalpha()] == [c for c in text if c.isalpha()]
 
 
 @pytest.mark.parametrize("text", ["a" * 100_000, "日本" * 50_000, "e\u0301" * 50_000, "ab " * 33_000])

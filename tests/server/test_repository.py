@@ -20,7 +20,7 @@ from dragoman_server.errors import ModelNotFoundError
 from dragoman_server.loader import ModelLoader
 from dragoman_server.metrics import Metrics, ModelMetrics
 from dragoman_server.model import Model
-from dragoman_server.repository import Repository, RepositoryError, load_repository
+from dragoman_server.repository import Repository, RepositoryError, _way_up, load_repository
 from dragoman_server.statuses import status_of
 
 NONE_SERVED = Repository([], {})
@@ -171,6 +171,14 @@ def test_what_is_hidden_or_no_folder_is_no_bundle(tmp_path: Path) -> None:
 def test_one_bundle_is_no_models_folder(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match=rf"is one bundle, .*--models {re.escape(str(tmp_path))}$"):
         load(write(tmp_path, "de-en/1"))
+
+
+def test_a_bundle_without_folders_above_it_is_told_where_it_belongs() -> None:
+    # As where a volume of a container is one: /models has no two folders above it.
+    assert _way_up(Path("/models"), 2) == "it belongs at /models/NAME/VERSION"
+    assert _way_up(Path("/models"), 1) == "it belongs at /models/NAME"
+    assert _way_up(Path("/srv/models/de-en"), 1) == "give the folder above: --models /srv/models"
+    assert _way_up(Path("/srv/de-en/1"), 2) == "give the folder above both: --models /srv"
 
 
 def test_a_folder_that_can_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -249,7 +249,12 @@ async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> No
         for _ in range(3):
             item = Item()
             kept.append(weakref.ref(item))
-            yield SimpleNamespace(item=item, WhichOneof=lambda _: "item")
+            message = SimpleNamespace(item=item, WhichOneof=lambda _: "item")
+            del item
+            yield message
+            del message
+        # The stream stays open.
+        await asyncio.Event().wait()
 
     context: Any = NeverReads()
     stream = TranslationStream(
@@ -441,7 +446,7 @@ async def test_a_stream_is_not_idle_while_items_are_under_way_or_come() -> None:
             await asyncio.sleep(0.12)
             yield item(str(number), "Ja.")
 
-    stream = TranslationStream(answer, context=Reader(), joins=False, max_items=9, max_idle_seconds=0.2)  # type: ignore[arg-type]
+    stream = TranslationStream(answer, context=Reader(), joins=False, max_items=9, max_idle_seconds=0.4)  # type: ignore[arg-type]
     await stream.run(messages(), asyncio.Event())
     assert sorted(written) == ["0", "1", "2", "3"]
 
