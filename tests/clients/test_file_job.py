@@ -542,6 +542,24 @@ def test_a_finished_output_that_is_removed_before_it_has_its_name_is_missed(
     assert (gzip.decompress(content) if name.endswith(".gz") else content) == b"A\n"
 
 
+def test_restart_drops_nothing_where_the_output_may_not_be_replaced(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 100)
+    output.write_text("another\n")
+    server.servicer.disconnects.append(40)
+    with pytest.raises(UnavailableError):
+        run(client, source, output, window=8, overwrite=True, patience_seconds=0)
+    before = left_behind(output)
+    assert len(before) > 1
+    with pytest.raises(JobError, match="exists; replace it with --overwrite"):
+        run(client, source, output, restart=True)
+    assert left_behind(output) == before
+    listener = Listener()
+    run(client, source, output, listener=listener, overwrite=True)
+    assert listener.resumed == 40
+    assert output.read_text() == "A\n" * 100
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     with pytest.raises(JobError, match=r"there is no folder .*/nowhere for .*/nowhere/out"):
         FileJob(tmp_path / "in", tmp_path / "nowhere" / "out", DE_EN)

@@ -194,9 +194,12 @@ def test_text_of_which_nothing_is_left_has_no_perplexity(checkpoint: Path, tmp_p
         ("evaluate --bundle {toy} --reference {en}", "only a language model"),
         (
             "evaluate --checkpoint {lm} --reference {en} --output {out}",
-            "--output, --shortlist, --length-penalty and --precision",
+            "--output is of translations: give --source",
         ),
-        ("evaluate --checkpoint {lm} --reference {en} --length-penalty 2", "are of translations"),
+        ("evaluate --checkpoint {lm} --reference {en} --length-penalty 2", "--length-penalty is of"),
+        ("evaluate --checkpoint {lm} --reference {en} --no-shortlist", "--shortlist is of translations"),
+        ("evaluate --checkpoint {lm} --reference {en} --beam 1", "--beam is of translations"),
+        ("evaluate --checkpoint {lm} --reference {en} --from de", "--from is of translations"),
         ("export {lm} --out {out}/1", "is a language model, which can't be exported"),
         (
             "study {lm} --source {en} --reference {en} --out {out}",

@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -25,6 +26,7 @@ from dragoman.cli.system import OpenSystem, System, open_server
 
 BLOCK_LINES = 512
 """Lines given to the system at once: the step of the progress bar."""
+OPTIONS_OF_LANGUAGE_MODELS = ("checkpoints", "reference", "device", "as_json")
 DETAILS = ("bundle", "checksum", "precision", "shortlist", "length_penalty")
 """What --json tells of the system: a bundle's or a server's model's name/version, a bundle's
 checksum, the graphs' precision, whether it
@@ -146,11 +148,7 @@ def evaluate(
             raise click.UsageError(
                 "give --source; only a language model, a --checkpoint, is measured without"
             )
-        given_ones = (output, shortlist, length_penalty)
-        if any(option is not None for option in given_ones) or precision not in ("auto", "fp32"):
-            raise click.UsageError(
-                "--output, --shortlist, --length-penalty and --precision are of translations: give --source"
-            )
+        _refuse_options_of_translations(click.get_current_context())
         if len(checkpoints) > 1:
             raise click.UsageError("an ensemble translates: give --source")
         _report(_language_model_results(checkpoints[0], reference, device), as_json=as_json)
@@ -195,6 +193,15 @@ def evaluate(
         "seconds": round(seconds, 3),
     }
     _report(results, as_json=as_json)
+
+
+def _refuse_options_of_translations(context: click.Context) -> None:
+    """Raises UsageError where one is given: without a source it would do nothing."""
+    for parameter in context.command.params:
+        is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        changes_nothing = parameter.name == "precision" and context.params["precision"] in ("auto", "fp32")
+        if is_given and parameter.name not in OPTIONS_OF_LANGUAGE_MODELS and not changes_nothing:
+            raise click.UsageError(f"{parameter.opts[0]} is of translations: give --source")
 
 
 def _language_model_results(location: str, reference: Path, device: str) -> Results:

@@ -24,7 +24,7 @@ class Failure(click.ClickException):
     """Any error, as one line. Exit code 1."""
 
     def __init__(self, error: Exception) -> None:
-        super().__init__(_message(error))
+        super().__init__(message_of(error))
 
 
 def missing_extra(what: str, entry_point: EntryPoint, error: ModuleNotFoundError) -> click.ClickException:
@@ -56,7 +56,8 @@ def _suitable(extra: str) -> str:
     return "server" if shutil.which("nvidia-smi") else "server-cpu"
 
 
-def _message(error: Exception) -> str:
+def message_of(error: Exception) -> str:
+    """The error in a person's words, with the way out where there is one."""
     match error:
         case UnavailableError(reason=None):
             return f"{error}\n{_unavailable_hint(str(error))}"

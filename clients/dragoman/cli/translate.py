@@ -98,13 +98,15 @@ def translate(
         heat_map=heatmap,
         number_heat_maps=len(texts) != 1,
     )
+    if not texts:
+        with open_client(server) as client:
+            if not _translate_lines(client, settings, printer):
+                raise click.exceptions.Exit(3)
+        return
     with open_client(server, timeout_seconds=timeout_seconds) as client:
-        if texts:
-            translations = client.translate(texts, **asdict(settings))
-            for number, (text, translation) in enumerate(zip(texts, translations, strict=True), start=1):
-                printer.show(number, text, translation)
-        elif not _translate_lines(client, settings, printer):
-            raise click.exceptions.Exit(3)
+        translations = client.translate(texts, **asdict(settings))
+    for number, (text, translation) in enumerate(zip(texts, translations, strict=True), start=1):
+        printer.show(number, text, translation)
 
 
 def _translate_lines(client: Client, settings: Settings, printer: "_Printer") -> bool:

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from dragoman.cli.failure import message_of
 from dragoman.cli.options import Seconds, open_client, server_option, settings_options
 from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
@@ -94,7 +95,8 @@ def translate_file(
         try:
             summary = job.run(client, bar, overwrite=overwrite, restart=restart)
         except KeyboardInterrupt:
-            bar.say(f"Interrupted after {bar.saved} lines. The same command goes on from there.")
+            after = f" after {bar.saved} lines" if bar.saved else ""
+            bar.say(f"Interrupted{after}. The same command goes on from there.")
             raise click.exceptions.Exit(130) from None
         except (DragomanError, OSError):
             if bar.saved:
@@ -150,7 +152,7 @@ class _ProgressBar:
         self._progress.console.print(message, markup=False)
 
     def on_start(self, *, resumed: int, failed: int) -> None:
-        self._lines = self._first = resumed
+        self._lines = self._first = self.saved = resumed
         self._failed = failed
         if resumed:
             self.say(f"Going on after {resumed} lines.")
@@ -171,4 +173,4 @@ class _ProgressBar:
         self.saved = lines
 
     def on_wait(self, error: DragomanError, seconds: float) -> None:
-        self.say(f"{error}\nTrying again in {seconds:g} s; Ctrl-C stops, and nothing is lost.")
+        self.say(f"{message_of(error)}\nTrying again in {seconds:g} s; Ctrl-C stops, and nothing is lost.")

@@ -22,10 +22,12 @@ class Backlog:
 
         Raises what reading raised, of every stream anew: a file that can't be read on has not ended.
         """
+        # Not when it is first asked for a line: a thread that wakes late would end its successor's.
         with self._lock:
             self._streams += 1
-            stream = self._streams
-            unfinished = list(self._unfinished)
+            return self._lines_of(self._streams, list(self._unfinished))
+
+    def _lines_of(self, stream: int, unfinished: list[Line]) -> Iterator[Line]:
         yield from unfinished
         while (line := self._read(stream)) is not None:
             yield line

@@ -129,6 +129,9 @@ class FileJob:
             "output": self._output.name,
             "settings": asdict(self._settings),
         }
+        if restart and self._output.exists() and not overwrite:
+            # Before what an earlier run has done is dropped.
+            raise JobError(_exists(self._output))
         journal = Journal(sibling(self._output, ".progress.json"), job)
         with Output(self._output) as output:
             if restart:
@@ -138,7 +141,7 @@ class FileJob:
                 if self._output.exists() and not overwrite:
                     if checkpoint is None:
                         output.discard()
-                    raise JobError(f"{self._output} exists; replace it with --overwrite")
+                    raise JobError(_exists(self._output))
                 checkpoint = self._translate(client, observer, output, journal, checkpoint or Checkpoint())
             output.publish(checkpoint)
         journal.remove()
@@ -281,3 +284,7 @@ def _is_transient(error: DragomanError) -> bool:
     """
     gone = isinstance(error, UnavailableError | OverloadedError | CallCancelledError)
     return gone or error.status == "ABORTED"
+
+
+def _exists(output: Path) -> str:
+    return f"{output} exists; replace it with --overwrite"
