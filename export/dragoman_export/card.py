@@ -36,8 +36,6 @@ def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Pari
     decoding = manifest.decoding
     out = f"models/{manifest.name}/{manifest.version}"
     export = f"--out {out} --precisions {','.join(manifest.precisions)}"
-    if manifest.shortlist is not None and any(recipe.training.start_from for recipe in subject.recipes):
-        export += " --shortlist"  # Which such a model is not given unasked.
     description = card.description or "What it is good for was not written down in its recipe."
     facts = [
         ("Family", manifest.architecture.family),

@@ -3,6 +3,7 @@
 Nothing appears at the destination unless the graphs of every precision pass the parity gate.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -57,6 +58,9 @@ def export_bundle(
         subject = with_alignment_head(subject, corpus, report)
         if shortlist_options is not None:
             build = partial(build_shortlist, members[0], corpus, shortlist_options, report)
+    asked = shortlist_options.command_line() if build and shortlist_options else "--no-shortlist"
+    told = subject.training.replace("{export}", f"{{export}} {asked}")
+    subject = dataclasses.replace(subject, training=told)
     return export_subject(
         subject,
         destination,

@@ -60,10 +60,10 @@ class Bound:
 
 BOUNDS = {
     "fp16": Bound(
-        mean_error=0.005, clear_margin=0.1, clear_agreement=0.99, attention_error=0.005, beam_error=0.01
+        mean_error=0.005, clear_margin=0.1, clear_agreement=0.99, attention_error=0.005, beam_error=0.05
     ),
     "int8": Bound(
-        mean_error=0.05, clear_margin=0.5, clear_agreement=0.98, attention_error=0.05, beam_error=1e-3
+        mean_error=0.05, clear_margin=0.5, clear_agreement=0.98, attention_error=0.05, beam_error=0.05
     ),
 }
 """Sound models stay below: new ones at 0.0006 (fp16) and 0.018 (int8) at most, Bahdanau, Luong, structured
@@ -225,7 +225,7 @@ def _check_hypotheses(batch: _Batch, found: Sequence[Sequence[Hypothesis]]) -> N
 def _check_beams(
     stepper: OnnxStepper, batch: _Batch, found: Sequence[Sequence[Hypothesis]], precision: str
 ) -> None:
-    """Holds each sentence's last hypothesis, which changed its row most often, against itself alone."""
+    """Holds each sentence's last hypothesis, seldom the first row throughout, against itself alone."""
     last = [hypotheses[-1] for hypotheses in found]
     alone = score_alone(stepper, batch.sources, [_steps(each, stepper.eos_id) for each in last])
     for source, one, score in zip(batch.sources, last, alone, strict=True):

@@ -40,6 +40,15 @@ class ShortlistOptions:
         if not 0 <= self.min_probability <= 1:
             raise ValueError(f"min_probability is {self.min_probability}; it must be from 0 to 1")
 
+    def command_line(self) -> str:
+        """The options of `dragoman export` that ask for such a shortlist."""
+        sizes = (
+            ("--shortlist-targets", self.max_targets, ShortlistOptions.max_targets),
+            ("--shortlist-probability", self.min_probability, ShortlistOptions.min_probability),
+            ("--shortlist-frequent", self.num_frequent, ShortlistOptions.num_frequent),
+        )
+        return " ".join(["--shortlist", *(f"{name} {size}" for name, size, usual in sizes if size != usual)])
+
 
 def build_shortlist(
     checkpoint: Checkpoint,

@@ -9,7 +9,7 @@ from typing import Any
 from dragoman_export.recipe_file import recipe_files
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.provenance import path_tail
-from dragoman_training.recipe import DataConfig, Recipe
+from dragoman_training.recipe import DataConfig
 
 ENSEMBLE = """An ensemble: in each step the normalised geometric mean of what its members say, trained apart.
 
@@ -17,30 +17,33 @@ ENSEMBLE = """An ensemble: in each step the normalised geometric mean of what it
 
 
 AGAIN = "this trains and exports the model again"
+AGAIN_IF_ENDED = "this trains and exports the model again, provided that its training went to its end"
 ALIKE = "this trains and exports one like it, though not the same"
 
 
 def training_text(members: Sequence[Checkpoint]) -> str:
     """The card's part on training, in Markdown; `{export}` stands for the options of the export."""
-    told, commands, checkpoints, promise = [], [], [], AGAIN
+    told, commands, checkpoints, promises = [], [], [], {AGAIN}
     for number, (file, member) in enumerate(zip(recipe_files(members), members, strict=True), start=1):
         progress, name = member.progress, member.recipe.name
         # Each run calls its best one the same: the run's folder tells them apart.
         run = f"runs/{name}" if len(members) == 1 else f"runs/{name}-{number}"
         told.append(f"- {_told(member)}; `{file}` holds every setting.")
-        commands.append(_lines(f"{_train(progress)} {file} --out {run}", *_options(member.recipe)))
+        commands.append(_lines(f"{_train(progress)} {file} --out {run}", *_options(member)))
         kept = _kept_as(member)
-        if kept is None:
-            promise = ALIKE
+        promises.add({None: ALIKE, "best.safetensors": AGAIN_IF_ENDED}.get(kept, AGAIN))
         averaged = progress.get("averaged")
         if averaged and len(averaged) <= member.recipe.training.keep_validated:
             kept = "average.safetensors"
             commands.append(_lines("dragoman average", f"{run}/step-*.safetensors", f"--out {run}/{kept}"))
         checkpoints.append(f"{run}/{kept or 'best.safetensors'}")
     commands.append(_lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force"))
+    promise = next(each for each in (ALIKE, AGAIN_IF_ENDED, AGAIN) if each in promises)
+    begun = any(member.recipe.training.start_from for member in members)
+    needed = "the data, and the checkpoint that training began with," if begun else "the data"
     return f"""{ENSEMBLE if len(members) > 1 else ""}{chr(10).join(told)}
 
-With the data in a folder whose full path is `$DATA`, {promise}:
+With {needed} in a folder whose full path is `$DATA`, {promise}:
 
 ```
 {chr(10).join(commands)}
@@ -66,10 +69,12 @@ def _kept_as(member: Checkpoint) -> str | None:
     progress, config = member.progress, member.recipe.training
     if config.max_minutes or progress.get("changed"):
         return None  # How many steps that is, the machine decides; and no run in one stretch has both ways.
+    if progress.get("device") != "cpu" or not progress.get("precision"):
+        return None  # Numbers are the same again on CPUs, and in the precision that it was.
     if progress.get("averaged"):
         return None  # The same training keeps the last ones, and whether these are is not known.
     if progress.get("best_step") in (None, progress["step"]):
-        return "best.safetensors"
+        return "best.safetensors"  # Of which nobody knows, while it is written, whether it stays the best.
     is_over = progress["epoch"] >= config.max_epochs or 0 < config.patience <= progress["stale"]
     return "last.safetensors" if is_over else None
 
@@ -90,11 +95,12 @@ def _listed(steps: Sequence[int]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _options(recipe: Recipe) -> list[str]:
-    """The options of `dragoman train` that say where each of a recipe's files is now.
+def _options(member: Checkpoint) -> list[str]:
+    """The options of `dragoman train` that say where each of a recipe's files is now, and what "auto" was.
 
     With data so named, training takes nothing of the card from the recipe.
     """
+    recipe = member.recipe
     options = _data_options(recipe.data)
     options += [
         f"--set {shlex.quote(f'card.{key}={json.dumps(told, ensure_ascii=False)}')}"
@@ -103,11 +109,15 @@ def _options(recipe: Recipe) -> list[str]:
     ]
     if start := recipe.training.start_from:
         options.append(f'--set "training.start_from=$DATA/{path_tail(start, 2)}"')
+    if recipe.training.precision == "auto" and (precision := member.progress.get("precision")):
+        options.append(f"--set training.precision={precision}")
     return options
 
 
 def _data_options(data: DataConfig) -> list[str]:
     options = []
+    if data.hugging_face.startswith((".", "/")):
+        options.append(f'--set "data.hugging_face=$DATA/{path_tail(data.hugging_face, 1)}"')
     for field in dataclasses.fields(data):
         value = getattr(data, field.name)
         if isinstance(value, tuple) and value:

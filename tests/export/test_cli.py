@@ -140,6 +140,7 @@ def test_export_learns_a_shortlist_from_the_training_corpus(
     assert code == 0, output
     assert "shortlist: learning from 60 sentence pairs" in output
     assert "MB  shortlist.npz" in output
+    assert "--precisions int8 --shortlist --shortlist-frequent 1 --force\n" in (out / "README.md").read_text()
     bundle = open_bundle(out)
     assert bundle.manifest.shortlist is not None
     assert bundle.shortlist is not None
@@ -180,7 +181,7 @@ def test_a_model_begun_with_another_learns_no_shortlist_from_its_own_text(
     assert code == 0, output
     assert "begun with general.safetensors, whose corpus the recipe does not name" in " ".join(output.split())
     assert open_bundle(out).shortlist is None
-    assert "--precisions fp32 --force\n" in (out / "README.md").read_text()
+    assert "--precisions fp32 --no-shortlist --force\n" in (out / "README.md").read_text()
     asked_for = [
         "--out",
         out,

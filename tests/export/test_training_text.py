@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.export.toy_checkpoint import PROGRESS
 
-from dragoman_export.training_text import AGAIN, ALIKE, training_text
+from dragoman_export.training_text import AGAIN, AGAIN_IF_ENDED, ALIKE, training_text
 from dragoman_training.checkpoint import Checkpoint
 
 ENDED = {"stale": 0, "epoch": 20, "best_step": 900}
@@ -26,18 +26,18 @@ def text_of(checkpoint: Checkpoint, progress: dict[str, Any], **training: Any) -
 
 
 @pytest.mark.parametrize(
-    ("progress", "training", "file"),
+    ("progress", "training", "file", "promise"),
     [
-        ({"best_step": 1200}, {}, "best"),
-        (ENDED, {}, "last"),
-        ({"best_step": 900, "stale": 5}, {"patience": 5}, "last"),
+        ({"best_step": 1200}, {}, "best", AGAIN_IF_ENDED),
+        (ENDED, {}, "last", AGAIN),
+        ({"best_step": 900, "stale": 5}, {"patience": 5}, "last", AGAIN),
     ],
 )
 def test_what_comes_to_the_same_model_is_said_to(
-    luong: Checkpoint, progress: dict[str, Any], training: dict[str, Any], file: str
+    luong: Checkpoint, progress: dict[str, Any], training: dict[str, Any], file: str, promise: str
 ) -> None:
     text = text_of(luong, progress, **training)
-    assert AGAIN in text
+    assert f"{promise}:" in text
     assert f"dragoman export runs/toy/{file}.safetensors" in text
 
 
@@ -49,6 +49,8 @@ def test_what_comes_to_the_same_model_is_said_to(
         ({"best_step": 1200}, {"max_minutes": 10.0}),
         ({"averaged": [800, 1200]}, {"keep_validated": 1}),
         ({"best_step": 1200, "changed": True}, {}),
+        ({"best_step": 1200, "device": "cuda"}, {}),
+        ({"best_step": 1200, "precision": None}, {}),
     ],
 )
 def test_what_may_not_come_to_the_same_model_is_not_said_to(
@@ -69,6 +71,16 @@ def test_a_mean_is_made_by_the_command_that_makes_it(luong: Checkpoint) -> None:
   --out runs/toy/average.safetensors
 dragoman export runs/toy/average.safetensors"""
     assert command in text
+
+
+def test_what_auto_came_to_is_an_option(luong: Checkpoint) -> None:
+    assert "--set training.precision=bf16" in text_of(luong, {"precision": "bf16"})
+    assert "training.precision" not in text_of(luong, {"precision": "bf16"}, precision="bf16")
+
+
+def test_what_it_was_begun_with_is_needed_too(luong: Checkpoint) -> None:
+    told = "With the data, and the checkpoint that training began with, in a folder"
+    assert told in text_of(luong, {}, start_from="general/best.safetensors")
 
 
 def test_several_processes_train_it_again(luong: Checkpoint) -> None:

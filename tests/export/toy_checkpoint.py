@@ -100,7 +100,16 @@ CONFIGS: dict[str, ModelConfig] = {
 }
 ENSEMBLE = ("luong-scaled", "transformer-post", "plain")
 """Members that have little in common: one of them grows, and one looks nowhere."""
-PROGRESS = {"step": 1200, "epoch": 2, "batch": 0, "seconds": 600.0, "best_bleu": 40.0, "validations": []}
+PROGRESS = {
+    "step": 1200,
+    "epoch": 2,
+    "batch": 0,
+    "seconds": 600.0,
+    "best_bleu": 40.0,
+    "validations": [],
+    "device": "cpu",
+    "precision": "fp32",
+}
 
 
 def train_tokenizer(vocabulary: int) -> Tokenizer:

@@ -24,6 +24,23 @@ def test_what_goes_on_in_another_way_is_told(toy_folder: Path, override: str) ->
     assert "not be those of a run in one stretch" in told
 
 
+@pytest.mark.parametrize("override", ["max_minutes=3", "patience=1", "max_epochs=1"])
+def test_a_run_that_may_have_ended_elsewhere_first_is_told(toy_folder: Path, override: str) -> None:
+    constant = ("training.decay=constant",)
+    saved = load_recipe(toy_folder / "toy.toml", constant)
+    (told,) = changed_on_resuming(
+        saved, load_recipe(toy_folder / "toy.toml", (*constant, f"training.{override}"))
+    )
+    assert told.startswith(f"training.{override.split('=')[0]} was ")
+    assert "validated as a run in one stretch may not" in told
+
+
+def test_another_device_is_told() -> None:
+    (told,) = changed_around(Progress(device="cuda"), Progress(device="cpu"))
+    assert told.startswith("it ran on cuda and runs on cpu")
+    assert changed_around(Progress(device=None), Progress(device="cpu")) == []
+
+
 def test_another_precision_that_auto_came_to_is_told() -> None:
     now = Progress(precision="fp32")
     (told,) = changed_around(Progress(precision="bf16"), now)

@@ -18,7 +18,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training import objective, reporter
 from dragoman_training.batching import Batch, Pairs
-from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.models import LuongConfig, Seq2Seq
 from dragoman_training.objective import Objective
 from dragoman_training.optimizer import learning_rate
@@ -109,7 +109,14 @@ def train(folder: Path, tokenizer: Tokenizer, *, model: Seq2Seq | None = None, *
             stop=StopRequest(),
         )
         if model:
-            trainer.begin_with(model)
+            start = Checkpoint(
+                recipe=recipe,
+                model=model,
+                source_tokenizer=tokenizer,
+                target_tokenizer=tokenizer,
+                progress={},
+            )
+            trainer.begin_with(start)
         trainer.run()
     return trainer
 

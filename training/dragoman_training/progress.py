@@ -50,6 +50,8 @@ class Progress:
     """What "auto" came to, as any other `training.precision`; None where a checkpoint does not say."""
     begun_with: list[dict[str, str]] = dataclasses.field(default_factory=list)
     """What `provenances` says of the checkpoint that it was begun with; empty where there was none."""
+    device: str | None = None
+    """Where it trains: "cpu" or "cuda"; None where a checkpoint does not say."""
     changed: bool = False
     """Whether it went on in another way than it was begun, so that no run in one stretch comes to this."""
 

@@ -9,6 +9,7 @@ from dragoman_training.progress import Progress
 from dragoman_training.recipe import Recipe
 
 IN_ONE_STRETCH = "the numbers will not be those of a run in one stretch"
+ENDED_ELSEWHERE = "where it ended first, it validated as a run in one stretch may not"
 
 
 def check_same_run(saved: Progress, now: Progress) -> None:
@@ -35,6 +36,8 @@ def changed_around(saved: Progress, now: Progress) -> list[str]:
         )
     if saved.precision not in (None, now.precision):
         changes.append(f"it computed in {saved.precision} and computes in {now.precision}: {IN_ONE_STRETCH}")
+    if saved.device not in (None, now.device):
+        changes.append(f"it ran on {saved.device} and runs on {now.device}: {IN_ONE_STRETCH}")
     return changes
 
 
@@ -56,12 +59,14 @@ def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
 def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
     """What to tell of a resumed run that goes on in another way than it was begun: a sentence a change."""
     changes = _rate_jump(saved, recipe)
+    ends = ["max_minutes", "patience"] if changes else ["max_minutes", "patience", "max_epochs"]
     for key, consequence in (
         ("training.ema_decay", "the average is one of both"),
         ("training.label_smoothing", "losses before and after can't be compared"),
         *((f"training.{key}", IN_ONE_STRETCH) for key in ("precision", "threads")),
         *((f"training.{key}", IN_ONE_STRETCH) for key in ("clip_norm", "adam_betas", "weight_decay")),
         ("scheduled_sampling", IN_ONE_STRETCH),
+        *((f"training.{key}", ENDED_ELSEWHERE) for key in ends),
         ("training.validate_every_epochs", "the best model so far was chosen at other steps"),
         ("training.validate_sentences", "the best model so far was found on other sentences"),
         ("data.valid_source", "the best model so far was found on the former"),

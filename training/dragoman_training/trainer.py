@@ -79,6 +79,7 @@ class Trainer:
             corpus=train.fingerprint(),
             valid_corpus=valid.fingerprint(),
             precision=precision_of(self._dtype),
+            device=processes.device.type,
         )
         self._tokenizers = tokenizers
         self._folder = folder
@@ -93,10 +94,10 @@ class Trainer:
             samplers=make_samplers(tokenizers, recipe.subword_sampling, recipe.vocabulary.model_type),
         )
         if not len(self._train):
-            raise CorpusError(
-                f"data.max_tokens is {recipe.data.max_tokens}, "
-                f"which leaves none of the {len(train)} training pairs"
-            )
+            reason = f"data.max_tokens is {recipe.data.max_tokens}, which"
+            if not self._train.num_left_out:
+                reason = "the vocabulary's normalization"
+            raise CorpusError(f"{reason} leaves none of the {len(train)} training pairs")
         self.progress.num_pairs = len(self._train)
         self._valid_corpus = spread(valid, config.validate_sentences)
         self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
@@ -189,6 +190,8 @@ class Trainer:
                 self.progress.batch = 0
         if not self.progress.validations or self.progress.validations[-1]["step"] != self.progress.step:
             self._validate()
+        else:
+            self.save()  # Saved last before the epoch counted as complete.
         return reason
 
     def _plan(self, epoch: int) -> list[list[int]]:
@@ -388,6 +391,7 @@ class Trainer:
             corpus=now.corpus,
             valid_corpus=now.valid_corpus,
             precision=now.precision,
+            device=now.device,
             changed=saved.changed or bool(changes),
         )
         self._average.num_updates = self.progress.step

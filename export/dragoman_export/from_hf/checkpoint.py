@@ -100,6 +100,8 @@ def load_marian(
     source, target = _tokenizers(name, config, bool(tokenizer_config.get("separate_vocabs")))
     licence = _licence(_read(name, "README.md", default=b"").decode(errors="replace"))
     origin = Path(name).name if Path(name).exists() else name
+    given = (("source", source_language), ("target", target_language))
+    languages = "".join(f" --{side}-language {language}" for side, language in given if language)
     model = marian_transformer(marian, _never_produced(name, config, generation))
     return Subject(
         model=model,
@@ -119,7 +121,7 @@ def load_marian(
         training=f"""Trained elsewhere. This exports {origin} again:
 
 ```
-dragoman export --from-hf {origin} \\
+dragoman export --from-hf {origin}{languages} \\
   {{export}}
 ```
 
