@@ -16,7 +16,7 @@ bundle_option = click.option(
     default=Path("models/de-en/1"),
     show_default=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Bundle to measure, NAME/VERSION in a folder of models. What it lacks is left out.",
+    help="Bundle to measure, NAME/VERSION in a folder of models.",
 )
 input_option = click.option(
     "--input",
