@@ -1,6 +1,7 @@
 """The server as a person starts it: a command in a process of its own."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,11 @@ class ServerProcess:
     def __init__(self, models: Path, precision: str) -> None:
         command = [*COMMAND, "serve", "--models", str(models), "--port", "0", "--metrics-port", "0"]
         self.process = subprocess.Popen(
-            [*command, "--device", "cpu", "--precision", precision], stderr=subprocess.PIPE, text=True
+            [*command, "--device", "cpu", "--precision", precision],
+            stderr=subprocess.PIPE,
+            text=True,
+            # gRPC's own lines are no JSON.
+            env={**os.environ, "GRPC_VERBOSITY": "NONE"},
         )
         assert self.process.stderr is not None
         for line in self.process.stderr:

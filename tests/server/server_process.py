@@ -22,7 +22,11 @@ class ServerProcess:
             *arguments,
         ]
         self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+            command,
+            stderr=subprocess.PIPE,
+            text=True,
+            # gRPC's own lines are no JSON.
+            env={**os.environ, "GRPC_VERBOSITY": "NONE", **environment},
         )
         self.log: list[dict[str, object]] = []
 

@@ -259,3 +259,9 @@ def test_the_board_has_a_curve_of_each_figure(
         (step, pytest.approx(teacher_forcing(sampling, step))) for step in (2, 4, 6, 8)
     ]
     assert [step for step, speed in found["train/tokens_per_second"] if speed > 0] == [2, 4, 6, 8]
+
+
+def test_a_run_that_ended_is_saved_as_one(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    train(tmp_path, tokenizer)
+    progress = load_checkpoint(tmp_path / "last.safetensors").progress
+    assert (progress["epoch"], progress["batch"]) == (TRAINING.max_epochs, 0)
