@@ -126,30 +126,25 @@ class EvenAttention(OnnxStepper):
 
 
 @pytest.mark.parametrize("precision", ["int8", "fp16"])
-def test_attention_that_is_not_the_model_s_is_refused(
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (EvenAttention, "are too far .*: a token's attention"),
+        (FirstParents, "do not decode a beam as its rows alone"),
+    ],
+)
+def test_wrong_attention_and_wrong_parents_in_a_lower_precision_are_refused(
     luong: Checkpoint,
     luong_gate: ParityGate,
     luong_graphs: dict[str, Graphs],
     tmp_path: Path,
     precision: str,
+    wrong: type[OnnxStepper],
+    told: str,
 ) -> None:
     write_graphs(luong_graphs[precision], tmp_path / precision)
-    stepper = EvenAttention.between(luong.source_tokenizer, luong.target_tokenizer, tmp_path / precision)
-    with pytest.raises(ParityError, match=f"the {precision} graphs are too far .*: a token's attention"):
-        luong_gate.check(stepper, precision)
-
-
-@pytest.mark.parametrize("precision", ["int8", "fp16"])
-def test_a_beam_whose_rows_go_on_from_others_is_refused(
-    luong: Checkpoint,
-    luong_gate: ParityGate,
-    luong_graphs: dict[str, Graphs],
-    tmp_path: Path,
-    precision: str,
-) -> None:
-    write_graphs(luong_graphs[precision], tmp_path / precision)
-    stepper = FirstParents.between(luong.source_tokenizer, luong.target_tokenizer, tmp_path / precision)
-    with pytest.raises(ParityError, match=f"the {precision} graphs do not decode a beam as its rows alone"):
+    stepper = wrong.between(luong.source_tokenizer, luong.target_tokenizer, tmp_path / precision)
+    with pytest.raises(ParityError, match=f"the {precision} graphs {told}"):
         luong_gate.check(stepper, precision)
 
 
