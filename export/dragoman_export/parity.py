@@ -71,7 +71,7 @@ and Transformer models of 6M to 8M parameters at 0.033 to 0.045 in int8 after 5 
 beyond it (0.051 after 10): where rounding moves a predicted window, a token's score jumps. With one int8
 matrix of a Luong model negated or shifted by a column the mean was 0.30 or more. With one scaled by 1.3 it
 was 0.03 to 0.70: an error as small as the smallest of these passes. The attention of three trained Luong
-models and a Transformer was off by 0.0001 to 0.0002 (fp16) and 0.005 to 0.014 (int8), and rows of their beams
+models and a Transformer was off by 0.0001 to 0.0003 (fp16) and 0.005 to 0.014 (int8), and rows of their beams
 scored as alone to the bit. `dragoman export` reports all but the last.
 """
 
