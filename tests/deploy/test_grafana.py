@@ -9,7 +9,7 @@ from tests.deploy.conftest import ROOT, needs_promtool
 from tests.deploy.promql import grouping_labels, selectors
 
 FOLDER = ROOT / "deploy" / "grafana"
-SERVICE = 'grpc_service="dragoman.v1.TranslationService"'
+SERVICE = 'grpc_service="dragoman.v1.TranslationService", grpc_method="Translate"'
 
 
 @pytest.fixture(scope="module")
@@ -90,19 +90,24 @@ def test_what_is_chosen_narrows_every_metric_that_has_it(
                 f'grpc_server_handled_total{{instance="a", {SERVICE}, grpc_code="INTERNAL"}}': "0x30",
                 'dragoman_request_seconds_bucket{instance="a", priority="interactive", le="+Inf"}': "0x30",
             },
-            {"Serving": [0.5], "Failed": [0], "Latency, p95": []},
+            {"Serving": [0.5], "Failed": [0], "Failed, requests": [0], "Latency, p95": []},
         ),
-        ({'up{job="dragoman", instance="a"}': "0x30"}, {"Serving": [0], "Failed": [0], "Latency, p95": []}),
+        (
+            {'up{job="dragoman", instance="a"}': "0x30"},
+            {"Serving": [0], "Failed": [0], "Failed, requests": [0], "Latency, p95": []},
+        ),
         (
             {
                 'up{job="dragoman", instance="a"}': "1x30",
                 'dragoman_serving{instance="a"}': "1x30",
                 f'grpc_server_handled_total{{instance="a", {SERVICE}, grpc_code="OK"}}': "0+3x30",
                 f'grpc_server_handled_total{{instance="a", {SERVICE}, grpc_code="INTERNAL"}}': "0+1x30",
+                'dragoman_requests_total{instance="a", outcome="OK"}': "0+1x30",
+                'dragoman_requests_total{instance="a", outcome="INTERNAL"}': "0+1x30",
                 'dragoman_request_seconds_bucket{instance="a", priority="interactive", le="1"}': "0+1x30",
                 'dragoman_request_seconds_bucket{instance="a", priority="interactive", le="+Inf"}': "0+1x30",
             },
-            {"Serving": [1], "Failed": [0.25], "Latency, p95": [0.95]},
+            {"Serving": [1], "Failed": [0.25], "Failed, requests": [0.5], "Latency, p95": [0.95]},
         ),
     ],
     ids=["one is idle and one is down", "all are down", "called"],
@@ -111,6 +116,8 @@ def test_what_is_so_now_is_told_of_servers_that_are_idle_or_down(
     panels: list[dict[str, Any]], series: dict[str, str], expected: dict[str, list[float]], tmp_path: Path
 ) -> None:
     expression = {panel["title"]: panel["targets"][0]["expr"] for panel in panels}
+    [failed] = [panel for panel in panels if panel["title"] == "Failed"]
+    expression["Failed, requests"] = failed["targets"][1]["expr"]
     for name, value in {"$instance": ".*", "$model": ".*", "$__rate_interval": "1m"}.items():
         expression = {title: text.replace(name, value) for title, text in expression.items()}
     test = {
