@@ -20,8 +20,9 @@ _POSITIVE = click.IntRange(min=1)
     required=True,
     help="Folder of bundles, as NAME/VERSION.",
 )
-@click.option("--host", default=ServerConfig.host, help="Address that both ports listen on.")
+@click.option("--host", default=ServerConfig.host, help="Address that gRPC listens on.")
 @click.option("--port", type=_PORT, default=ServerConfig.port, help="gRPC port; 0 lets the system choose.")
+@click.option("--metrics-host", show_default="as --host", help="Address that the metrics port listens on.")
 @click.option(
     "--metrics-port",
     type=_PORT,
@@ -181,6 +182,7 @@ def serve(
     models: Path,
     host: str,
     port: int,
+    metrics_host: str | None,
     metrics_port: int,
     tls_certificate: Path | None,
     tls_key: Path | None,
@@ -230,6 +232,7 @@ def serve(
             models=models,
             host=host,
             port=port,
+            metrics_host=metrics_host,
             metrics_port=metrics_port,
             tls_certificate=tls_certificate,
             tls_key=tls_key,

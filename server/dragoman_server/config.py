@@ -96,9 +96,11 @@ class ServerConfig:
     models: Path
     """Folder of bundles, as NAME/VERSION."""
     host: str = "127.0.0.1"
-    """Address that both ports listen on."""
+    """Address that gRPC listens on."""
     port: int = 50051
     """Port of gRPC; 0 lets the system choose."""
+    metrics_host: str | None = None
+    """Address that the metrics port listens on; None: as `host`."""
     metrics_port: int = 9090
     """Port of /metrics over HTTP; 0 serves none."""
     tls_certificate: Path | None = None

@@ -165,10 +165,11 @@ class Server:
         if not _is_loopback(config.host) and (warning := _what_is_open(config)):
             logger.warning(warning, extra={"host": config.host, "port": self.port})
         if config.metrics_port:
+            metrics_host = config.metrics_host or config.host
             try:
-                http, thread = start_http_server(config.metrics_port, config.host, self._registry)
+                http, thread = start_http_server(config.metrics_port, metrics_host, self._registry)
             except OSError as error:
-                raise PortError(_describe(config.host, config.metrics_port, error)) from error
+                raise PortError(_describe(metrics_host, config.metrics_port, error)) from error
 
             def close() -> None:
                 http.shutdown()

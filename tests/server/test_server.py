@@ -12,6 +12,7 @@ import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.error import URLError
 from urllib.request import urlopen
 
 import grpc
@@ -118,6 +119,17 @@ def test_the_metrics_are_not_doubled_by_when_they_began(start_process: StartProc
         exported = response.read().decode()
     assert "dragoman_texts_total" in exported
     assert "_created" not in exported
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is there on Linux alone")
+def test_the_metrics_can_have_an_address_of_their_own(start_process: StartProcess, models: Path) -> None:
+    metrics_port = free_port()
+    ports = "--port", "0", "--metrics-port", str(metrics_port)
+    start_process("--models", str(models), *ports, "--metrics-host", "127.0.0.2").wait_for("ready")
+    with urlopen(f"http://127.0.0.2:{metrics_port}/metrics") as response:
+        assert "dragoman_texts_total" in response.read().decode()
+    with pytest.raises(URLError, match="refused"):
+        urlopen(f"http://127.0.0.1:{metrics_port}/metrics")
 
 
 def test_a_port_in_use_is_told(models: Path) -> None:
