@@ -25,7 +25,7 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     required=True,
     metavar="PAGE.md",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The page to write, such as docs/attention.md; one that is there is replaced.",
+    help="The page to write, such as runs/attention.md; one that is there is replaced.",
 )
 @click.option(
     "--figures",
@@ -82,7 +82,7 @@ def study(
     \b
     Example:
       dragoman study runs/multi30k-plain/best.safetensors runs/multi30k-luong/best.safetensors \\
-        --source data/multi30k/test2016.de --reference data/multi30k/test2016.en --out docs/attention.md
+        --source data/multi30k/test2016.de --reference data/multi30k/test2016.en --out runs/attention.md
     """
     from dragoman_training.device import choose_device
     from dragoman_training.study.buckets import cut_buckets
