@@ -458,6 +458,55 @@ def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path
     assert len(output.read_text().splitlines()) == 100
 
 
+@pytest.mark.parametrize("change", ["emptied", "rewritten", "longer"])
+def test_an_input_that_changes_meanwhile_ends_the_job_and_what_was_done_stays(
+    client, server, tmp_path, change
+):
+    source, output = tmp_path / "in", tmp_path / "out"
+    given = "".join(f"zeile {number}\n" for number in range(5000))
+    source.write_text(given)
+
+    class Changer(Listener):
+        def on_line(self, *, failed, position):
+            super().on_line(failed=failed, position=position)
+            if self.lines == 100:
+                changed = {
+                    "emptied": "",
+                    "rewritten": given.replace("zeile", "reihe"),
+                    "longer": given + "x\n",
+                }
+                # In place: a file that takes the other's name is not what the job reads.
+                with source.open("r+") as file:
+                    file.truncate()
+                    file.write(changed[change])
+
+    with pytest.raises(JobError, match=r"was changed while the job read it.*--restart"):
+        run(client, source, output, listener=Changer(), window=8, checkpoint_seconds=0)
+    assert not output.exists()
+    with pytest.raises(JobError, match=r"belongs to another job: input was another"):
+        run(client, source, output)
+    source.write_text(given)
+    listener = Listener()
+    run(client, source, output, listener=listener)
+    assert listener.resumed == 99
+    assert output.read_text() == given.upper()
+
+
+def test_a_file_that_takes_the_inputs_name_meanwhile_is_not_read(client, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 1000)
+
+    class Replacer(Listener):
+        def on_line(self, *, failed, position):
+            super().on_line(failed=failed, position=position)
+            if self.lines == 10:
+                (tmp_path / "new").write_text("b\n" * 2000)
+                (tmp_path / "new").replace(source)
+
+    assert run(client, source, output, listener=Replacer(), window=8).lines == 1000
+    assert output.read_text() == "A\n" * 1000
+
+
 def test_a_job_that_did_nothing_is_no_job(client, server, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 10)

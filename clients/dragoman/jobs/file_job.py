@@ -30,9 +30,10 @@ from dragoman.errors import (
 from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import format_of
-from dragoman.jobs.journal import Checkpoint, Journal, fingerprint
-from dragoman.jobs.lines import Line, read_lines
+from dragoman.jobs.journal import Checkpoint, Journal
+from dragoman.jobs.lines import Line
 from dragoman.jobs.output import SUFFIXES, Output, sibling
+from dragoman.jobs.source import Source
 from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
@@ -120,12 +121,26 @@ class FileJob:
         """Begins the job, or goes on with it, until the output stands under its name.
 
         `overwrite` replaces an output that is there; `restart` drops what an earlier run has done.
-        Raises JobError, also where the model that translated the lines so far is gone, OSError for files, and
-        DragomanError where the server refuses the whole job or stays away. After any of them, and after
-        KeyboardInterrupt, calling again goes on.
+        Raises JobError, also where the model that translated the lines so far is gone or the input changes
+        meanwhile, OSError for files, and DragomanError where the server refuses the whole job or stays away.
+        After any of them, and after KeyboardInterrupt, calling again goes on.
         """
+        with Source(self._source, self._format) as source:
+            checkpoint = self._run(source, client, observer, overwrite=overwrite, restart=restart)
+        errors = sibling(self._output, ".errors.jsonl") if checkpoint.failed else None
+        return Summary(
+            lines=checkpoint.lines,
+            failed=checkpoint.failed,
+            truncated=checkpoint.truncated,
+            limited=checkpoint.limited,
+            errors=errors,
+        )
+
+    def _run(
+        self, source: Source, client: Client, observer: Observer, *, overwrite: bool, restart: bool
+    ) -> Checkpoint:
         job = {
-            "input": fingerprint(self._source),
+            "input": source.fingerprint,
             "output": self._output.name,
             "settings": asdict(self._settings),
         }
@@ -142,23 +157,25 @@ class FileJob:
                     if checkpoint is None:
                         output.discard()
                     raise JobError(_exists(self._output))
-                checkpoint = self._translate(client, observer, output, journal, checkpoint or Checkpoint())
+                checkpoint = checkpoint or Checkpoint()
+                checkpoint = self._translate(source, client, observer, output, journal, checkpoint)
             output.publish(checkpoint)
         journal.remove()
-        errors = sibling(self._output, ".errors.jsonl") if checkpoint.failed else None
-        return Summary(
-            lines=checkpoint.lines,
-            failed=checkpoint.failed,
-            truncated=checkpoint.truncated,
-            limited=checkpoint.limited,
-            errors=errors,
-        )
+        return checkpoint
 
     def _translate(
-        self, client: Client, observer: Observer, output: Output, journal: Journal, checkpoint: Checkpoint
+        self,
+        source: Source,
+        client: Client,
+        observer: Observer,
+        output: Output,
+        journal: Journal,
+        checkpoint: Checkpoint,
     ) -> Checkpoint:
 
         def save() -> None:
+            # Before it counts what may be of another file.
+            source.check()
             output.sync()
             journal.save(checkpoint)
             observer.on_save(lines=checkpoint.lines)
@@ -167,7 +184,7 @@ class FileJob:
         save()
         observer.on_start(resumed=checkpoint.lines, failed=checkpoint.failed)
         saved_at = time.monotonic()
-        results = self._results(client, observer, checkpoint)
+        results = self._results(source, client, observer, checkpoint)
         try:
             for result in results:
                 line, translation = result.id, result.translation
@@ -195,15 +212,15 @@ class FileJob:
         return checkpoint
 
     def _results(
-        self, client: Client, observer: Observer, checkpoint: Checkpoint
+        self, source: Source, client: Client, observer: Observer, checkpoint: Checkpoint
     ) -> Generator[StreamResult[Line], None, None]:
         """The results of all lines that are not done, in order, over as many streams as it takes.
 
         All streams ask for the model of the first result, whatever the server would choose meanwhile.
         """
-        lines = read_lines(self._source, self._format)
+        lines = source.lines()
         for _ in range(checkpoint.lines):
-            next(lines)
+            next(lines, None)
         backlog = Backlog(lines)
         model = checkpoint.model
         texts_per_message, window = TEXTS_PER_MESSAGE, self._window

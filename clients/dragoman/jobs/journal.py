@@ -1,6 +1,5 @@
 """How far a job has come, on disk: written so that a kill at any moment leaves the old state or the new."""
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -89,12 +88,6 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
         elif old != value:
             # A fingerprint tells nobody anything.
             yield f"{key} was another" if key == "input" else f"{key} was {old} and is {value}"
-
-
-def fingerprint(path: Path) -> str:
-    """What tells an input from any other: the sha256 of all of it."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sync_folder(folder: Path) -> None:

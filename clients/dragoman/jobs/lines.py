@@ -1,15 +1,10 @@
 """The lines of an input file, as bytes: whatever the line holds, it can be read and counted."""
 
 import codecs
-import gzip
-import os
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from dragoman.errors import DragomanError
-from dragoman.jobs.errors import JobError, LineError
+from dragoman.jobs.errors import LineError
 from dragoman.jobs.format import Format
 
 
@@ -50,20 +45,6 @@ class Line:
             message=self.error or str(error),
             text=self.text or self.content.decode(errors="backslashreplace"),
         )
-
-
-def read_lines(path: Path, format_: Format) -> Iterator[Line]:
-    """Reads a file line by line, decompressing `.gz`. Raises OSError, or JobError for broken compression."""
-    with path.open("rb") as file:
-        if path.name.endswith(".gz") and not os.fstat(file.fileno()).st_size:
-            raise JobError(f"{path} has no byte: it is no gzip file")
-        stream = gzip.GzipFile(fileobj=file) if path.name.endswith(".gz") else file
-        number = 0
-        try:
-            for number, raw in enumerate(stream, start=1):
-                yield parse_line(raw, format_, number=number, position=file.tell())
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise JobError(f"{path} is damaged after line {number}: {error}") from error
 
 
 def parse_line(raw: bytes, format_: Format, *, number: int, position: int) -> Line:
