@@ -321,10 +321,10 @@ class _Pulled(Iterator[tuple[Key, str]]):
         self._closed = False
 
     def __next__(self) -> tuple[Key, str]:
-        pair = asyncio.run_coroutine_threadsafe(self._pull(), self._loop).result()
-        if pair is None:
+        pulled = asyncio.run_coroutine_threadsafe(self._pull(), self._loop).result()
+        if not pulled:
             raise StopIteration
-        return pair
+        return pulled[0]
 
     async def close(self) -> None:
         """Ends the read that waits for a text, which then stays where it is, and lets none begin."""
@@ -333,11 +333,14 @@ class _Pulled(Iterator[tuple[Key, str]]):
             self._pulling.cancel()
             await asyncio.wait({self._pulling})
 
-    async def _pull(self) -> tuple[Key, str] | None:
+    async def _pull(self) -> list[tuple[Key, str]]:
+        """The next one; none at the end, which what is read can't be mistaken for."""
         if self._closed:
-            return None
+            return []
         self._pulling = asyncio.current_task()
         try:
-            return await anext(self._iterator, None)
+            return [await anext(self._iterator)]
+        except StopAsyncIteration:
+            return []
         finally:
             self._pulling = None

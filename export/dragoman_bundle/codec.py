@@ -45,7 +45,10 @@ def _decode(type_: object, value: object, where: str) -> object:
     if origin is Mapping and isinstance(value, dict):
         return {key: _decode(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
     if type_ is float and type(value) in (int, float):
-        return float(cast(float, value))
+        try:
+            return float(cast(float, value))
+        except OverflowError:
+            raise CodecError(f"{where}: {value!r:.80} is too large") from None
     if type(value) is type_:
         return value
     raise CodecError(f"{where}: expected {_describe(type_)}, got {value!r:.80}")

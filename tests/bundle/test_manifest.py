@@ -36,6 +36,7 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
             lambda m: m["decoding"].update(length_penalty=400),
             r"length_penalty is 400.0; it must be from 0 to 10",
         ),
+        (lambda m: m["decoding"].update(length_penalty=10**400), r"length_penalty: 10+ is too large"),
         (lambda m: m["decoding"].update(max_output_ratio=-1), "max_output_ratio is -1.0; it must be from 0"),
         (lambda m: m["contract"]["state"][0].pop("dtype"), r"contract\.state\[0\]: key 'dtype' is missing"),
         (

@@ -191,6 +191,18 @@ async def test_text_that_cannot_travel_fails_alone(client):
     assert f"text 2 of the stream has {MAX_STREAM_TEXT_BYTES + 1} bytes; at most" in str(long.error)
 
 
+async def test_what_is_no_pair_is_not_the_end_of_the_texts(client):
+    async def texts():
+        yield 0, "ja"
+        yield None
+        yield 1, "nein"
+
+    stream = client.translate_stream(texts(), **DE_EN)
+    assert (await anext(stream)).id == 0
+    with pytest.raises(TypeError):
+        await anext(stream)
+
+
 async def test_what_is_no_text_ends_its_stream(client):
     stream = client.translate_stream([(0, "ja"), (1, None)], **DE_EN)
     assert (await anext(stream)).id == 0

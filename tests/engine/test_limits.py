@@ -47,6 +47,11 @@ def test_bulk_keeps_nobody_out_even_where_it_comes_all_at_once() -> None:
         limits.check_queue([BULK, BULK, BULK], num_waiting=0, num_bulk_waiting=0)
 
 
+def test_no_sentence_fits_in_a_queue_that_holds_too_many() -> None:
+    # As where bulk was set back.
+    EngineLimits(max_queue=2).check_queue([], num_waiting=3, num_bulk_waiting=3)
+
+
 def test_there_is_a_place_for_bulk_in_the_smallest_queue() -> None:
     limits = EngineLimits(max_queue=1, max_bulk_share=0.5)
     limits.check_queue([BULK], num_waiting=0, num_bulk_waiting=0)

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 import sentencex
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman_server.segmentation import Segmentation, filler_for, halve, join, segment
@@ -57,6 +57,7 @@ def test_what_is_no_unit_stays_as_it_stands(text: str, language: str, mode: Segm
 
 
 @given(text=TEXTS)
+@example(text="ab。")
 def test_halves_are_the_whole_but_for_white_space(text: str) -> None:
     for span in segment(text, language="en", mode=Segmentation.LINE):
         halves = halve(text, span)

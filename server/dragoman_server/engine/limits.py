@@ -66,7 +66,7 @@ class EngineLimits:
                 max_queue=self.max_bulk_queue,
                 is_bulk=True,
             )
-        if num_waiting + len(sentences) > self.max_queue:
+        if sentences and num_waiting + len(sentences) > self.max_queue:
             raise QueueFullError(
                 num_sentences=len(sentences), num_waiting=num_waiting, max_queue=self.max_queue
             )
