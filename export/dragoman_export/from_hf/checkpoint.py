@@ -237,8 +237,9 @@ def _decoding(config: Any, generation: Any) -> DecodingConfig:
     positions = config.max_position_embeddings
     beam_size = generation.num_beams or BEAM_SIZE
     length_penalty = generation.length_penalty
-    # The former counts what is generated, and goes before the latter, as in `generate()`.
-    max_tokens = generation.max_new_tokens or generation.max_length or positions
+    # The former counts what is generated, and goes before the latter, as in `generate()`, which counts the
+    # token that decoding starts with too.
+    max_tokens = generation.max_new_tokens or (generation.max_length or positions + 1) - 1
     return DecodingConfig(
         beam_size=beam_size,
         length_penalty=1.0 if length_penalty is None else max(0.0, float(length_penalty)),
