@@ -55,11 +55,11 @@ def find_products(path: Path, inputs: Mapping[str, Array]) -> list[Product]:
     nodes = [node for node in model.graph.node if node.op_type in FLOAT_PRODUCTS | INTEGER_PRODUCTS]
     constants = _constants(model.graph)
     wanted = {name for node in nodes for name in (node.input[0], node.input[1], node.output[0])}
-    shapes = _shapes(model, wanted, inputs)
+    shapes = shapes_of(model, wanted, inputs)
     return [_product(node, shapes, constants) for node in nodes]
 
 
-def _shapes(
+def shapes_of(
     model: onnx.ModelProto, names: set[str], inputs: Mapping[str, Array]
 ) -> dict[str, tuple[int, ...]]:
     """The shapes of these values of the graph."""

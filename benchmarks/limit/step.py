@@ -1,5 +1,7 @@
 """One decoder step of a bundle at one batch size, to be run again and again."""
 
+import math
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import onnx
 import onnxruntime
 
 from benchmarks.limit.inputs import Array, make_inputs
-from benchmarks.limit.products import Product, find_products
+from benchmarks.limit.products import Product, find_products, shapes_of
 from dragoman_server.engine.onnx_session import open_session
 
 
@@ -22,7 +24,7 @@ class StepGraph:
     def at(self, sizes: Mapping[str, int]) -> "Step":
         """The step at these sizes, as `inputs.step_sizes` names them."""
         inputs = make_inputs(self._session.get_inputs(), sizes, self._vocabulary)
-        return Step(self._session, inputs, find_products(self.path, inputs), _weight_bytes(self.path))
+        return Step(self._session, inputs, find_products(self.path, inputs), weight_bytes(self.path, inputs))
 
 
 class Step:
@@ -50,20 +52,38 @@ class Step:
             + sum(array.nbytes for array in inputs.values())
             + sum(value.tensor_size_in_bytes() for value in results)
         )
-        """Bytes that must move: every weight and input once in, every output once out."""
+        """Bytes that must move: every weight and input once in, every output once out; of a table of which
+        rows are looked up, these."""
 
     def run(self) -> None:
         """Runs the step."""
         self._session.run_with_iobinding(self._binding)
 
 
-def _weight_bytes(path: Path) -> int:
-    model = onnx.load(path, load_external_data=False)
-    return sum(_tensor_bytes(value) for value in model.graph.initializer)
+def weight_bytes(path: Path, inputs: Mapping[str, Array]) -> int:
+    """Bytes of a graph's weights that a step with these inputs reads."""
+    model = onnx.load(path)
+    users: dict[str, list[onnx.NodeProto]] = defaultdict(list)
+    for node in model.graph.node:
+        for name in node.input:
+            users[name].append(node)
+    lookups = {
+        value.name: [node.output[0] for node in users[value.name]]
+        for value in model.graph.initializer
+        if value.dims and users[value.name] and all(_looks_up(node, value.name) for node in users[value.name])
+    }
+    looked_up = {name for names in lookups.values() for name in names}
+    shapes = shapes_of(model, looked_up, inputs) if looked_up else {}
+    total = 0
+    for value in model.graph.initializer:
+        size = math.prod(value.dims)
+        if names := lookups.get(value.name):
+            size = min(size, sum(math.prod(shapes[name]) for name in names))
+        total += size * int(onnx.helper.tensor_dtype_to_np_dtype(value.data_type).itemsize)
+    return total
 
 
-def _tensor_bytes(value: onnx.TensorProto) -> int:
-    size = int(onnx.helper.tensor_dtype_to_np_dtype(value.data_type).itemsize)
-    for length in value.dims:
-        size *= length
-    return size
+def _looks_up(node: onnx.NodeProto, table: str) -> bool:
+    """Whether a node reads rows of a table and nothing else of it."""
+    axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
+    return node.op_type == "Gather" and axis == 0 and node.input[0] == table and node.input[1] != table

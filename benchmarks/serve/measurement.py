@@ -160,7 +160,7 @@ class Measurement:
     ) -> Observed:
         """One open-loop run, and what the server says of it."""
         steps, rows = server.steps_and_rows()
-        used = server.processor_seconds()
+        used, began = server.processor_seconds(), time.perf_counter()
         answered = run_open_loop(
             server.address,
             self._requests,
@@ -170,13 +170,13 @@ class Measurement:
             bulk_streams=bulk_streams,
         )
         steps_after, rows_after = server.steps_and_rows()
-        used_after = server.processor_seconds()
+        used_after, ended = server.processor_seconds(), time.perf_counter()
         return Observed(
             answered=answered,
             mean_rows=(rows_after - rows) / max(1.0, steps_after - steps),
             server_cores=None
             if used is None or used_after is None
-            else (used_after - used) / answered.seconds,
+            else (used_after - used) / (ended - began),
         )
 
 

@@ -2,8 +2,11 @@
 
 import json
 import os
+import random
 import re
 import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -25,18 +28,24 @@ def install() -> Path:
     return make_environment("joeynmt", *INSTALLS)
 
 
-def measure(python: Path, shape: Shape, material: Material) -> Timing:
-    """One run, timed by JoeyNMT's own log. Raises ClickException where it fails."""
+def measure(python: Path, shape: Shape, material: Material, *, sorts: bool) -> Timing:
+    """One run, timed by JoeyNMT's own log. Raises ClickException where it fails.
+
+    It makes batches of pairs as they come. With `sorts` they come in an order of which that makes batches of
+    one length, as ours are.
+    """
     folder = material.folder / "joeynmt"
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = folder / "vocabulary.txt"
     processor = sentencepiece.SentencePieceProcessor(model_file=str(material.tokenizer))
+    if sorts:
+        material = _sorted(material, processor, folder, shape.batch_tokens)
     pieces = [processor.id_to_piece(number) for number in range(processor.vocab_size())]
     special = {processor.id_to_piece(number) for number in range(4)}
     vocabulary.write_text("".join(f"{piece}\n" for piece in pieces if piece not in special))
     config = folder / "config.yaml"
     # JSON is YAML.
-    config.write_text(json.dumps(config_of(shape, material, folder, vocabulary)))
+    config.write_text(json.dumps(config_of(shape, material, folder, vocabulary, shuffles=not sorts)))
     done = subprocess.run(
         [str(python), "-m", "joeynmt", "train", str(config), "--skip-test"],
         capture_output=True,
@@ -57,7 +66,41 @@ def read_log(log: str) -> Timing:
     return Timing(tokens_per_second=float(speeds[1]), parameters=int(parameters[1]))
 
 
-def config_of(shape: Shape, material: Material, folder: Path, vocabulary: Path) -> dict[str, object]:
+def _sorted(
+    material: Material, processor: sentencepiece.SentencePieceProcessor, folder: Path, batch_tokens: int
+) -> Material:
+    """The material with its pairs in batches of one length, batches in random order."""
+    files = material.train_source, material.train_target
+    sides = [file.read_text(encoding="utf-8").splitlines() for file in files]
+    lengths = [
+        max(len(source), len(target)) + 1
+        for source, target in zip(*(processor.encode(side) for side in sides), strict=True)
+    ]
+    batches = batches_of_one_length(lengths, batch_tokens)
+    random.Random(1).shuffle(batches)
+    written = [folder / f"sorted{file.suffix}" for file in files]
+    for side, file in zip(sides, written, strict=True):
+        file.write_text("".join(f"{side[n]}\n" for batch in batches for n in batch), encoding="utf-8")
+    return replace(material, train_source=written[0], train_target=written[1])
+
+
+def batches_of_one_length(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Numbers of pairs of these lengths, cut as JoeyNMT's `TokenBatchSampler` cuts what it is given: a batch
+    is full once its padded tokens are at least `batch_tokens`. What is left over makes none.
+    """
+    batches: list[list[int]] = []
+    batch: list[int] = []
+    for number in sorted(range(len(lengths)), key=lengths.__getitem__):
+        batch.append(number)
+        if lengths[number] * len(batch) >= batch_tokens:
+            batches.append(batch)
+            batch = []
+    return batches
+
+
+def config_of(
+    shape: Shape, material: Material, folder: Path, vocabulary: Path, *, shuffles: bool
+) -> dict[str, object]:
     """JoeyNMT's configuration for the same model and files. Raises ValueError for what it can't time."""
     if material.warmup_steps != material.steps:
         raise ValueError("JoeyNMT logs at equal distances: warm-up and timed steps must be as many")
@@ -95,6 +138,7 @@ def config_of(shape: Shape, material: Material, folder: Path, vocabulary: Path) 
             "label_smoothing": shape.label_smoothing,
             "batch_type": "token",
             "batch_size": shape.batch_tokens,
+            "shuffle": shuffles,
             "epochs": 100,
             "updates": 2 * material.steps,
             "logging_freq": material.steps,

@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.limit.products import Product, find_products
+from benchmarks.limit.step import weight_bytes
 
 
 def test_every_step_graph_is_held_against_its_limit(benchmark: Callable[..., Any], toy: Any) -> None:
@@ -33,6 +34,31 @@ def test_every_step_graph_is_held_against_its_limit(benchmark: Callable[..., Any
     assert rows["int8", 1]["million_integer_multiply_adds"] > 0
     for profile in ran.results["profile"].values():
         assert sum(row["share"] for row in profile["operators"]) == pytest.approx(1.0)
+
+
+def test_of_a_table_only_the_rows_that_are_looked_up_are_read(tmp_path: Path) -> None:
+    tables = [
+        numpy_helper.from_array(np.ones((1000, 3), np.float32), name) for name in ("read", "multiplied")
+    ]
+    nodes = [
+        helper.make_node("Gather", ["read", "token"], ["x"]),
+        helper.make_node("Gather", ["multiplied", "token"], ["y"]),
+        helper.make_node("Add", ["x", "y"], ["sum"]),
+        helper.make_node("Transpose", ["multiplied"], ["turned"], perm=[1, 0]),
+        helper.make_node("MatMul", ["sum", "turned"], ["scores"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "an embedding of its own and a tied one",
+        [helper.make_tensor_value_info("token", TensorProto.INT64, ["R"])],
+        [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["R", 1000])],
+        tables,
+    )
+    path = tmp_path / "tables.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path)
+    assert weight_bytes(path, {"token": np.arange(7)}) == 4 * (7 * 3 + 1000 * 3)
+    # No more than there is.
+    assert weight_bytes(path, {"token": np.zeros(2000, np.int64)}) == 4 * (1000 * 3 + 1000 * 3)
 
 
 def test_products_are_counted_at_the_sizes_of_the_inputs(tmp_path: Path) -> None:

@@ -40,12 +40,20 @@ def test_our_trainer_is_timed_over_the_steps_after_warm_up(toy_folder: Path, tmp
 
 def test_the_peer_gets_the_same_shape_and_files(toy_folder: Path, tmp_path: Path) -> None:
     shape = Shape(decoder_layers=3, batch_tokens=77)
-    config = joeynmt.config_of(shape, material(toy_folder, tmp_path), tmp_path, tmp_path / "vocabulary.txt")
+    files = material(toy_folder, tmp_path)
+    config = joeynmt.config_of(shape, files, tmp_path, tmp_path / "vocabulary.txt", shuffles=False)
     assert config["model"]["decoder"]["num_layers"] == 3  # type: ignore[index]
     assert config["model"]["encoder"]["hidden_size"] == shape.encoder_units  # type: ignore[index]
     assert config["training"]["batch_size"] == 77  # type: ignore[index]
     assert config["training"]["logging_freq"] == 3  # type: ignore[index]
+    assert config["training"]["shuffle"] is False  # type: ignore[index]
     assert config["data"]["train"] == str(toy_folder / "train")  # type: ignore[index]
+
+
+def test_the_peer_is_given_batches_of_one_length() -> None:
+    lengths = [9, 2, 5, 3, 9, 2, 5, 3, 2]
+    batches = joeynmt.batches_of_one_length(lengths, 9)
+    assert [[lengths[number] for number in batch] for batch in batches] == [[2, 2, 2, 3], [3, 5], [5, 9], [9]]
 
 
 def test_the_peers_speed_is_that_of_the_stretch_after_warm_up() -> None:
