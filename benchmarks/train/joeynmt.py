@@ -14,6 +14,7 @@ import sentencepiece
 
 from benchmarks.environment import make_environment
 from benchmarks.train.shape import Material, Shape, Timing
+from dragoman_training.corpus import read_lines
 
 # torch comes first, and again beside JoeyNMT: no other release may be tried. JoeyNMT imports
 # importlib_metadata without asking for it, and calls what later versions of sentencepiece lack.
@@ -71,7 +72,7 @@ def _sorted(
 ) -> Material:
     """The material with its pairs in batches of one length, batches in random order."""
     files = material.train_source, material.train_target
-    sides = [file.read_text(encoding="utf-8").splitlines() for file in files]
+    sides = [read_lines(file) for file in files]
     lengths = [
         max(len(source), len(target)) + 1
         for source, target in zip(*(processor.encode(side) for side in sides), strict=True)

@@ -77,10 +77,8 @@ def halve(text: str, span: Span) -> tuple[Span, Span] | None:
     """
     start, end = span
     middle = (start + end) // 2
-    quarter = (end - start) // 4
+    quarter = max(1, (end - start) // 4)
     cuts = [match.end() for match in _CLAUSE_END.finditer(text, start + quarter, end - quarter)]
-    # A unit so short that its quarter is nothing ends with a clause's end.
-    cuts = [cut for cut in cuts if cut < end]
     cuts = cuts or [match.end() for match in _SPACES.finditer(text, start, end)]
     cut = min(cuts, key=lambda place: abs(place - middle)) if cuts else _between_characters(text, span)
     left, right = _trim(text, (start, cut)), _trim(text, (cut, end))
