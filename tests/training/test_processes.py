@@ -102,3 +102,39 @@ def test_one_process_alone_leads_and_talks_to_nobody() -> None:
     assert alone.wrap(module) is module
     assert alone.sum([1, 2.5]) == [1, 2.5]
     assert alone.from_leader("x") == "x"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["toy.toml", "--set", "training.max_epochs=1"], 0, "Done:"),
+        (["toy.toml", "--set", "vocabulary.size=3"], 1, "Error: "),
+        (["toy.toml", "more"], 2, "'more' is no KEY=VALUE"),
+    ],
+)
+def test_a_process_of_many_leaves_without_taking_python_down(
+    toy_folder: Path, tmp_path: Path, arguments: list[str], status: int, said: str
+) -> None:
+    """With its status and all it said: what runs then is where PyTorch's threads would abort it."""
+    started = (
+        "import atexit, os, runpy; atexit.register(os.abort); runpy.run_module(*{}, run_name='__main__')"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            started.format(["dragoman_training"]),
+            *arguments,
+            "--out",
+            str(tmp_path / "run"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=toy_folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+        | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"},
+        timeout=300,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    assert said in done.stdout + done.stderr
