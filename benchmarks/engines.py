@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dragoman_bundle import Bundle
+from dragoman_server.config import Batching, EngineConfig
 from dragoman_server.document import TranslationOptions
-from dragoman_server.engine import EngineLimits, EnginePool, Observer, OnnxDecoder
+from dragoman_server.engine import EnginePool, Observer, OnnxDecoder
+from dragoman_server.loader import open_engine
 from dragoman_server.segmentation import Segmentation
-from dragoman_server.system import BundleSystem
-
-MAX_QUEUE = 10_000_000
-"""More sentences than any file here holds."""
+from dragoman_server.system import MAX_QUEUE, BundleSystem
 
 
 class SystemMissingError(Exception):
@@ -63,13 +62,9 @@ def running_engine(
     observer: Observer | None = None,
 ) -> Iterator[EnginePool]:
     """An engine of so many threads with the server's own limits, but for its queue."""
-    limits = EngineLimits(
-        max_queue=MAX_QUEUE,
-        max_beam_size=max(beam_size, EngineLimits.max_beam_size),
-        continuous=continuous,
-    )
-    engine = EnginePool(decoder, limits=limits, num_engines=threads, observer=observer)
-    engine.start()
+    batching: Batching = "continuous" if continuous else "request"
+    config = EngineConfig(threads=threads, max_queue=MAX_QUEUE, batching=batching)
+    engine = open_engine(decoder, config, beam_size, observer)
     try:
         yield engine
     finally:

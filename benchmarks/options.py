@@ -9,6 +9,8 @@ import click
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 """Settings of every command."""
 
+DEFAULT_INPUT = Path("data/multi30k/test2016.de")
+"""What is translated unless the caller names another file."""
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 bundle_option = click.option(
@@ -21,7 +23,7 @@ bundle_option = click.option(
 input_option = click.option(
     "--input",
     "source",
-    default=Path("data/multi30k/test2016.de"),
+    default=DEFAULT_INPUT,
     show_default=True,
     type=_FILE,
     help="Sentences to translate, one a line.",

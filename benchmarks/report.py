@@ -27,6 +27,8 @@ class Column:
         value = row.get(self.key)
         if value is None:
             return "–"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
         return str(value) if isinstance(value, str) else format(value, self.format)
 
 

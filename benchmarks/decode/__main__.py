@@ -19,6 +19,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.measuring import interleave, summarize
 from benchmarks.options import (
     CONTEXT,
+    DEFAULT_INPUT,
     bundle_option,
     command_line,
     input_option,
@@ -33,6 +34,7 @@ from benchmarks.report import Report
 from dragoman_bundle import Bundle, BundleError, open_bundle
 from dragoman_training.checkpoint import CheckpointError
 
+_DEFAULT_REFERENCE = DEFAULT_INPUT.with_suffix(".en")
 _WARMING_SENTENCES = 16
 _PROFILED = {"engine_int8": False, "engine_int8_shortlist": True}
 
@@ -54,10 +56,9 @@ def _chosen_systems(context: click.Context, parameter: click.Parameter, value: s
 @input_option
 @click.option(
     "--reference",
-    default=Path("data/multi30k/test2016.en"),
-    show_default=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Its translation, line by line, for BLEU.",
+    help="Its translation, line by line, for BLEU.  "
+    f"[default: {_DEFAULT_REFERENCE} of the default input; of another none, and no BLEU]",
 )
 @limit_option
 @click.option(
@@ -78,7 +79,7 @@ def decode(
     bundle: Path,
     checkpoint: Path | None,
     source: Path,
-    reference: Path,
+    reference: Path | None,
     limit: int | None,
     systems: list[str],
     beams: list[int],
@@ -105,6 +106,8 @@ def decode(
       python -m benchmarks.decode --bundle models/de-en/1 --systems engine_int8 --limit 100 --profile
     """
     machine = describe_machine()
+    if reference is None and source == DEFAULT_INPUT:
+        reference = _DEFAULT_REFERENCE
     corpus = read_corpus(source, reference, limit)
     try:
         opened = open_bundle(bundle)
@@ -132,7 +135,7 @@ def decode(
             "sentences": len(corpus.sources),
             "words": corpus.num_words,
             "repeats": repeats,
-            "bundle": f"{opened.manifest.name}/{opened.manifest.version}",
+            "bundle": opened.manifest.key,
             "rows": rows,
             "ratios": ratios,
             "skipped": skipped,
@@ -169,8 +172,9 @@ def _open_all(
 
 def _row(case: Case, results: Sequence[Translated], corpus: Corpus) -> dict[str, object]:
     speed = summarize([corpus.num_words / result.seconds for result in results])
-    assert corpus.references is not None
-    bleu = BLEU().corpus_score(results[0].lines, [corpus.references]).score
+    bleu = None
+    if corpus.references is not None:
+        bleu = BLEU().corpus_score(results[0].lines, [corpus.references]).score
     return {
         "system": case.system,
         "beam": case.beam,

@@ -23,10 +23,12 @@ class Aim:
     most_bleu: float | None = None
     """Most BLEU that lie between the two, where it is BLEU that is compared."""
 
-    def measure(self, row: Row, other: Row) -> Summary:
-        """The ratio of speed, or the difference in BLEU."""
+    def measure(self, row: Row, other: Row) -> Summary | None:
+        """The ratio of speed, or the difference in BLEU: None where there was no reference."""
         if self.most_bleu is None:
             return ratio(other["seconds"], row["seconds"])
+        if row["bleu"] is None or other["bleu"] is None:
+            return None
         return summarize([row["bleu"] - other["bleu"]])
 
     def is_reached(self, value: float) -> bool:
@@ -68,6 +70,8 @@ def compare(rows: Sequence[Row]) -> list[dict[str, object]]:
             if system != aim.system or other is None:
                 continue
             measured = aim.measure(row, other)
+            if measured is None:
+                continue
             ratios.append(
                 {
                     "name": aim.name,

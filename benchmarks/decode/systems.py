@@ -35,7 +35,7 @@ _GRAPHS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """One system in one setting."""
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import torch
 
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.search import output_limit
 
 
 class Tutorial:
@@ -31,7 +30,7 @@ class Tutorial:
             memory, state = self._model.encode(torch.tensor([source]), torch.tensor([len(source)]))
             token = self._target_tokenizer.bos_id
             output: list[int] = []
-            for _ in range(output_limit(len(source), self._decoding)):
+            for _ in range(self._decoding.output_limit(len(source))):
                 features, _attention, state = self._model.step(torch.tensor([[token]]), memory, state)
                 token = int(self._model.output(features).argmax(dim=-1).item())
                 if token == self._target_tokenizer.eos_id:

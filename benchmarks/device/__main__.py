@@ -117,7 +117,7 @@ def device(
             "machine": machine,
             "device": device,
             "gpu": gpu,
-            "bundle": f"{manifest.name}/{manifest.version}",
+            "bundle": manifest.key,
             "shortlist": shortlist and opened.shortlist is not None,
             "beam": beam,
             "input": corpus.name,

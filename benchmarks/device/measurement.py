@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.engines import MAX_QUEUE
 from dragoman_bundle import Bundle
 from dragoman_server.engine import Batch, Engine, EngineLimits, OnnxDecoder, Sentence, StepInput, StepOutput
 from dragoman_server.engine.decoder import IntArray
+from dragoman_server.system import MAX_QUEUE
 
 
-@dataclass(frozen=True, kw_only=True, order=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """One way of running the engine."""
 

@@ -132,7 +132,7 @@ def limit(
         command=command_line("benchmarks.limit"),
         results={
             "machine": machine,
-            "bundle": f"{manifest.name}/{manifest.version}",
+            "bundle": manifest.key,
             "beam": beam,
             "threads": threads,
             "source_positions": source_positions,

@@ -164,7 +164,7 @@ def peers(
         command=command_line("benchmarks.peers"),
         results={
             "machine": machine,
-            "bundle": f"{manifest.name}/{manifest.version}",
+            "bundle": manifest.key,
             "input": corpus.name,
             "sentences": len(corpus.sources),
             "beam": beam,

@@ -7,6 +7,7 @@ would, so that their number is given.
 import json
 import sys
 import time
+from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,7 +91,7 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     torch.manual_seed(1)
     model = make_model(task)
-    print(json.dumps({"version": torch.__version__}), file=answers, flush=True)
+    print(json.dumps({"version": version("joeynmt")}), file=answers, flush=True)
     for line in sys.stdin:
         setting = json.loads(line)
         torch.set_num_threads(setting["threads"])

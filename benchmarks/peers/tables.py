@@ -78,9 +78,6 @@ def ratio_table(ratios: Sequence[Row]) -> Table:
             Column(key="aim", header="aim"),
             Column(key="reached", header="reached"),
         ),
-        rows=[
-            {**row, **({"reached": "yes" if row["reached"] else "no"} if "reached" in row else {})}
-            for row in ratios
-        ],
+        rows=ratios,
         note="Each ratio is the median of the repeats' own.",
     )

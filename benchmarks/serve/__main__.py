@@ -165,7 +165,7 @@ def serve(
                 mode: stack.enter_context(
                     running_server(
                         bundle,
-                        f"{manifest.name}/{manifest.version}",
+                        manifest.key,
                         mode=mode,
                         precision=precision,
                         threads=threads,
@@ -205,7 +205,7 @@ def serve(
         command=command_line("benchmarks.serve"),
         results={
             "machine": machine,
-            "bundle": f"{manifest.name}/{manifest.version}",
+            "bundle": manifest.key,
             "precision": offline.precision,
             "input": corpus.name,
             "sentences": len(corpus.sources),

@@ -166,6 +166,9 @@ async def _open_loop(
         ended = time.perf_counter()
         bulk_answered = sum(job.num_answered for job in jobs) - answered_before
         for task in streaming:
+            # Beside a job that failed callers had less company than the table says.
+            if task.done():
+                task.result()
             task.cancel()
         await asyncio.gather(*streaming, return_exceptions=True)
     return Answered(

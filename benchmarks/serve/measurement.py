@@ -1,4 +1,4 @@
-"""The two measurements of a server: what it can do at most, and how it answers at a load."""
+"""The measurements of a server: what it can do at most, how it answers at a load, and how beside bulk."""
 
 import time
 from collections.abc import Mapping, Sequence

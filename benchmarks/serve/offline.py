@@ -4,12 +4,12 @@ import itertools
 import time
 from collections.abc import Sequence
 
-from benchmarks.engines import MAX_QUEUE, translation_options
+from benchmarks.engines import translation_options
 from benchmarks.serve.cores import pinned_to
 from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig
 from dragoman_server.loader import open_decoder, open_engine
-from dragoman_server.system import BundleSystem
+from dragoman_server.system import MAX_QUEUE, BundleSystem
 
 
 class OfflineEngine:

@@ -119,7 +119,7 @@ def aim_table(found: Sequence[Row]) -> Table:
             Column(key="aim", header="aim"),
             Column(key="reached", header="reached"),
         ),
-        rows=[{**row, "reached": "yes" if row["reached"] else "no"} for row in found],
+        rows=found,
         note="Each ratio is the median of the repeats' own.",
     )
 

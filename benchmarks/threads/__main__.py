@@ -121,7 +121,7 @@ def threads_command(
         command=command_line("benchmarks.threads"),
         results={
             "machine": machine,
-            "bundle": f"{opened.manifest.name}/{opened.manifest.version}",
+            "bundle": opened.manifest.key,
             "precision": precision,
             "input": corpus.name,
             "sentences": len(lines),

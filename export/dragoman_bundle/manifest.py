@@ -5,13 +5,14 @@ Owns the format and its version. Must not touch the files it describes: `bundle`
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from dragoman_bundle.codec import CodecError, decode, encode
+from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.errors import ManifestError
+from dragoman_bundle.names import check_name
 
 FORMAT_VERSION = 4
 """2 added the shortlist, 3 `attention_of_input`, 4 a quality's `shortlist` and `length_penalty`."""
@@ -30,11 +31,6 @@ SHORTLIST_GRAPHS = (SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH)
 REGROUP_GRAPH = "regroup"
 """Lets sentences leave and join a running batch on a GPU. Bundles may lack it."""
 PRECISIONS = ("fp32", "int8", "fp16")
-MAX_TOKENS = 1_000_000
-"""More than any sentence has: a model that says it takes more of them says nothing."""
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_LANGUAGE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +70,8 @@ class TensorSpec:
     """For each precision whose graphs have it the element type: "float32", "float16", "int8", "bool"
     or "int64"."""
     shape: tuple[int | str, ...]
-    """Sizes; "S" sentences, "T" source positions, "P" rows of the step before (of the encoder: S), "C"
-    candidates of a sentence."""
+    """Sizes; "S" sentences, "T" source positions, "P" rows of the step before (of the encoder: S), "U" steps
+    that a growing state holds, "C" candidates of a sentence."""
     growth_axis: int | None
     """The axis of a state that grows by one at each step; None for a state of fixed size."""
 
@@ -98,38 +94,6 @@ class ShortlistSpec:
     """File with the candidates of each source token."""
     memory: tuple[TensorSpec, ...]
     """What the graph "shortlist" makes of a sentence's candidates, and "decoder_step_shortlist" takes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DecodingDefaults:
-    """How the search runs where a request does not say, and the longest input the model takes."""
-
-    beam_size: int
-    """Hypotheses kept per sentence."""
-    length_penalty: float
-    """Exponent of Wu et al. (2016), equation 14."""
-    max_source_tokens: int
-    """Most source tokens of a sentence, its end included."""
-    max_output_tokens: int
-    """Most target tokens of a sentence, its end included, however long the source."""
-    max_output_ratio: float
-    """Most target tokens per source token, before the margin."""
-    max_output_margin: int
-    """Target tokens granted beside those the ratio gives."""
-
-    def __post_init__(self) -> None:
-        for name, least, most in (
-            ("beam_size", 1, 1024),
-            ("length_penalty", 0, 10),
-            ("max_source_tokens", 1, MAX_TOKENS),
-            ("max_output_tokens", 1, MAX_TOKENS),
-            ("max_output_ratio", 0, 1000),
-            ("max_output_margin", 0, MAX_TOKENS),
-        ):
-            if not least <= getattr(self, name) <= most:
-                raise ManifestError(
-                    f"decoding.{name} is {getattr(self, name)}; it must be from {least} to {most}"
-                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +188,11 @@ class Manifest:
         if unknown := [precision for precision in self.precisions if precision not in PRECISIONS]:
             raise ManifestError(f"precision {unknown[0]!r} is unknown; known are {', '.join(PRECISIONS)}")
 
+    @property
+    def key(self) -> str:
+        """ "name/version": what the model is called, and its place in a folder of models."""
+        return f"{self.name}/{self.version}"
+
     def without_quality(self) -> "Manifest":
         """What stays as it is when a quality is recorded: all but that, the card, and the format version."""
         files = {file: entry for file, entry in self.files.items() if file != CARD_FILE}
@@ -261,24 +230,6 @@ class Manifest:
             raise ManifestError(f"{MANIFEST_FILE}: {error}") from error
         except ManifestError as error:
             raise ManifestError(f"{MANIFEST_FILE}: {error}") from None
-
-
-def check_name(field: str, name: str) -> None:
-    """Raises ManifestError where a model can't be called so: names are parts of paths and of requests."""
-    if not _NAME.fullmatch(name):
-        raise ManifestError(
-            f"{field} is {name!r}; it takes letters, digits, '.', '_' and '-', "
-            "beginning with a letter or digit"
-        )
-
-
-def check_language(field: str, language: str) -> None:
-    """Raises ManifestError where a language can't be called so.
-
-    BCP 47 codes can, and what checkpoints of several languages at once are called, such as "cat_oci_spa".
-    """
-    if not _LANGUAGE.fullmatch(language):
-        raise ManifestError(f'{field} is {language!r}, which is no code of a language, such as "de"')
 
 
 def graph_file(precision: str, graph: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dragoman_bundle.manifest import Manifest, Quality
 from dragoman_export.parity import Parity
 from dragoman_export.subject import NOT_STATED, Subject
+from dragoman_training.markdown import table
 
 FACTS_HEAD = ("", "")
 QUALITY_HEAD = (
@@ -34,7 +35,7 @@ def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Pari
     """The card of a bundle that has just been exported."""
     card = subject.card
     decoding = manifest.decoding
-    out = f"models/{manifest.name}/{manifest.version}"
+    out = f"models/{manifest.key}"
     export = f"--out {out} --precisions {','.join(manifest.precisions)}"
     description = card.description or "What it is good for was not written down in its recipe."
     facts = [
@@ -61,7 +62,7 @@ def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Pari
 
 Translates {manifest.source_language} to {manifest.target_language}. {description}
 
-{_table(FACTS_HEAD, facts)}
+{table(FACTS_HEAD, facts, words=len(FACTS_HEAD))}
 
 ## Quality
 
@@ -84,7 +85,7 @@ Translates {manifest.source_language} to {manifest.target_language}. {descriptio
 Before the bundle was written, its graphs and the PyTorch model decoded the same sentences of random tokens.
 Errors are differences of a token's log-probability, in nats.
 
-{_table(PARITY_HEAD, parity_rows)}
+{table(PARITY_HEAD, parity_rows, words=len(PARITY_HEAD))}
 """
 
 
@@ -101,9 +102,9 @@ def replace_quality(card: str, quality: Sequence[Quality]) -> str:
 
 def quality_block(quality: Sequence[Quality]) -> str:
     """The quality table between its markers."""
-    table = "Not measured yet."
+    measured = "Not measured yet."
     if quality:
-        table = _table(
+        measured = table(
             QUALITY_HEAD,
             [
                 (
@@ -118,16 +119,12 @@ def quality_block(quality: Sequence[Quality]) -> str:
                 )
                 for one in quality
             ],
+            words=len(QUALITY_HEAD),
         )
-    return f"{QUALITY_BEGIN}\n{table}\n{QUALITY_END}"
+    return f"{QUALITY_BEGIN}\n{measured}\n{QUALITY_END}"
 
 
 def _vocabulary(manifest: Manifest) -> str:
     if manifest.source_tokenizer == manifest.target_tokenizer:
         return f"{manifest.source_vocabulary:,} pieces, shared by both languages"
     return f"{manifest.source_vocabulary:,} source and {manifest.target_vocabulary:,} target pieces"
-
-
-def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

@@ -11,7 +11,8 @@ from pathlib import Path
 import torch
 
 from dragoman_bundle.bundle import Bundle, open_bundle
-from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec, check_language, check_name
+from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec
+from dragoman_bundle.names import check_language, check_name
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.writer import seal, staged_bundle
 from dragoman_export.alignment_head import with_alignment_head

@@ -16,7 +16,6 @@ from dragoman_export.heads import HeadsGraph, check_head_width
 from dragoman_export.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
 from dragoman_training.models import Seq2Seq, Tensors
 from dragoman_training.models.attention import ScoredAttention
-from dragoman_training.models.attentional import AttentionalLSTM
 from dragoman_training.models.lstm import ForwardLayer
 from dragoman_training.models.recurrent import BidirectionalLayer
 from dragoman_training.models.transformer_attention import CrossAttention, Heads, SelfAttention
@@ -88,7 +87,7 @@ def export_ready(model: Seq2Seq) -> Seq2Seq:
     """
     model = copy.deepcopy(model).eval().requires_grad_(False)
     for module in model.modules():
-        if isinstance(module, AttentionalLSTM):
+        if isinstance(module, Seq2Seq):
             module.fold_embedding_scale()
     for parent in list(model.modules()):
         for name, child in parent.named_children():

@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Sequence
 
+from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import (
     FORMAT_VERSION,
     Architecture,
-    DecodingDefaults,
     Manifest,
     ShortlistSpec,
     SpecialIds,

@@ -75,12 +75,7 @@ class OnnxStepper:
     ) -> tuple[Candidates, Context]:
         """Advances every row and returns each sentence's 2K best continuations."""
         outputs, context = self.run_step(context, token_SK, parent_SK, score_SK, forced_SK=token_SK)
-        candidates = Candidates(
-            score_SC=outputs["top_score"],
-            index_SC=outputs["top_index"],
-            attention_SKT=outputs["attention"],
-        )
-        return candidates, context
+        return Candidates(score_SC=outputs["top_score"], index_SC=outputs["top_index"]), context
 
     def run_step(
         self, context: Context, token_SK: Ids, parent_SK: Ids, score_SK: Scores, *, forced_SK: Ids

@@ -8,6 +8,7 @@ from typing import Any
 
 from dragoman_export.recipe_file import recipe_files
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.markdown import enumeration
 from dragoman_training.provenance import path_tail
 from dragoman_training.recipe import DataConfig
 
@@ -59,7 +60,9 @@ def _told(member: Checkpoint) -> str:
             f"{progress['step']:,} steps in {progress['seconds'] / 60:.0f} minutes",
             f" by {processes} processes" if (processes := _num_processes(progress)) > 1 else "",
             f", begun with the checkpoint {path_tail(start, 2)}" if start else "",
-            f", the mean of the models after {_listed(averaged)} steps" if averaged else "",
+            f", the mean of the models after {enumeration([f'{step:,}' for step in averaged])} steps"
+            if averaged
+            else "",
         ]
     )
 
@@ -88,11 +91,6 @@ def _train(progress: Mapping[str, Any]) -> str:
 
 def _num_processes(progress: Mapping[str, Any]) -> int:
     return progress.get("processes") or 1
-
-
-def _listed(steps: Sequence[int]) -> str:
-    *others, last = [f"{step:,}" for step in steps]
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _options(member: Checkpoint) -> list[str]:

@@ -76,7 +76,7 @@ _POSITIVE = click.IntRange(min=1)
     "--gpu-memory-limit",
     type=_POSITIVE,
     default=EngineConfig.gpu_memory_limit_mib,
-    help="MiB of GPU memory that each of a model's three or four graphs may take.  [default: no limit]",
+    help="MiB of GPU memory that each of a model's two to four graphs may take.  [default: no limit]",
 )
 @click.option(
     "--max-texts", type=_POSITIVE, default=RequestLimits.max_texts, help="Most texts of one Translate call."

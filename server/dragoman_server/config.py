@@ -59,7 +59,7 @@ class EngineConfig:
     threads: int | None = None
     """CPU threads of one model, each with a batch of its own; None: as many as this process may use."""
     gpu_memory_limit_mib: int | None = None
-    """Most MiB of GPU memory that each of a model's three or four graphs takes; None: what the GPU has.
+    """Most MiB of GPU memory that each of a model's two to four graphs takes; None: what the GPU has.
     A batch that needs more fails, so max_rows must fit."""
     max_rows: int = 320
     """Most rows, sentences times beam, of a batch."""

@@ -4,7 +4,6 @@ Owns how units become sentences of the engine and how their results become the t
 Must not know gRPC, nor when anything runs.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -190,10 +189,9 @@ def _search_options(
 ) -> SearchOptions:
     max_output_tokens = options.max_output_tokens
     if max_output_tokens is None:
-        decoding = bundle.manifest.decoding
-        expected = math.ceil(decoding.max_output_ratio * num_source_tokens + decoding.max_output_margin)
-        most = options.max_default_output_tokens or decoding.max_output_tokens
-        max_output_tokens = max(min(most, decoding.max_output_tokens, expected), num_prefix_tokens + 1)
+        limit = bundle.manifest.decoding.output_limit(num_source_tokens)
+        most = options.max_default_output_tokens or limit
+        max_output_tokens = max(min(most, limit), num_prefix_tokens + 1)
     return SearchOptions(
         beam_size=options.beam_size,
         num_hypotheses=options.num_hypotheses,

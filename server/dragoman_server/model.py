@@ -39,7 +39,7 @@ class Model:
     @property
     def key(self) -> str:
         """ "name/version"."""
-        return f"{self.bundle.manifest.name}/{self.bundle.manifest.version}"
+        return self.bundle.manifest.key
 
     @property
     def languages(self) -> tuple[str, str]:

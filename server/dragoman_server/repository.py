@@ -150,7 +150,7 @@ def _folders(folder: Path) -> list[Path]:
 
 def _open(path: Path, key: str) -> Bundle:
     bundle = open_bundle(path)
-    named = f"{bundle.manifest.name}/{bundle.manifest.version}"
+    named = bundle.manifest.key
     if named != key:
         raise BundleError(f"{path}: its manifest calls it {named}; its folder must be called so too")
     return bundle

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from dragoman_bundle import Bundle, open_bundle
 from dragoman_server.config import EngineConfig
-from dragoman_server.document import TranslationOptions, complete, prepare
+from dragoman_server.document import TranslatedText, TranslationOptions, complete, prepare
 from dragoman_server.engine import EnginePool
 from dragoman_server.loader import open_decoder, open_engine
 from dragoman_server.segmentation import Segmentation
 
-# As many sentences as an evaluation may hand over at once.
-_MAX_QUEUE = 10_000_000
+MAX_QUEUE = 10_000_000
+"""More sentences than any file that is measured with has."""
 
 
 class BundleSystem:
@@ -36,11 +36,15 @@ class BundleSystem:
 
     def translate(self, lines: Sequence[str]) -> list[str]:
         """The lines' translations, one to one."""
+        return [translated.text for translated in self.translate_texts(lines)]
+
+    def translate_texts(self, lines: Sequence[str]) -> list[TranslatedText]:
+        """The same with all that is known of each."""
         documents = [prepare(line, self._bundle, self._options, deadline=None) for line in lines]
         sentences = [sentence for document in documents for sentence in document.sentences]
         futures = iter(self._engine.submit(sentences) if sentences else [])
         return [
-            complete(document, [next(futures).result() for _ in document.sentences], self._bundle).text
+            complete(document, [next(futures).result() for _ in document.sentences], self._bundle)
             for document in documents
         ]
 
@@ -73,7 +77,7 @@ def open_bundle_system(
     if shortlist and bundle.shortlist is None:
         raise ValueError(f"{location} has no shortlist; export it with --shortlist")
     config = EngineConfig(
-        device=device, precision=precision, shortlist=shortlist is not False, max_queue=_MAX_QUEUE
+        device=device, precision=precision, shortlist=shortlist is not False, max_queue=MAX_QUEUE
     )
     decoder = open_decoder(bundle, config)
     has_shortlist = decoder.for_beam(beam_size).has_shortlist
@@ -86,11 +90,11 @@ def open_bundle_system(
         segmentation=Segmentation.LINE,
     )
     providers = ", ".join(sorted(set(decoder.providers.values())))
-    description = f"{manifest.name}/{manifest.version} {decoder.precision}, beam {beam_size}, {providers}"
+    description = f"{manifest.key} {decoder.precision}, beam {beam_size}, {providers}"
     if has_shortlist:
         description += ", with a shortlist"
     details: Mapping[str, str | float | None] = {
-        "bundle": f"{manifest.name}/{manifest.version}",
+        "bundle": manifest.key,
         "checksum": manifest.checksum(),
         "precision": decoder.precision,
         "shortlist": has_shortlist,

@@ -128,14 +128,9 @@ def _check_room(request: TranslationRequest) -> None:
     """Raises QueueFullError where the queue has no room for a sentence of each text that begins with any."""
     model, priority = request.model, request.options.priority
     num_sentences = sum(holds_letter(text[:_MAX_CHARACTERS_LOOKED_AT]) for text in request.texts)
-    # What the queue can never hold is told otherwise, once it is certain. Who waits for no place finds one.
-    if num_sentences and _room(model, priority) < num_sentences <= model.max_sentences[priority]:
-        raise QueueFullError(
-            num_sentences=num_sentences,
-            num_waiting=model.engine.num_waiting(priority),
-            max_queue=model.engine.max_waiting(priority),
-            is_bulk=priority is Priority.BULK,
-        )
+    # What the queue can never hold is told otherwise, once it is certain.
+    if num_sentences <= model.max_sentences[priority]:
+        model.engine.check_queue({priority: num_sentences})
 
 
 def _room(model: Model, priority: Priority) -> int:

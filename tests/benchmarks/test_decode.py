@@ -58,6 +58,16 @@ def test_what_the_bundle_lacks_is_left_out_with_a_reason(
     assert "no shortlist" in ran.results["skipped"]["engine_int8_shortlist, beam 1, threads 1"]
 
 
+def test_another_input_without_a_reference_has_no_bleu(benchmark: Callable[..., Any], toy: Any) -> None:
+    ran = benchmark(
+        *("decode", "--bundle", toy.bundle, "--input", toy.source, "--limit", 2),
+        *("--systems", "engine_fp32,engine_int8_shortlist", "--beams", 1, "--threads", 1, "--repeats", 1),
+    )
+    assert [row["bleu"] for row in ran.results["rows"]] == [None, None]
+    assert ran.results["ratios"] == []
+    assert ran.markdown.count("| – |") == 2
+
+
 def test_without_a_bundle_the_shipped_one_is_measured(benchmark: Callable[..., Any], toy: Any) -> None:
     ran = benchmark(
         *("decode", "--input", toy.source, "--reference", toy.reference, "--limit", 2),

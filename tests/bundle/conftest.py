@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
+from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import (
     FORMAT_VERSION,
     Architecture,
-    DecodingDefaults,
     Manifest,
     Quality,
     SpecialIds,

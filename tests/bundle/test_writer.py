@@ -46,6 +46,15 @@ def test_overwriting_replaces_the_whole_folder(bundle_folder: Path) -> None:
     assert [path.name for path in bundle_folder.parent.iterdir()] == [bundle_folder.name]
 
 
+def test_a_bundle_is_replaced_from_inside_its_folder(
+    bundle_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bundle_folder)
+    with staged_bundle(Path(), overwrite=True) as folder:
+        (folder / "new").write_bytes(b"new")
+    assert [path.name for path in bundle_folder.iterdir()] == ["new"]
+
+
 def test_failed_overwrite_keeps_the_old_bundle(bundle_folder: Path) -> None:
     def failing() -> None:
         with staged_bundle(bundle_folder, overwrite=True) as folder:

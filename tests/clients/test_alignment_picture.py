@@ -77,6 +77,9 @@ def test_translation_without_alignments_draws_no_error():
         ("Hallo, Welt", {(0, 5), (7, 11)}, ["Hallo", ",", "Welt"]),
         ("  ", set(), []),
         ("Ja, geht's Klavier.", set(), ["Ja", ",", "geht's", "Klavier", "."]),
+        ("(_nie_) नमस्ते", set(), ["(_", "nie", "_)", "नमस्ते"]),
+        ("ein cafe\u0301!", set(), ["ein", "cafe\u0301", "!"]),
+        ("wie -- so", set(), ["wie", "--", "so"]),
     ],
 )
 def test_words_without_a_link_are_drawn_too(text, linked, words):

@@ -153,7 +153,6 @@ class TableStepper:
         candidates = Candidates(
             score_SC=np.take_along_axis(flat, index, axis=1),
             index_SC=index,
-            attention_SKT=np.zeros((*token_SK.shape, 1), np.float32),
         )
         return candidates, (sources, rows)
 

@@ -1,13 +1,12 @@
 """What leaves an engine no room is refused, and so is who finds the queue full."""
 
 import pytest
-from tests.engine.house import sentence
 
 from dragoman_server.engine.errors import QueueFullError
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority
 
-INTERACTIVE, BULK = sentence(7), sentence(7, priority=Priority.BULK)
+INTERACTIVE, BULK = Priority
 
 
 @pytest.mark.parametrize("name", ["max_rows", "max_source_tokens", "max_queue", "max_beam_size"])
@@ -23,35 +22,42 @@ def test_the_widest_beam_must_fit_the_rows() -> None:
 
 def test_the_queue_takes_all_or_nothing() -> None:
     limits = EngineLimits(max_queue=3)
-    limits.check_queue([INTERACTIVE], num_waiting=2, num_bulk_waiting=0)
+    limits.check_queue(coming={INTERACTIVE: 1}, waiting={INTERACTIVE: 2, BULK: 0})
     full = r"2 sentences do not fit in the queue: 2 of 3 are waiting; .* with a larger --max-queue"
     with pytest.raises(QueueFullError, match=full):
-        limits.check_queue([INTERACTIVE, INTERACTIVE], num_waiting=2, num_bulk_waiting=0)
+        limits.check_queue(coming={INTERACTIVE: 2}, waiting={INTERACTIVE: 2, BULK: 0})
 
 
 def test_bulk_fills_no_more_than_its_share_of_the_queue() -> None:
     limits = EngineLimits(max_queue=4, max_bulk_share=0.5)
-    limits.check_queue([INTERACTIVE, INTERACTIVE], num_waiting=2, num_bulk_waiting=2)
+    limits.check_queue(coming={INTERACTIVE: 2}, waiting={INTERACTIVE: 0, BULK: 2})
     full = (
         "1 bulk sentences do not fit in the queue: 2 of 2 are waiting; come again later or with fewer, "
         "or start the server with a larger --max-bulk-share or --max-queue"
     )
     with pytest.raises(QueueFullError, match=full):
-        limits.check_queue([INTERACTIVE, BULK], num_waiting=2, num_bulk_waiting=2)
+        limits.check_queue(coming={INTERACTIVE: 1, BULK: 1}, waiting={INTERACTIVE: 0, BULK: 2})
 
 
 def test_bulk_keeps_nobody_out_even_where_it_comes_all_at_once() -> None:
     limits = EngineLimits(max_queue=5, max_bulk_share=0.5)
-    limits.check_queue([BULK, BULK], num_waiting=0, num_bulk_waiting=0)
+    limits.check_queue(coming={BULK: 2}, waiting={INTERACTIVE: 0, BULK: 0})
     with pytest.raises(QueueFullError, match="3 bulk sentences do not fit in the queue: 0 of 2 are waiting"):
-        limits.check_queue([BULK, BULK, BULK], num_waiting=0, num_bulk_waiting=0)
+        limits.check_queue(coming={BULK: 3}, waiting={INTERACTIVE: 0, BULK: 0})
+
+
+def test_of_a_queue_full_of_others_bulk_is_told_that_no_larger_share_helps() -> None:
+    limits = EngineLimits(max_queue=4, max_bulk_share=0.5)
+    full = r"1 sentences do not fit in the queue: 4 of 4 are waiting; .* with a larger --max-queue"
+    with pytest.raises(QueueFullError, match=full):
+        limits.check_queue(coming={BULK: 1}, waiting={INTERACTIVE: 2, BULK: 2})
 
 
 def test_no_sentence_fits_in_a_queue_that_holds_too_many() -> None:
     # As where bulk was set back.
-    EngineLimits(max_queue=2).check_queue([], num_waiting=3, num_bulk_waiting=3)
+    EngineLimits(max_queue=2).check_queue(coming={BULK: 0}, waiting={INTERACTIVE: 0, BULK: 3})
 
 
 def test_there_is_a_place_for_bulk_in_the_smallest_queue() -> None:
     limits = EngineLimits(max_queue=1, max_bulk_share=0.5)
-    limits.check_queue([BULK], num_waiting=0, num_bulk_waiting=0)
+    limits.check_queue(coming={BULK: 1}, waiting={INTERACTIVE: 0, BULK: 0})

@@ -10,10 +10,10 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import (
     FORMAT_VERSION,
     Architecture,
-    DecodingDefaults,
     Manifest,
     SpecialIds,
     TensorContract,

@@ -104,7 +104,6 @@ def test_a_link_is_the_likeliest_source_unless_that_is_null() -> None:
         np.array([5, 6, 5, 6, 7, 7, 8], np.int32),
         np.array([0.6, 0.4, 0.9, 0.5, 0.2, 0.3, 0.1]),
         source_vocabulary=3,
-        target_vocabulary=9,
     )
     # 5 comes from 1 rather than 0, 6 from 2; 7 and 8 from nothing, and 4 from nothing known.
     assert likeliest_links(table, ([0, 1, 2], [5, 6, 7, 8])) == {0: 1, 1: 2}
@@ -175,7 +174,7 @@ def test_the_graphs_give_out_the_chosen_head_and_the_manifest_says_of_which_toke
     context = stepper.encode([source])
     first_SK, score_SK = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.float32)
     for step, token in enumerate([tokenizer.bos_id, *target[:-1]]):
-        candidates, context = stepper.step(context, first_SK + token, first_SK, score_SK)
-        assert candidates.attention_SKT is not None
-        found_T = candidates.attention_SKT[0, 0]
+        token_SK = first_SK + token
+        outputs, context = stepper.run_step(context, token_SK, first_SK, score_SK, forced_SK=token_SK)
+        found_T = outputs["attention"][0, 0]
         assert np.allclose(found_T, look_LHUT[head.layer, head.head, step], atol=1e-5)

@@ -167,6 +167,8 @@ def test_where_lengths_count_the_search_differs_in_how_it_divides_and_when_it_en
         ({"early_stopping": "never"}, "`early_stopping='never'`, a search", "the length it has"),
         ({"early_stopping": True}, "here before, as with `renormalize_logits=True`", "early_stopping"),
         ({"renormalize_logits": True}, "`early_stopping=False`, a search", "renormalize_logits"),
+        ({"forced_eos_token_id": 0}, "ends with a token that is forced; here it is cut", "any length"),
+        ({"forced_eos_token_id": None}, "`early_stopping=False`, a search", "is forced"),
     ],
 )
 def test_the_card_tells_where_the_search_is_defined_otherwise(

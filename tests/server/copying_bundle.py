@@ -13,10 +13,10 @@ import onnx
 import sentencepiece
 from onnx import TensorProto, helper, numpy_helper
 
+from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import (
     FORMAT_VERSION,
     Architecture,
-    DecodingDefaults,
     Manifest,
     Quality,
     SpecialIds,

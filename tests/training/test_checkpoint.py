@@ -105,6 +105,10 @@ def test_a_file_whose_recipe_or_progress_is_cut_is_refused(
         load_checkpoint(path)
 
 
+def test_nothing_of_a_loaded_model_wants_a_gradient(toy_checkpoint: Path) -> None:
+    assert not any(each.requires_grad for each in load_checkpoint(toy_checkpoint).model.parameters())
+
+
 def test_a_file_without_a_tokenizer_is_refused() -> None:
     with pytest.raises(CheckpointError, match="it has no tokenizer"):
         stored_tokenizers({})
@@ -160,4 +164,7 @@ def test_languages_are_asked_for_in_any_case(toy_checkpoint: Path) -> None:
         device="cpu",
         precision="auto",
     ) as system:
-        assert system.translate([""]) == [""]
+        # Blank, and nothing but what has no width.
+        before, *nothing, after = system.translate(["ja", "", "  ", "\u200b", "\x01", "ja"])
+        assert nothing == [""] * 4
+        assert before == after != ""

@@ -23,6 +23,17 @@ def test_bf16_products_change_little() -> None:
         assert (ours - theirs).norm() < 0.02 * theirs.norm()
 
 
+@pytest.mark.parametrize(("dtype", "factor"), [(torch.bfloat16, 1 / 901), (torch.float16, 65536.0)])
+def test_gradients_are_scaled_by_an_exact_factor(dtype: torch.dtype, factor: float) -> None:
+    torch.manual_seed(0)
+    features, weight = torch.randn(20, 8, dtype=dtype, requires_grad=True), torch.randn(30, 8)
+    summed, _ = linear_cross_entropy(features, weight, torch.zeros(30), torch.randint(30, (20,)), dtype=dtype)
+    (once,) = torch.autograd.grad(summed, features, retain_graph=True)
+    (scaled,) = torch.autograd.grad(factor * summed, features)
+    assert scaled.dtype == dtype
+    torch.testing.assert_close(scaled, (once.float() * factor).to(dtype), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_loss_and_gradients_are_those_of_cross_entropy(
     smoothing: float, monkeypatch: pytest.MonkeyPatch

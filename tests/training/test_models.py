@@ -39,7 +39,7 @@ CONFIGS: dict[str, ModelConfig] = {
 }
 NARROW = SIZES | {"encoder_units": 7}
 CONFIGS |= {
-    "plain": PlainConfig(embedding_size=12, units=14, layers=2, reverse_source=False),
+    "plain": PlainConfig(embedding_size=12, embedding_scale=4, units=14, layers=2, reverse_source=False),
     "plain-reversed": PlainConfig(embedding_size=12, units=14),
     "luong-dot": LuongConfig(**NARROW, score="dot"),  # type: ignore[arg-type]
     "luong-scaled-dot": LuongConfig(**NARROW, score="scaled_dot", input_feeding=False),  # type: ignore[arg-type]
@@ -90,20 +90,26 @@ def test_stepping_agrees_with_teacher_forcing(model: Seq2Seq) -> None:
             torch.testing.assert_close(model.output(features_SD), expected_SUV[:, step], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("family", ["luong-deep", "luong-concat"])
+@pytest.mark.parametrize("family", ["luong-deep", "luong-concat", "plain"])
 def test_the_scale_of_embeddings_goes_into_what_reads_them_without_a_trace(family: str) -> None:
     torch.manual_seed(3)
     model = build_model(CONFIGS[family], VOCABULARY).eval()
-    assert isinstance(model, Luong)
+    assert isinstance(model, Luong | Plain)
     source_ST, length_S = torch.randint(4, 40, (3, 6)), torch.tensor([6, 2, 4])
     target_SU = torch.randint(4, 30, (3, 5))
     expected_SUV = forced(model, source_ST, length_S, target_SU)
-    table = model.target_embedding.weight.clone()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
 
     model.fold_embedding_scale()
 
     torch.testing.assert_close(forced(model, source_ST, length_S, target_SU), expected_SUV, rtol=0, atol=0)
-    torch.testing.assert_close(model.target_embedding.weight, table, rtol=0, atol=0)
+    changed = {
+        name: weight for name, weight in model.state_dict().items() if not torch.equal(weight, before[name])
+    }
+    # The encoder's first layer, in each of its directions, and the decoder's; the table stays.
+    assert len(changed) == (2 if family == "plain" else 3)
+    for name, weight in changed.items():
+        torch.testing.assert_close(weight, before[name] * 4, rtol=0, atol=0)
 
 
 def test_a_scaled_table_begins_so_much_smaller() -> None:

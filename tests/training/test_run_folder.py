@@ -26,6 +26,17 @@ def test_a_run_that_wrote_nothing_leaves_no_folder(toy_folder: Path, tmp_path: P
     assert not (tmp_path / "runs" / "run").exists()
 
 
+def test_one_set_takes_several_values(toy_folder: Path, tmp_path: Path) -> None:
+    recipe, out = str(toy_folder / "toy.toml"), ["--out", str(tmp_path / "run")]
+    values = ["training.seed=2", "data.train_source=nowhere", "model.dropout=7"]
+    for most in (2, 3):
+        result = CliRunner().invoke(train, [recipe, *out, "--set", *values[:most]])
+        assert ("nowhere" if most == 2 else "dropout is 7") in str(result.exception)
+    result = CliRunner().invoke(train, [recipe, "second.toml", *out])
+    assert "'second.toml' is no KEY=VALUE" in result.output
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "way"),
     [("last.safetensors", "--resume"), ("best.safetensors", "--out"), ("step-40.safetensors", "--out")],

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dragoman_training.recipe import DecodingConfig
-from dragoman_training.search import Candidates, Ids, Scores, beam_search, length_penalty, output_limit
+from dragoman_training.search import Candidates, Ids, Scores, beam_search, length_penalty
 
 BOS, EOS = 0, 1
 
@@ -36,7 +36,6 @@ class TableStepper:
             Candidates(
                 score_SC=np.take_along_axis(flat, index_SC, axis=1),
                 index_SC=index_SC,
-                attention_SKT=np.zeros((sentences, beam, 1), np.float32),
             ),
             context,
         )
@@ -108,7 +107,7 @@ def test_the_limit_ends_what_does_not_end_itself() -> None:
 
 def test_the_output_limit_follows_the_source() -> None:
     config = DecodingConfig(max_output_ratio=1.5, max_output_margin=4, max_output_tokens=20)
-    assert [output_limit(length, config) for length in (1, 2, 10, 100)] == [6, 7, 19, 20]
+    assert [config.output_limit(length) for length in (1, 2, 10, 100)] == [6, 7, 19, 20]
 
 
 def test_the_length_penalty_is_that_of_wu() -> None:

@@ -573,4 +573,10 @@ def test_a_time_limit_ends_training(toy_folder: Path, tmp_path: Path) -> None:
         *("--set", "training.validate_every_epochs=0.1"),
     )
     assert (tmp_path / "best.safetensors").exists()
-    assert load_checkpoint(tmp_path / "last.safetensors").progress["epoch"] == 0
+    ended = load_checkpoint(tmp_path / "last.safetensors").progress
+    assert ended["epoch"] == 0
+    run(
+        *(toy_folder / "toy.toml", "--out", tmp_path, "--set", "training.max_minutes=0.001"),
+        *("--set", "training.validate_every_epochs=0.1", "--resume"),
+    )
+    assert load_checkpoint(tmp_path / "last.safetensors").progress["step"] == ended["step"]

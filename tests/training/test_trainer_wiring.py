@@ -145,6 +145,20 @@ def test_each_step_has_the_schedules_rate(tmp_path: Path, tokenizer: Tokenizer, 
     assert len(set(watched.rates)) > 5
 
 
+def test_the_rate_falls_until_the_end_however_many_batches_an_epoch_has(
+    tmp_path: Path, tokenizer: Tokenizer, watched: Watched
+) -> None:
+    sampling = SubwordSamplingConfig(alpha=0.3, source=True, target=True)
+    training = replace(TRAINING, batch_tokens=150, max_epochs=6)
+    trainer = train(tmp_path, tokenizer, training=training, subword_sampling=sampling)
+    lengths = [len(trainer._plan(epoch)) for epoch in range(6)]
+    assert len(watched.rates) == sum(lengths) != 6 * lengths[0]
+    num_steps = len(watched.rates)
+    last_epoch = range(num_steps - lengths[-1] + 1, num_steps + 1)
+    assert watched.rates[-lengths[-1] :] == [learning_rate(training, step, num_steps) for step in last_epoch]
+    assert min(watched.rates[:-1]) > 0
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 def test_what_is_minimised_is_the_smoothed_loss_of_a_token(
     tmp_path: Path, tokenizer: Tokenizer, watched: Watched, smoothing: float

@@ -22,7 +22,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
     paths_of: dict[int, Path] = {}
     sums = {name: torch.zeros_like(each, dtype=torch.double) for name, each in first.model.named_parameters()}
     for path in paths:
-        other = load_checkpoint(path)
+        other = load_checkpoint(path) if paths_of else first
         if other.progress.get("averaged"):
             raise CheckpointError(f"{path} is an average already: average the checkpoints that it is made of")
         if other.recipe.model != first.recipe.model:

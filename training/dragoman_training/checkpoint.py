@@ -127,7 +127,12 @@ def load_checkpoint(path: Path) -> Checkpoint:
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
     return Checkpoint(
-        recipe=recipe, model=model.eval(), source_tokenizer=source, target_tokenizer=target, progress=progress
+        recipe=recipe,
+        # Nobody trains it, and the loss computes gradients for whatever wants one.
+        model=model.eval().requires_grad_(False),
+        source_tokenizer=source,
+        target_tokenizer=target,
+        progress=progress,
     )
 
 

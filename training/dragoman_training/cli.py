@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 @click.argument(
     "recipe_path", metavar="RECIPE.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
+@click.argument("more_overrides", metavar="", nargs=-1)
 @click.option(
     "--set",
     "overrides",
-    metavar="KEY=VALUE",
+    metavar="KEY=VALUE ...",
     multiple=True,
-    help="Override a recipe's value, such as training.seed=2; paths are relative to the recipe. Repeatable.",
+    help="Override values of the recipe, such as training.seed=2; paths are relative to it. Repeatable.",
 )
 @click.option(
     "--out",
@@ -37,7 +38,14 @@ if TYPE_CHECKING:
     help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.",
 )
 @click.option("--resume", is_flag=True, help="Go on from the folder's last checkpoint.")
-def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, device: str, resume: bool) -> None:
+def train(
+    recipe_path: Path,
+    more_overrides: tuple[str, ...],
+    overrides: tuple[str, ...],
+    out: Path | None,
+    device: str,
+    resume: bool,
+) -> None:
     """Train a model by a recipe.
 
     Writes best.safetensors, the model to export, and last.safetensors, the state to resume from. Ctrl-C and
@@ -48,7 +56,7 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
     \b
     Examples:
       dragoman train training/recipes/multi30k-luong.toml
-      dragoman train training/recipes/multi30k-luong.toml --set training.max_epochs=3 --set name=short
+      dragoman train training/recipes/multi30k-luong.toml --set training.max_epochs=3 name=short
       dragoman train training/recipes/multi30k-luong.toml --resume
       dragoman train our-texts.toml --set training.start_from=runs/general/best.safetensors
       torchrun --nproc-per-node 2 -m dragoman_training training/recipes/multi30k-luong.toml
@@ -58,6 +66,10 @@ def train(recipe_path: Path, overrides: tuple[str, ...], out: Path | None, devic
     from dragoman_training.recipe_reader import load_recipe, name_other_data
     from dragoman_training.run_folder import claimed
 
+    if stray := [word for word in more_overrides if "=" not in word]:
+        raise click.UsageError(f"{stray[0]!r} is no KEY=VALUE, and there is one recipe a run")
+    # An option takes one value: those that follow it stand by themselves.
+    overrides += more_overrides
     recipe = load_recipe(recipe_path, overrides)
     folder = out or Path("runs") / recipe.name
     card = recipe.card

@@ -57,7 +57,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         grad_features, grad_weight, grad_bias = ctx.saved_tensors
         return (
-            grad_features * grad.to(grad_features.dtype),
+            # A float32 scalar leaves the type as it is: rounded to bf16 it would be off by up to 0.4%.
+            grad_features * grad,
             grad_weight * grad,
             grad_bias * grad,
             None,

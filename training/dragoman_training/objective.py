@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_training.batching import Batch
-from dragoman_training.device import computing_in
 from dragoman_training.loss import linear_cross_entropy
 from dragoman_training.models import Seq2Seq
+from dragoman_training.precision import computing_in
 from dragoman_training.scheduled_sampling import decode_scheduled
 
 

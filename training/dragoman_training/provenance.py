@@ -1,7 +1,5 @@
 """What a model was trained on, and what is owed for it: its own data, and that of what it was begun with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath

@@ -4,7 +4,8 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dragoman_bundle.manifest import check_language, check_name
+from dragoman_bundle.decoding import DecodingDefaults
+from dragoman_bundle.names import check_language, check_name
 from dragoman_training.checks import (
     require_at_least,
     require_at_most,
@@ -195,7 +196,7 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecodingConfig:
+class DecodingConfig(DecodingDefaults):
     """What a request that sets nothing gets, and how validation decodes."""
 
     beam_size: int = 5
@@ -212,9 +213,8 @@ class DecodingConfig:
     """Output tokens beyond that ratio."""
 
     def __post_init__(self) -> None:
-        require_at_least(self, "decoding", beam_size=1, max_source_tokens=2, max_output_tokens=1)
-        require_at_least(self, "decoding", length_penalty=0, max_output_ratio=0, max_output_margin=1)
-        require_at_most(self, "decoding", beam_size=1024, length_penalty=10, max_output_ratio=1000)
+        super().__post_init__()
+        require_at_least(self, "decoding", max_source_tokens=2, max_output_margin=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,6 @@ class Candidates:
     """Running log-probability."""
     index_SC: Ids
     """Row within the sentence · vocabulary size + token."""
-    attention_SKT: Scores
-    """Where each row looked."""
 
 
 class Stepper(Protocol):
@@ -66,12 +64,6 @@ def length_penalty(num_tokens: int, alpha: float) -> float:
     return float(((5 + num_tokens) / 6) ** alpha)
 
 
-def output_limit(num_source_tokens: int, decoding: DecodingConfig) -> int:
-    """Most output tokens, eos included, for a source of so many tokens, eos included."""
-    by_source = math.ceil(decoding.max_output_ratio * num_source_tokens + decoding.max_output_margin)
-    return min(decoding.max_output_tokens, by_source)
-
-
 def beam_search(
     stepper: Stepper, sources: Sequence[Sequence[int]], decoding: DecodingConfig
 ) -> list[list[Hypothesis]]:
@@ -81,7 +73,7 @@ def beam_search(
     done when K have finished or its output limit is reached.
     """
     beam = decoding.beam_size
-    limits = np.array([output_limit(len(source), decoding) for source in sources])
+    limits = np.array([decoding.output_limit(len(source)) for source in sources])
     finished: list[list[Hypothesis]] = [[] for _ in sources]
     alive = np.arange(len(sources))  # the sentences that still run, by their place in `sources`
     context = stepper.encode(sources)

@@ -37,15 +37,11 @@ class TorchStepper:
         sentences, beam = token_SK.shape
         parent_R = self._tensor(parent_SK).flatten()
         state = {name: value.index_select(0, parent_R) for name, value in state.items()}
-        features_RD, attention_SKT, state = self._model.step(self._tensor(token_SK), memory, state)
+        features_RD, _, state = self._model.step(self._tensor(token_SK), memory, state)
         logits_RV = self._model.output(features_RD)
         score_RV = logits_RV.float().log_softmax(dim=-1) + self._tensor(score_SK).flatten().unsqueeze(1)
         score_SC, index_SC = score_RV.view(sentences, -1).topk(2 * beam, dim=1)
-        candidates = Candidates(
-            score_SC=score_SC.cpu().numpy(),
-            index_SC=index_SC.cpu().numpy(),
-            attention_SKT=attention_SKT.float().cpu().numpy(),
-        )
+        candidates = Candidates(score_SC=score_SC.cpu().numpy(), index_SC=index_SC.cpu().numpy())
         return candidates, (memory, state)
 
     def select(self, context: tuple[Tensors, Tensors], sentences: Ids) -> tuple[Tensors, Tensors]:

@@ -24,13 +24,7 @@ class CheckpointSystem:
 
     def translate(self, lines: list[str]) -> list[str]:
         """One translation a line; an empty line has an empty one."""
-        filled = [number for number, line in enumerate(lines) if line.strip()]
-        translations = [""] * len(lines)
-        for number, text in zip(
-            filled, self._translator.translate([lines[number] for number in filled]), strict=True
-        ):
-            translations[number] = text
-        return translations
+        return self._translator.translate(lines)
 
 
 @contextmanager

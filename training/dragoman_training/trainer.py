@@ -17,11 +17,11 @@ from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import Checkpoint, CheckpointError, vocabulary_shape, write_checkpoint
 from dragoman_training.corpus import Corpus, CorpusError
-from dragoman_training.device import choose_dtype, precision_of
 from dragoman_training.models import build_model
 from dragoman_training.objective import Objective
 from dragoman_training.oddities import find_oddities
 from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
+from dragoman_training.precision import choose_dtype, precision_of
 from dragoman_training.processes import Processes
 from dragoman_training.progress import Progress
 from dragoman_training.provenance import provenances
@@ -122,9 +122,9 @@ class Trainer:
         self._is_trained = False
         batches_per_epoch = len(self._plan(0))
         self._batches_per_step = config.accumulate_batches * processes.count
-        steps_per_epoch = math.ceil(batches_per_epoch / self._batches_per_step)
-        self._total_steps = steps_per_epoch * config.max_epochs
-        self._validate_every = max(1, round(config.validate_every_epochs * steps_per_epoch))
+        self._steps_per_epoch = math.ceil(batches_per_epoch / self._batches_per_step)
+        self._total_steps = self._steps_per_epoch * config.max_epochs
+        self._validate_every = max(1, round(config.validate_every_epochs * self._steps_per_epoch))
         if reporter:
             reporter.describe(self._model, self._train, batches_per_epoch, processes)
             for oddity in find_oddities(train, valid, self._train):
@@ -167,10 +167,12 @@ class Trainer:
         """
         self._began = time.monotonic() - self.progress.seconds
         saved = time.monotonic()
+        self._stop_requested()  # Of a run that goes on the time may be over.
         if self._is_trained and not self.progress.validations:
             self._validate()
         while (reason := self._reason_to_end()) is None:
             plan = self._plan(self.progress.epoch)
+            self._total_steps = self._steps_to_the_end(len(plan))
             for start in range(self.progress.batch, len(plan), self._batches_per_step):
                 report = self._step(plan[start : start + self._batches_per_step])
                 if self._reporter:
@@ -199,6 +201,12 @@ class Trainer:
         config = self.recipe.training
         self._train.segment(_draw(config.seed, "segmentation", epoch))
         return self._train.plan(config.batch_tokens, seed=config.seed * 1_000_003 + epoch)
+
+    def _steps_to_the_end(self, num_batches: int) -> int:
+        """All steps of the run, given the batches of this epoch: another segmentation has others."""
+        left = math.ceil((num_batches - self.progress.batch) / self._batches_per_step)
+        later_epochs = self.recipe.training.max_epochs - self.progress.epoch - 1
+        return self.progress.step + left + later_epochs * self._steps_per_epoch
 
     def _stop_requested(self) -> bool:
         """Whether any process was told to stop. Settles for all of them, too, whether time is over."""

@@ -10,6 +10,8 @@ from dragoman_training.search import Hypothesis, beam_search
 from dragoman_training.stepper import TorchStepper
 
 BATCH_ROWS = 320
+_NOTHING = Hypothesis(tokens=(), score=0.0, log_probability=0.0, ended=True)
+"""The translation of a source of which normalization leaves nothing."""
 
 
 class Translator:
@@ -48,8 +50,12 @@ class Translator:
         return [[*ids[:limit], self._source_tokenizer.eos_id] for ids in sources]
 
     def search(self, sources: Sequence[Sequence[int]]) -> list[Hypothesis]:
-        """The best hypothesis of each source, given as ids with eos."""
-        by_length = sorted(range(len(sources)), key=lambda number: len(sources[number]))
+        """The best hypothesis of each source, given as ids with eos; an empty one where there is no other id.
+
+        A model makes up a sentence where it is given none.
+        """
+        filled = [number for number, source in enumerate(sources) if len(source) > 1]
+        by_length = sorted(filled, key=lambda number: len(sources[number]))
         best: dict[int, Hypothesis] = {}
         size = max(1, BATCH_ROWS // self._decoding.beam_size)
         for start in range(0, len(by_length), size):
@@ -57,7 +63,7 @@ class Translator:
             results = beam_search(self._stepper, [sources[number] for number in numbers], self._decoding)
             for number, hypotheses in zip(numbers, results, strict=True):
                 best[number] = hypotheses[0]
-        return [best[number] for number in range(len(sources))]
+        return [best.get(number, _NOTHING) for number in range(len(sources))]
 
     def translate(self, sentences: Sequence[str]) -> list[str]:
         """The best translation of each sentence; of one that is too long, of its beginning."""

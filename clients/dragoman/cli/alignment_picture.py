@@ -11,24 +11,19 @@ attention falls on the source word. Without room for all columns, one line a tar
     .               ██
 """
 
-import re
 from collections.abc import Iterable
 
 from rich.cells import cell_len
 from rich.text import Text
 
+from dragoman.cli.words import Span, words
 from dragoman.translation import Alignment, Hypothesis
-
-Span = tuple[int, int]
 
 _LEVELS = (0.75, 0.5, 0.25, 0.0)
 _CELLS = ("██", "▓▓", "▒▒", "░░")
 _ASCII_CELLS = ("##", "++", "--", "..")
 _STYLES = ("bold green", "green", "yellow", "dim")
 _COLUMN = 3
-
-_WORD = re.compile(r"\w(?:\S*\w)?|[^\w\s]+")
-"""A word, or the punctuation at its end, as the server tells them apart."""
 
 
 def alignment_picture(source: str, hypothesis: Hypothesis, *, width: int, ascii_only: bool) -> Text:
@@ -74,7 +69,7 @@ def word_spans(text: str, linked: Iterable[Span]) -> list[Span]:
     spans: list[Span] = []
     end = 0
     for span in [*sorted(linked), (len(text), len(text))]:
-        spans += [(end + word.start(), end + word.end()) for word in _WORD.finditer(text[end : span[0]])]
+        spans += [(end + first, end + last) for first, last in words(text[end : span[0]])]
         if span[0] < span[1]:
             spans.append(span)
         end = span[1]

@@ -52,8 +52,8 @@ def load_marian(
     Languages that are not given are those of tokenizer_config.json. Raises MarianError where it is no
     MarianMT checkpoint, is not whole, names no languages, or holds what our Transformer has no place for.
 
-    With a beam the engine may find another translation than `generate()`, by three definitions; the card
-    tells those that are the checkpoint's:
+    The engine may find another translation than `generate()`, by four definitions, the first three with a
+    beam alone; the card tells those that are the checkpoint's:
 
     - The length penalty's exponent is taken over as it is, but `generate()` divides a hypothesis'
       log-probability by length^exponent, and the engine by ((5 + length) / 6)^exponent (Wu et al. 2016,
@@ -62,6 +62,8 @@ def load_marian(
       after, unless `renormalize_logits` is set.
     - The engine ends a search once as many hypotheses as the beam have ended; `generate()` goes on while a
       running one might beat the worst of those, unless `early_stopping` is True.
+    - At the most tokens of an output `generate()` puts an end where `forced_eos_token_id` is set; the
+      engine's translation is cut there.
     """
     # Loaded here: they are an extra, and slow to load.
     from safetensors import SafetensorError
@@ -125,7 +127,7 @@ dragoman export --from-hf {origin}{languages} \\
   {{export}}
 ```
 
-With a beam it may find another translation than `generate()` of Hugging Face:
+It may find another translation than `generate()` of Hugging Face:
 
 {_differences(generation)}""",
         recipes=(),
@@ -151,6 +153,11 @@ def _differences(generation: Any) -> str:
             f"There, with `early_stopping={stopping!r}`, a search whose beam is full of ended hypotheses "
             f"goes on while a running one might, at {length}, beat the worst of them; here it ends then, "
             "as with `early_stopping=True`."
+        )
+    if generation.forced_eos_token_id is not None:
+        found.append(
+            "There a translation at the limit of output tokens ends with a token that is forced; here it is "
+            "cut, with one token more."
         )
     return "\n".join(fill(f"- {each}", 110, subsequent_indent="  ") for each in found)
 

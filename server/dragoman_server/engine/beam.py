@@ -68,6 +68,7 @@ class Beams:
         self._history = History()
         self._sentences: list[Sentence] = []
         self._endings: list[list[Ending]] = []
+        self._num_endings_S = np.empty(0, np.int64)
         self._token_SK = np.empty((0, beam_size), np.int64)
         self._parent_SK = np.empty((0, beam_size), np.int64)
         self._score_SK = np.empty((0, beam_size), np.float32)
@@ -112,6 +113,7 @@ class Beams:
         origin = origin_S.tolist()
         self._sentences = [sentences[place] for place in origin]
         self._endings = [endings[place] for place in origin]
+        self._num_endings_S = moved(self._num_endings_S, 0)
         self._history.regroup(origin_S)
         self._history.forget(self._ages.oldest())
         self._wants_attention = any(sentence.return_attention for sentence in self._sentences)
@@ -195,7 +197,8 @@ class Beams:
                     finish_reason=FinishReason.STOP,
                 )
                 self._endings[s].append(ending)
-        return {s for s, endings in enumerate(self._endings) if len(endings) == self._beam_size}
+                self._num_endings_S[s] += 1
+        return set(np.flatnonzero(self._num_endings_S == self._beam_size).tolist())
 
     def _hypothesis(self, s: int, places: list[int], score: float, ending: Ending) -> Hypothesis:
         stopped = ending.finish_reason is FinishReason.STOP

@@ -31,9 +31,6 @@ class QueueFullError(EngineError):
             f"{num_waiting} of {max_queue} are waiting; come again later or with fewer, "
             f"or start the server with a larger {'--max-bulk-share or ' * is_bulk}--max-queue"
         )
-        self.num_sentences = num_sentences
-        self.num_waiting = num_waiting
-        self.max_queue = max_queue
 
 
 class EngineClosedError(EngineError):

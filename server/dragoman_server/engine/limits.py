@@ -1,11 +1,11 @@
 """How much the engine takes on."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dragoman_server.engine.errors import QueueFullError
-from dragoman_server.engine.request import Priority, Sentence
+from dragoman_server.engine.request import Priority
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +56,17 @@ class EngineLimits:
                 f"max_beam_size is {self.max_beam_size}, more rows than max_rows = {self.max_rows} allows"
             )
 
-    def check_queue(self, sentences: Sequence[Sentence], *, num_waiting: int, num_bulk_waiting: int) -> None:
-        """Raises QueueFullError where the sentences do not fit beside those that wait."""
-        num_bulk = sum(sentence.priority is Priority.BULK for sentence in sentences)
+    def check_queue(self, *, coming: Mapping[Priority, int], waiting: Mapping[Priority, int]) -> None:
+        """Raises QueueFullError where so many sentences of each priority don't fit beside those that wait."""
+        num_coming, num_waiting = sum(coming.values()), sum(waiting.values())
+        num_bulk, num_bulk_waiting = coming.get(Priority.BULK, 0), waiting.get(Priority.BULK, 0)
+        # Of a full queue no larger share is the way out.
+        if num_coming and num_waiting + num_coming > self.max_queue:
+            raise QueueFullError(num_sentences=num_coming, num_waiting=num_waiting, max_queue=self.max_queue)
         if num_bulk and num_bulk_waiting + num_bulk > self.max_bulk_queue:
             raise QueueFullError(
                 num_sentences=num_bulk,
                 num_waiting=num_bulk_waiting,
                 max_queue=self.max_bulk_queue,
                 is_bulk=True,
-            )
-        if sentences and num_waiting + len(sentences) > self.max_queue:
-            raise QueueFullError(
-                num_sentences=len(sentences), num_waiting=num_waiting, max_queue=self.max_queue
             )

@@ -57,9 +57,9 @@ class OnnxDecoder:
         """Precision of the graphs: "fp32", "fp16" or "int8"."""
         self.providers = {
             ENCODER_GRAPH: str(encoder.get_providers()[0]),
-            STEP_GRAPH: str(decoder_step.get_providers()[0]),
+            STEP_GRAPH if shortlist is None else SHORTLIST_STEP_GRAPH: str(decoder_step.get_providers()[0]),
         }
-        """For each graph the onnxruntime provider that it really runs on."""
+        """For each graph, of the greedy search's decoder too, the onnxruntime provider it really runs on."""
         self.source_vocabulary = manifest.source_vocabulary
         self.target_vocabulary = manifest.target_vocabulary
         self.bos, self.eos = manifest.target_ids.bos, manifest.target_ids.eos
@@ -155,7 +155,7 @@ class OnnxDecoder:
 
         if device != "auto":
             return open_on(device)
-        name, present = f"{bundle.manifest.name}/{bundle.manifest.version}", bundle.manifest.precisions
+        name, present = bundle.manifest.key, bundle.manifest.precisions
         try:
             return open_on("cuda")
         except DeviceUnavailableError as error:
@@ -221,6 +221,7 @@ class OnnxDecoder:
             decoder = make(open_graph(SHORTLIST_STEP_GRAPH), open_graph(SHORTLIST_GRAPH))
             if device == "cpu":
                 decoder._greedy = make(open_graph(STEP_GRAPH), None)
+                decoder.providers |= decoder._greedy.providers
             return decoder
         except (DecoderError, DeviceUnavailableError):
             raise

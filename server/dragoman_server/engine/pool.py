@@ -5,7 +5,8 @@ The threads of one matrix product wait for each other at every operator; engines
 
 import heapq
 import threading
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -51,6 +52,11 @@ class EnginePool:
         left = self._limits.max_queue - num_others
         return min(left, self._limits.max_bulk_queue) if priority is Priority.BULK else left
 
+    def check_queue(self, coming: Mapping[Priority, int]) -> None:
+        """Raises QueueFullError where so many sentences of each priority are more than may wait."""
+        waiting = {priority: self.num_waiting(priority) for priority in Priority}
+        self._limits.check_queue(coming=coming, waiting=waiting)
+
     @property
     def num_running(self) -> int:
         """Sentences that are being encoded or decoded."""
@@ -74,7 +80,7 @@ class EnginePool:
         for sentence in sentences:
             self._engines[0].check(sentence)
         with self._lock:
-            self._check_queue(sentences)
+            self.check_queue(Counter(sentence.priority for sentence in sentences))
             shares = self._deal_out(sentences)
             self._count(sentences, 1)
         futures: dict[int, Future[SentenceResult]] = {}
@@ -100,14 +106,6 @@ class EnginePool:
         """Ends the engines after the steps they are in; what is left fails with EngineClosedError."""
         for engine in self._engines:
             engine.close()
-
-    def _check_queue(self, sentences: Sequence[Sentence]) -> None:
-        """Raises QueueFullError where all of them are more than may wait."""
-        self._limits.check_queue(
-            sentences,
-            num_waiting=sum(map(self.num_waiting, Priority)),
-            num_bulk_waiting=self.num_waiting(Priority.BULK),
-        )
 
     def _count(self, sentences: Iterable[Sentence], sign: int) -> None:
         for sentence in sentences:

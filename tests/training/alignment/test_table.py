@@ -13,7 +13,6 @@ def make_table() -> TranslationTable:
         target.astype(np.int32),
         probability.astype(np.float64),
         source_vocabulary=2,
-        target_vocabulary=5,
     )
 
 

@@ -50,7 +50,6 @@ def train_model1(
         links.target_P,
         probability_P,
         source_vocabulary=links.source_vocabulary,
-        target_vocabulary=links.target_vocabulary,
     )
 
 

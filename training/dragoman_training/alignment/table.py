@@ -18,7 +18,6 @@ class TranslationTable:
     target_P: NDArray[np.int32]
     """Target pieces, likeliest first in each row; of equally likely ones the one with the lower id."""
     probability_P: NDArray[np.float64]
-    target_vocabulary: int
 
     @classmethod
     def from_pairs(
@@ -28,7 +27,6 @@ class TranslationTable:
         probability_P: NDArray[np.float64],
         *,
         source_vocabulary: int,
-        target_vocabulary: int,
     ) -> "TranslationTable":
         """Sorts pairs, in any order, into rows; the source piece `source_vocabulary` is NULL."""
         order = np.lexsort((target_P, -probability_P, source_P))
@@ -37,7 +35,6 @@ class TranslationTable:
             first_V=np.concatenate([[0], np.cumsum(sizes)]),
             target_P=target_P[order],
             probability_P=probability_P[order],
-            target_vocabulary=target_vocabulary,
         )
 
     @property
@@ -60,5 +57,4 @@ class TranslationTable:
             first_V=num_kept_before[self.first_V],
             target_P=self.target_P[kept_P],
             probability_P=self.probability_P[kept_P],
-            target_vocabulary=self.target_vocabulary,
         )

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
 from dragoman_training.models.attention import Attention
-from dragoman_training.models.embedding import embeddings
+from dragoman_training.models.embedding import embeddings, fold_scale
 from dragoman_training.models.lstm import StackedLSTM
 from dragoman_training.models.output import OutputLayer
 from dragoman_training.models.recurrent import BidirectionalEncoder, BidirectionalLayer, LSTMCell
@@ -114,20 +114,11 @@ class AttentionalLSTM(Seq2Seq):
         self.dropout = nn.Dropout(config.dropout)
         self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)
 
-    @torch.no_grad()
     def fold_embedding_scale(self) -> None:
-        """Puts the scale of embeddings into the weights that read them: the same model, with a product less.
-
-        To the bit where the scale is a power of two.
-        """
         first = self.encoder.layers[0]
         assert isinstance(first, BidirectionalLayer)
-        readers: list[nn.Module] = [first.forward_rnn, first.backward_rnn]
-        readers.append(self.token_input if self._sizes.input_feeding else self.decoder.layers[0])
-        for reader in readers:
-            weight = reader.weight if isinstance(reader, nn.Linear) else reader.weight_ih_l0
-            assert isinstance(weight, Tensor)
-            weight.mul_(self._embedding_scale)
+        decoder = self.token_input if self._sizes.input_feeding else self.decoder.layers[0]
+        fold_scale(self._embedding_scale, first.forward_rnn, first.backward_rnn, decoder)
         self._embedding_scale = 1.0
 
     @abstractmethod

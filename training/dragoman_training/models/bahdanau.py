@@ -41,7 +41,7 @@ class BahdanauConfig:
     attention_units: int = 256
     """Units of the alignment model's hidden layer."""
     dropout: float = 0.3
-    """Probability of dropping an activation between layers."""
+    """Probability of dropping an activation: of embeddings, between layers, and around the readout."""
 
     def __post_init__(self) -> None:
         require_at_least(self, "model", embedding_size=1, encoder_layers=1, encoder_units=1)

@@ -1,6 +1,7 @@
 """Embeddings of both sides: one table where the vocabulary is shared."""
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from dragoman_training.models.seq2seq import VocabularyShape
 
@@ -16,3 +17,12 @@ def embeddings(vocabulary: VocabularyShape, width: int, std: float) -> tuple[nn.
     for table in (source, target):
         nn.init.normal_(table.weight, std=std)
     return source, target
+
+
+@torch.no_grad()
+def fold_scale(scale: float, *readers: nn.Module) -> None:
+    """Multiplies the weights that read an embedding, of linear layers or the first of recurrent ones."""
+    for reader in readers:
+        weight = reader.weight if isinstance(reader, nn.Linear) else reader.weight_ih_l0
+        assert isinstance(weight, Tensor)
+        weight.mul_(scale)

@@ -36,7 +36,7 @@ class LanguageModelConfig:
     span: int = 0
     """States just before its own that a state may look at, the paper's L; 0 is all of them."""
     dropout: float = 0.3
-    """Probability of dropping an activation between layers."""
+    """Probability of dropping an activation: of embeddings, between layers, and of what is predicted from."""
 
     def __post_init__(self) -> None:
         require_at_least(self, "model", embedding_size=1, layers=1, units=1, attention_units=1, span=0)

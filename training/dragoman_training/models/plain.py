@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
-from dragoman_training.models.embedding import embeddings
-from dragoman_training.models.lstm import ForwardEncoder, StackedLSTM
+from dragoman_training.models.embedding import embeddings, fold_scale
+from dragoman_training.models.lstm import ForwardEncoder, ForwardLayer, StackedLSTM
 from dragoman_training.models.output import OutputLayer
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
 
@@ -28,25 +28,28 @@ class PlainConfig:
     embedding_size: int = 256
     """Width of embeddings and of what the tied output layer reads."""
     embedding_std: float = 1.0
-    """Standard deviation of the embeddings at the start."""
+    """Standard deviation of the embeddings at the start, as they are read."""
+    embedding_scale: float = 1.0
+    """What embeddings are multiplied by where they are read, not where the tied output layer reads them; the
+    table begins so much smaller, and so learns that much faster."""
     layers: int = 4
     """LSTM layers of the encoder, and of the decoder; the paper has 4."""
     units: int = 512
     """Units of each layer; the paper has 1,000."""
     dropout: float = 0.3
-    """Probability of dropping an activation between layers."""
+    """Probability of dropping an activation: of embeddings, between layers, and of the top state."""
 
     def __post_init__(self) -> None:
         require_at_least(self, "model", embedding_size=1, layers=1, units=1)
         require_share(self, "model", "dropout")
-        require_positive(self, "model", "embedding_std")
+        require_positive(self, "model", "embedding_std", "embedding_scale")
 
 
 class Plain(Seq2Seq):
     """A decoder that knows of a source only the state that the encoder ends in.
 
     There is nothing to look at, so the attention that a step returns is 0 everywhere, and no word is aligned
-    with another. Differs from the paper: dropout between layers (it has none), and a linear layer from the
+    with another. Differs from the paper: dropout (it has none), and a linear layer from the
     top state to the width of the embedding, which the output layer is tied to.
     """
 
@@ -54,7 +57,10 @@ class Plain(Seq2Seq):
         super().__init__()
         width = config.embedding_size
         self.config = config
-        self.source_embedding, self.target_embedding = embeddings(vocabulary, width, config.embedding_std)
+        self._embedding_scale = config.embedding_scale
+        self.source_embedding, self.target_embedding = embeddings(
+            vocabulary, width, config.embedding_std / config.embedding_scale
+        )
         self.encoder = ForwardEncoder(
             input_size=width, hidden_size=config.units, num_layers=config.layers, dropout=config.dropout
         )
@@ -65,24 +71,30 @@ class Plain(Seq2Seq):
         self.dropout = nn.Dropout(config.dropout)
         self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)
 
+    def fold_embedding_scale(self) -> None:
+        first = self.encoder.layers[0]
+        assert isinstance(first, ForwardLayer)
+        fold_scale(self._embedding_scale, first.rnn, self.decoder.layers[0])
+        self._embedding_scale = 1.0
+
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
         mask_ST = source_mask(source_ST, source_length_S)
         if self.config.reverse_source:
             source_ST = reverse(source_ST, source_length_S)
-        ends = self.encoder(self.source_embedding(source_ST), source_length_S)
+        ends = self.encoder(self.source_embedding(source_ST) * self._embedding_scale, source_length_S)
         state: Tensors = {}
         for layer, (hidden_SH, cell_SH) in enumerate(ends):
             state[f"hidden{layer}"], state[f"cell{layer}"] = hidden_SH, cell_SH
         return {"mask": mask_ST}, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
-        token_SKE = self.dropout(self.target_embedding(token_SK))
+        token_SKE = self.dropout(self.target_embedding(token_SK) * self._embedding_scale)
         top_RH, new = self.decoder.step(token_SKE.flatten(0, 1), state)
         nowhere_S1T = torch.zeros_like(memory["mask"]).unsqueeze(1)
         return self._readout(top_RH), nowhere_S1T.expand(-1, token_SK.shape[1], -1), new
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
-        token_SUE = self.dropout(self.target_embedding(target_SU))
+        token_SUE = self.dropout(self.target_embedding(target_SU) * self._embedding_scale)
         return self._readout(self.decoder(token_SUE, state))
 
     def _readout(self, top_XH: Tensor) -> Tensor:

@@ -73,6 +73,12 @@ class Seq2Seq(nn.Module, ABC):
         """
         return None
 
+    def fold_embedding_scale(self) -> None:
+        """Puts a scale of embeddings into the weights that read them: the same model, with a product less.
+
+        To the bit where the scale is a power of two. Nothing to do for a family that has none.
+        """
+
 
 def source_mask(source_ST: Tensor, source_length_S: Tensor) -> Tensor:
     """1.0 at source positions, 0.0 at padding: [S, T] float."""

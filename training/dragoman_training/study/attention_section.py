@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dragoman_training.study.examination import StudySet
+from dragoman_training.markdown import code, enumeration, table
 from dragoman_training.study.findings import Centres, Findings
-from dragoman_training.study.markdown import code, enumeration, table
+from dragoman_training.study.inputs import StudySet
 
 _SHARPNESS_PROSE = """\
 Means over all target pieces of the test set, along each model's own translations. The largest weight is \

@@ -10,8 +10,8 @@ import click
 if TYPE_CHECKING:
     import torch
 
-    from dragoman_training.study.examination import StudySet
     from dragoman_training.study.findings import Findings
+    from dragoman_training.study.inputs import StudySet
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

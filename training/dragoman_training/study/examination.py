@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -12,21 +11,12 @@ from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.looking import Look, look_along, looks_somewhere
 from dragoman_training.models import Luong
 from dragoman_training.study.findings import Example, Findings, centres_of, sharpness_of
+from dragoman_training.study.inputs import StudySet
 from dragoman_training.study.scores import Scorer
 from dragoman_training.translator import Translator
 
 BLOCK_SENTENCES = 64
 """Sentences translated at once: the step of the progress bar."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudySet:
-    """What every model of the study translates."""
-
-    sources: tuple[str, ...]
-    references: tuple[str, ...]
-    examples: tuple[int, ...]
-    """Places of the sentences that heat maps are drawn of."""
 
 
 def examine(
@@ -78,7 +68,6 @@ def examine(
             Example(
                 source_pieces=_pieces(checkpoint.source_tokenizer, sources[number]),
                 target_pieces=_pieces(target, [*tokens[number], target.eos_id]),
-                translation=translations[number],
                 look=looks[number],
             )
             for number in test_set.examples

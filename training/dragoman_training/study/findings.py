@@ -20,8 +20,6 @@ class Example:
     """What it read, its end included."""
     target_pieces: tuple[str, ...]
     """What it said, its end included."""
-    translation: str
-    """What that reads."""
     look: Look
     """Where it looked."""
 

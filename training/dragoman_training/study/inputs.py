@@ -1,11 +1,21 @@
 """What the study is given: checkpoints under their labels, and the test set."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman_training.checkpoint import read_checkpoint
 from dragoman_training.corpus import read_lines
 from dragoman_training.study.buckets import num_words
-from dragoman_training.study.examination import StudySet
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudySet:
+    """What every model of the study translates."""
+
+    sources: tuple[str, ...]
+    references: tuple[str, ...]
+    examples: tuple[int, ...]
+    """Places of the sentences that heat maps are drawn of."""
 
 
 def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:

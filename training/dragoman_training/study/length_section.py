@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from dragoman_training.markdown import code, enumeration, table
 from dragoman_training.study.buckets import Bucket
 from dragoman_training.study.findings import Findings
-from dragoman_training.study.markdown import code, enumeration, table
 
 _PROSE = """\
 Words are what white space separates. Sentences of different lengths differ in more than their length, so \

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from dragoman_training.device import choose_dtype
+from dragoman_training.precision import choose_dtype
 
 
 @pytest.mark.parametrize(("amx", "expected"), [(True, torch.bfloat16), (False, torch.float32)])
