@@ -80,7 +80,6 @@ def read_address(
     Raises InvalidRequestError for a web address, which gRPC would take for a host's name, for a host without
     a port, which it would call on 443, and for a port that is none, which it would take modulo 65536.
     """
-    needs_port = not address.startswith((TLS_SCHEME, *GRPC_SCHEMES))
     if address.startswith(TLS_SCHEME):
         address = address.removeprefix(TLS_SCHEME).rstrip("/")
         credentials = credentials or grpc.ssl_channel_credentials()
@@ -88,10 +87,12 @@ def read_address(
         raise InvalidRequestError(
             f"{address!r} is a URL; write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
         )
+    if address.startswith(GRPC_SCHEMES):
+        return address, credentials
     port = re.fullmatch(r".+:(\d+)", address)
-    if needs_port and port is None:
+    if port is None:
         raise InvalidRequestError(f"{address!r} has no port; write HOST:PORT, such as localhost:50051")
-    if port is not None and not address.startswith(GRPC_SCHEMES) and not 1 <= int(port[1]) <= 65535:
+    if not 1 <= int(port[1]) <= 65535:
         raise InvalidRequestError(f"{address!r} has port {port[1]}; a port is 1 to 65535")
     return address, credentials
 

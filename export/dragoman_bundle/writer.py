@@ -23,7 +23,7 @@ def staged_bundle(destination: Path, *, overwrite: bool = False) -> Iterator[Pat
     Raises BundleError, before the block runs, where `destination` holds something: a bundle, unless
     `overwrite` is set, and anything else in any case.
     """
-    destination = destination.absolute()  # "." has no name of its own.
+    destination = Path(os.path.abspath(destination))  # "." and ".." have no names of their own.
     if destination.exists() and not _is_empty_folder(destination):
         if not (destination / MANIFEST_FILE).is_file():
             raise BundleError(f"{destination} exists and is no bundle; name a folder NAME/VERSION for one")

@@ -61,7 +61,8 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
                     try:
                         async with asyncio.timeout(MAX_WRITE_SECONDS):
                             await context.write(health_pb2.HealthCheckResponse(status=status))
-                    except TimeoutError:
+                    except (TimeoutError, grpc.aio.InternalError):
+                        # The reader takes nothing, or has just gone away.
                         return
                     told = status
                 await changed.wait()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import sentencex
 
-from dragoman_bundle.languages import writes_spaces
+from dragoman_bundle.languages import primary_language, writes_spaces
 
 Span = tuple[int, int]
 
@@ -108,12 +108,12 @@ def filler_for(language: str) -> str:
 
 
 def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:
-    primary_language = language.lower().partition("-")[0]
-    titles, ordinal = _TITLES.get(primary_language, ()), _ORDINALS.get(primary_language)
+    primary = primary_language(language)
+    titles, ordinal = _TITLES.get(primary, ()), _ORDINALS.get(primary)
     # One space for every white space character: the library panics on "A.\u00a0" and the like.
     flat = _SPACE.sub(" ", text[line[0] : line[1]])
     start = end = line[0]
-    for sentence in _in_windows(primary_language, flat):
+    for sentence in _in_windows(primary, flat):
         end += len(sentence)
         words = sentence.split()
         goes_on = words and (words[-1] in titles or (ordinal and ordinal.search(sentence.rstrip())))

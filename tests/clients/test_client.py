@@ -225,6 +225,8 @@ def test_every_call_after_closing_says_so(client):
 def test_url_in_place_of_an_address_is_refused():
     with pytest.raises(dragoman.InvalidRequestError, match="'localhost' has no port; write HOST:PORT"):
         Client("localhost")
+    with pytest.raises(dragoman.InvalidRequestError, match="'localhost' has no port; write HOST:PORT"):
+        Client("grpcs://localhost")
     with pytest.raises(dragoman.InvalidRequestError, match="grpcs://HOST:PORT for TLS"):
         Client("http://localhost:50051")
 

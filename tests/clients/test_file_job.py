@@ -425,6 +425,14 @@ def test_messages_get_smaller_where_the_server_takes_no_longer_ones(small_messag
     assert "too long for the server" in records[0]["message"]
 
 
+def test_one_long_line_leaves_the_messages_after_it_as_large_as_before(small_message_server, tmp_path):
+    source = tmp_path / "in"
+    source.write_text("\n".join(["a" * 12_000, *["ja"] * 400]))
+    with Client(small_message_server.address) as client:
+        assert run(client, source, tmp_path / "out").failed == 1
+    assert len(small_message_server.servicer.messages) < 100
+
+
 def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     longest = "a" * MAX_STREAM_TEXT_BYTES

@@ -186,3 +186,16 @@ def test_a_unit_is_halved_where_it_hurts_least(text: str, left: str, right: str)
     halves = halve(text, (0, len(text)))
     assert halves is not None
     assert [text[start:end] for start, end in halves] == [left, right]
+
+
+@pytest.mark.parametrize("language", ["de", "DE-at", "de_AT", "deu", "ger"])
+def test_a_language_is_known_by_every_code_of_it(language: str) -> None:
+    assert units("Am 19. Mai kam Frl. Meier. Sie blieb.", language) == [
+        "Am 19. Mai kam Frl. Meier.",
+        "Sie blieb.",
+    ]
+
+
+@pytest.mark.parametrize("language", ["zh", "zh_Hans", "zho", "cmn", "jpn", "ja-JP"])
+def test_sentences_touch_by_every_code_of_a_language_without_spaces(language: str) -> None:
+    assert filler_for(language) == ""

@@ -12,18 +12,22 @@ from dragoman_server.engine import (
     SentenceError,
 )
 from dragoman_server.errors import (
+    IdleStreamError,
     InvalidRequestError,
     ModelNotFoundError,
     NotServingError,
     TooManyCallsError,
+    UnknownCallerError,
     Violation,
 )
-from dragoman_server.statuses import cancellation_code, code_of, status_of
+from dragoman_server.statuses import _TABLE, cancellation_code, code_of, status_of
 
 ERRORS = {
     InvalidRequestError([Violation(field="texts", description="too many")]): "INVALID_ARGUMENT",
     ModelNotFoundError("no such model"): "NOT_FOUND",
     TooManyCallsError(1000): "RESOURCE_EXHAUSTED",
+    UnknownCallerError("who is it?"): "UNAUTHENTICATED",
+    IdleStreamError(1): "ABORTED",
     NotServingError("loading"): "UNAVAILABLE",
     NotServingError("draining"): "UNAVAILABLE",
     SentenceError("too long"): "INVALID_ARGUMENT",
@@ -47,6 +51,10 @@ def details(status: status_pb2.Status) -> dict[str, object]:
             if packed.Unpack(message):
                 found[message.DESCRIPTOR.name] = message
     return found
+
+
+def test_no_error_is_left_out() -> None:
+    assert set(map(type, ERRORS)) >= set(_TABLE)
 
 
 @pytest.mark.parametrize(("error", "code"), ERRORS.items(), ids=lambda value: type(value).__name__)

@@ -34,6 +34,9 @@ def test_one_set_takes_several_values(toy_folder: Path, tmp_path: Path) -> None:
         assert ("nowhere" if most == 2 else "dropout is 7") in str(result.exception)
     result = CliRunner().invoke(train, [recipe, "second.toml", *out])
     assert "'second.toml' is no KEY=VALUE" in result.output
+    # Which of the two is meant nobody knows.
+    result = CliRunner().invoke(train, [recipe, *out, "--set", "name=a", "--set", "name=b"])
+    assert "name is set twice" in result.output
     assert not (tmp_path / "run").exists()
 
 

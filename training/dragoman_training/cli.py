@@ -70,6 +70,9 @@ def train(
         raise click.UsageError(f"{stray[0]!r} is no KEY=VALUE, and there is one recipe a run")
     # An option takes one value: those that follow it stand by themselves.
     overrides += more_overrides
+    keys = [override.partition("=")[0] for override in overrides]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise click.UsageError(f"{twice[0]} is set twice")
     recipe = load_recipe(recipe_path, overrides)
     folder = out or Path("runs") / recipe.name
     card = recipe.card

@@ -263,7 +263,7 @@ class FileJob:
                         line = backlog.first
                         backlog.done(line)
                         yield StreamResult(id=line, translation=None, error=error)
-                        window = self._window
+                        texts_per_message, window = TEXTS_PER_MESSAGE, self._window
                     continue
                 if not _is_transient(error):
                     raise
