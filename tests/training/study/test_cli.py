@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sacrebleu
@@ -10,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from dragoman_training.checkpoint import load_checkpoint, write_checkpoint
 from dragoman_training.cli import train
+from dragoman_training.recipe import DecodingConfig
 from dragoman_training.study.buckets import cut_buckets
 from dragoman_training.study.cli import study
 from dragoman_training.translator import Translator
@@ -172,6 +174,38 @@ def test_a_test_set_that_does_not_fit_is_named(
     result = run(tmp_path, tmp_path / "page.md", toy_checkpoint)
     assert isinstance(result.exception, ValueError)
     assert message in str(result.exception)
+
+
+def test_every_model_is_decoded_with_the_length_penalty_asked_for(
+    toy_checkpoint: Path, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recipe's own length penalty would compare two searches where two models are meant."""
+    used = []
+
+    class Spy(Translator):
+        def __init__(self, model: Any, source: Any, target: Any, decoding: DecodingConfig) -> None:
+            used.append(decoding.length_penalty)
+            super().__init__(model, source, target, decoding)
+
+    monkeypatch.setattr("dragoman_training.study.examination.Translator", Spy)
+    checkpoint = load_checkpoint(toy_checkpoint)
+    other = tmp_path / "other.safetensors"
+    decoding = dataclasses.replace(checkpoint.recipe.decoding, length_penalty=0.25)
+    write_checkpoint(
+        other,
+        dataclasses.replace(checkpoint.recipe, decoding=decoding, name="other"),
+        (checkpoint.source_tokenizer, checkpoint.target_tokenizer),
+        {f"model.{name}": value for name, value in checkpoint.model.named_parameters()},
+        checkpoint.progress,
+    )
+    page = tmp_path / "page.md"
+    assert run(toy_folder, page, toy_checkpoint, other).exit_code == 0
+    assert used == [1.0, 1.0]
+    assert "beam 2 and length penalty 1." in page.read_text()
+    used.clear()
+    assert run(toy_folder, page, other, "--length-penalty", 0.5).exit_code == 0
+    assert used == [0.5]
+    assert "beam 2 and length penalty 0.5." in page.read_text()
 
 
 def test_the_bleu_of_the_table_is_sacrebleus(toy_checkpoint: Path, toy_folder: Path, tmp_path: Path) -> None:

@@ -60,6 +60,13 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     help="Hypotheses kept while searching; 1 is greedy.",
 )
+@click.option(
+    "--length-penalty",
+    type=click.FloatRange(min=0, max=10),
+    default=1.0,
+    show_default=True,
+    help="Length penalty, the same for every model, whatever its recipe has.",
+)
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, …; auto takes a GPU.")
 def study(
     *,
@@ -72,6 +79,7 @@ def study(
     bucket_words: int,
     bucket_sentences: int,
     beam_size: int,
+    length_penalty: float,
     device: str,
 ) -> None:
     """Compare what trained models do with a test set, on one page with plots.
@@ -93,7 +101,7 @@ def study(
     paths = labelled_checkpoints(checkpoints)
     test_set = read_study_set(source, reference, sentences)
     buckets = cut_buckets(test_set.sources, words=bucket_words, min_sentences=bucket_sentences)
-    findings = _examine(paths, test_set, beam_size, choose_device(device))
+    findings = _examine(paths, test_set, beam_size, length_penalty, choose_device(device))
     folder = figures or out.parent / "figures"
 
     def figure(name: str) -> Path:
@@ -125,6 +133,7 @@ def study(
             centres=link(figure("local-p.png")) if predicted else None,
         ),
         beam_size=beam_size,
+        length_penalty=length_penalty,
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page, encoding="utf-8")
@@ -144,7 +153,11 @@ def _command() -> str:
 
 
 def _examine(
-    paths: dict[str, Path], test_set: "StudySet", beam_size: int, device: "torch.device"
+    paths: dict[str, Path],
+    test_set: "StudySet",
+    beam_size: int,
+    length_penalty: float,
+    device: "torch.device",
 ) -> "list[Findings]":
     """Examines one model after the other, under a progress bar."""
     from rich.console import Console
@@ -173,6 +186,7 @@ def _examine(
                     path,
                     test_set,
                     beam_size=beam_size,
+                    length_penalty=length_penalty,
                     device=device,
                     advance=lambda count: bar.advance(task, count),
                 )

@@ -25,6 +25,7 @@ def examine(
     test_set: StudySet,
     *,
     beam_size: int,
+    length_penalty: float,
     device: torch.device,
     advance: Callable[[int], None],
 ) -> Findings:
@@ -34,7 +35,9 @@ def examine(
     """
     checkpoint = load_checkpoint(path)
     model = checkpoint.model.to(device)
-    decoding = dataclasses.replace(checkpoint.recipe.decoding, beam_size=beam_size)
+    decoding = dataclasses.replace(
+        checkpoint.recipe.decoding, beam_size=beam_size, length_penalty=length_penalty
+    )
     translator = Translator(model, checkpoint.source_tokenizer, checkpoint.target_tokenizer, decoding)
     sources = translator.encode(test_set.sources)
     attends = looks_somewhere(model)

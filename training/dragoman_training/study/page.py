@@ -34,10 +34,11 @@ def study_page(
     links: FigureLinks,
     *,
     beam_size: int,
+    length_penalty: float,
 ) -> str:
     """The whole page."""
     sections = [
-        _head(command, findings, test_set, beam_size),
+        _head(command, findings, test_set, beam_size, length_penalty),
         length_section(findings, buckets, links.lengths),
         attention_section(findings, test_set, links.heat_maps),
         centres_section(findings, links.centres),
@@ -46,7 +47,9 @@ def study_page(
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _head(command: str, findings: Sequence[Findings], test_set: StudySet, beam_size: int) -> str:
+def _head(
+    command: str, findings: Sequence[Findings], test_set: StudySet, beam_size: int, length_penalty: float
+) -> str:
     data = findings[0].recipe.data
     everything = range(len(test_set.sources))
     rows = []
@@ -63,8 +66,9 @@ def _head(command: str, findings: Sequence[Findings], test_set: StudySet, beam_s
         )
     setting = (
         f"{len(test_set.sources):,} sentences, {data.direction}, translated by each model in PyTorch with "
-        f"beam {beam_size}. BLEU is sacreBLEU's, {code(findings[0].cased.signature)}; behind ± is half of "
-        "its 95% interval, by bootstrap over the sentences."
+        f"beam {beam_size} and length penalty {length_penalty:g}. BLEU is sacreBLEU's, "
+        f"{code(findings[0].cased.signature)}; behind ± is half of its 95% interval, by bootstrap over the "
+        "sentences."
     )
     return "\n\n".join(
         [
