@@ -30,7 +30,8 @@ from dragoman_bundle import Bundle, BundleError, open_bundle
 from dragoman_server.document import prepare
 from dragoman_server.engine import EngineError, OnnxDecoder, Sentence
 
-_BATCHES = {"device": True, "host": False}
+_BATCHES = {"replayed": (True, 256), "device": (True, 0), "host": (False, 0)}
+"""For each kind whether batches stay on the device, and how many shapes of steps are replayed."""
 
 
 @click.command(context_settings=CONTEXT)
@@ -78,6 +79,8 @@ def device(
     markdown_path: Path | None,
 ) -> None:
     """Decode a file with batches that stay on the device and with batches that regroup on the host.
+
+    Of the first, steps are replayed from CUDA graphs in one half of the cases.
 
     \b
       python -m benchmarks.device --bundle models/m30k/1 --json device.json
@@ -148,9 +151,10 @@ def _open_decoders(
             num_threads=threads,
             use_shortlist=shortlist,
             stays_on_device=stays_on_device,
+            max_captured_shapes=shapes,
         )
         for precision in present
-        for batch, stays_on_device in _BATCHES.items()
+        for batch, (stays_on_device, shapes) in _BATCHES.items()
     }
 
 

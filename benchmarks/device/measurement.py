@@ -20,12 +20,12 @@ class Case:
 
     precision: str
     batch: str
-    """"device" or "host": where sentences join and leave."""
+    """"device" or "host": where sentences join and leave; "replayed": on the device, with CUDA graphs."""
     sentences: int
     """Places in the batch."""
 
     def __str__(self) -> str:
-        return f"{self.precision}, batch on the {self.batch}, {self.sentences} sentences"
+        return f"{self.precision}, batch {self.batch}, {self.sentences} sentences"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +67,9 @@ class ClockedDecoder:
         self.encodings.append(time.perf_counter() - started)
         return encoded
 
-    def open_batch(self) -> "ClockedBatch":
+    def open_batch(self, beam_size: int) -> "ClockedBatch":
         """As `Decoder.open_batch`."""
-        return ClockedBatch(self._decoder.open_batch(), self)
+        return ClockedBatch(self._decoder.open_batch(beam_size), self)
 
 
 class ClockedBatch:

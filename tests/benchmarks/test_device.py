@@ -21,15 +21,16 @@ def test_both_kinds_of_batch_decode_alike(benchmark: Callable[..., Any], toy: An
     assert rows.keys() == {
         (precision, batch, sentences)
         for precision in ("fp32", "int8")
-        for batch in ("device", "host")
+        for batch in ("replayed", "device", "host")
         for sentences in (1, 8)
     }
     for row in rows.values():
         assert row["sentences_per_second"] > 0
         assert row["regroup_ms"] > 0
         assert row["step_ms"] > 0
-    assert [row["same_tokens"] for row in ran.results["ratios"]] == [1.0] * 4
-    assert "batch on the" in ran.markdown
+    # Two precisions, each with two kinds of batch and two sizes beside the host's.
+    assert [row["same_tokens"] for row in ran.results["ratios"]] == [1.0] * 8
+    assert "against batches on the host" in ran.markdown
 
 
 @pytest.mark.parametrize(

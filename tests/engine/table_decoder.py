@@ -103,5 +103,5 @@ class TableDecoder:
     def encode(self, sources: Sequence[Sequence[int]]) -> list[Tokens]:
         return [tuple(source) for source in sources]
 
-    def open_batch(self) -> TableBatch:
+    def open_batch(self, beam_size: int) -> TableBatch:
         return TableBatch(self)

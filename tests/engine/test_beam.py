@@ -45,7 +45,7 @@ def search(
     beams = Beams(
         beam_size=sentences[0].options.beam_size, vocabulary=vocabulary, bos=decoder.bos, eos=decoder.eos
     )
-    batch = decoder.open_batch()
+    batch = decoder.open_batch(sentences[0].options.beam_size)
     results: dict[int, tuple[Hypothesis, ...]] = {}
     running: list[int] = []
     for step in itertools.count():
@@ -268,7 +268,7 @@ def test_attention_is_asked_for_only_while_someone_wants_it() -> None:
     beams = Beams(beam_size=1, vocabulary=5, bos=BOS, eos=EOS)
     plain = sentence((5,), beam_size=1, max_output_tokens=3)
     curious = sentence((5,), beam_size=1, max_output_tokens=3, return_attention=True)
-    batch = TableDecoder(random_model(5), 5).open_batch()
+    batch = TableDecoder(random_model(5), 5).open_batch(1)
     for origin, joined, wanted in (([0], [plain], False), ([0, 1], [curious], True), ([0], [], False)):
         batch.regroup(np.array(origin), [[s.source for s in joined]], 8)
         beams.regroup(np.array(origin), joined)

@@ -9,16 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime import InferenceSession, OrtValue
+from tests.engine.journey import VOCABULARY, Journey, assert_same, export_family
 from tests.engine.tiny_graphs import tiny_bundle
-from tests.export.toy_checkpoint import make_members, train_tokenizer
 
-from dragoman_bundle.bundle import Bundle, open_bundle
+from dragoman_bundle.bundle import Bundle
 from dragoman_bundle.manifest import REGROUP_GRAPH, FileEntry, graph_file
-from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_export.exporter import export_subject
 from dragoman_export.regroup import write_regroup_graph
-from dragoman_export.subject import subject_of
 from dragoman_server.engine import (
     DecoderError,
     Engine,
@@ -27,42 +24,18 @@ from dragoman_server.engine import (
     SearchOptions,
     Sentence,
     StepInput,
-    StepOutput,
 )
 from dragoman_server.engine.device_model import DeviceModel
 from dragoman_server.engine.onnx_session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
 from dragoman_server.engine.padding import padded_rows
 
-VOCABULARY = 40
 FAMILIES = ["luong", "plain", "transformer"]
 TOLERANCE = {"fp32": 1e-5, "int8": 0.0}
 
 
-def make_shortlist() -> Shortlist:
-    """Candidates that differ from sentence to sentence, in kind and number."""
-    generator = np.random.default_rng(2)
-    sizes = generator.integers(0, 6, VOCABULARY)
-    return Shortlist(
-        first_V=np.concatenate([[0], np.cumsum(sizes)]).astype(np.uint32),
-        target_N=generator.integers(4, VOCABULARY, sizes.sum()).astype(np.uint16),
-        always=np.array([3, 4, 5], np.uint16),
-        target_vocabulary=VOCABULARY,
-    )
-
-
 @pytest.fixture(scope="module", params=FAMILIES)
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    folder = tmp_path_factory.mktemp("models") / request.param / "1"
-    export_subject(
-        subject_of(make_members(request.param, train_tokenizer(VOCABULARY))),
-        folder,
-        name=request.param,
-        version="1",
-        precisions=["fp32", "int8"],
-        build_shortlist=make_shortlist,
-        report=lambda line: None,
-    )
-    return open_bundle(folder)
+    return export_family(request.param, tmp_path_factory.mktemp("models"))
 
 
 def open_decoder(bundle: Bundle, precision: str, *, shortlist: bool, on_device: bool) -> OnnxDecoder:
@@ -84,89 +57,6 @@ def padding_decoder(bundle: Bundle, precision: str, *, shortlist: bool) -> OnnxD
         bundle, decoder._device_model.graphs, precision=precision, device="cpu", pads=True
     )
     return decoder
-
-
-class Journey:
-    """A random course of joins, leaves and steps, through which several batches are led alike."""
-
-    def __init__(self, seed: int, beam_size: int) -> None:
-        self._random = np.random.default_rng(seed)
-        self._beam_size = beam_size
-        self._num_sentences = 0
-        self._last: StepOutput | None = None
-
-    def regroup(self, decoders: list[OnnxDecoder], batches: list[Any]) -> None:
-        """Some leave, and up to three groups join."""
-        stays = self._random.random(self._num_sentences) < self._random.choice([0.3, 0.8, 1.0])
-        num_groups = self._random.integers(0 if stays.any() else 1, 4)
-        groups = [
-            [
-                [*self._random.integers(4, VOCABULARY, self._random.integers(0, 20)).tolist(), 3]
-                for _ in range(self._random.integers(1, 4))
-            ]
-            for _ in range(num_groups)
-        ]
-        num_joined = sum(map(len, groups))
-        present = [*np.flatnonzero(stays), *(self._num_sentences + np.arange(num_joined))]
-        end = min(len(present), self._num_sentences)
-        others = iter([place for place in present if place >= end])
-        origin_S = np.array(
-            [place if place < end and stays[place] else next(others) for place in range(len(present))],
-            np.int64,
-        )
-        positions = int(self._random.choice([24, 32]))
-        for decoder, batch in zip(decoders, batches, strict=True):
-            batch.regroup(origin_S, [decoder.encode(group) for group in groups], positions)
-        K, S = self._beam_size, len(origin_S)
-        parent_SK = np.zeros((self._num_sentences, K), np.int64)
-        score_SK = np.zeros((self._num_sentences, K), np.float32)
-        if self._last is not None:
-            row_SK = self._last.top_index_SC[:, :K] // VOCABULARY
-            parent_SK = row_SK + np.arange(self._num_sentences)[:, None] * K
-            score_SK = self._last.top_score_SC[:, :K]
-        first_SK = np.repeat(self._num_sentences * K + np.arange(num_joined)[:, None], K, axis=1)
-        new_score_SK = np.where(np.arange(K) == 0, 0, -np.inf).astype(np.float32) * np.ones(
-            (num_joined, 1), np.float32
-        )
-        self._parent_SK = np.concatenate([parent_SK, first_SK])[origin_S]
-        self._score_SK = np.concatenate([score_SK, new_score_SK])[origin_S]
-        self._num_sentences = S
-
-    def step(self, batches: list[Any]) -> list[StepOutput]:
-        """One token for all; some sentences are forced to one of any kind."""
-        S, K = self._parent_SK.shape
-        forced_SK = np.zeros((S, K), np.int64)
-        if self._random.random() < 0.3:
-            forced_SK[self._random.integers(0, S), 0] = self._random.integers(4, VOCABULARY)
-        rows = StepInput(
-            token_SK=self._random.integers(4, VOCABULARY, (S, K)),
-            parent_SK=self._parent_SK,
-            score_SK=self._score_SK,
-            forced_SK=forced_SK,
-            wants_attention=bool(self._random.random() < 0.5),
-        )
-        outputs = [batch.step(rows) for batch in batches]
-        self._last = outputs[0]
-        self._parent_SK = outputs[0].top_index_SC[:, :K] // VOCABULARY + np.arange(S)[:, None] * K
-        self._score_SK = outputs[0].top_score_SC[:, :K].copy()
-        return outputs
-
-
-def assert_same(found: StepOutput, expected: StepOutput, tolerance: float) -> None:
-    is_real = expected.top_score_SC > -np.inf
-    assert found.top_score_SC.shape == expected.top_score_SC.shape
-    pairs = [
-        (found.top_score_SC, expected.top_score_SC),
-        (found.forced_score_SK, expected.forced_score_SK),
-        (found.attention_SKT, expected.attention_SKT),
-    ]
-    if not tolerance:
-        np.testing.assert_array_equal(found.top_index_SC[is_real], expected.top_index_SC[is_real])
-    for one, other in pairs:
-        if other is None:
-            assert one is None
-        else:
-            np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("shortlist", [False, True], ids=["whole", "shortlist"])
@@ -197,7 +87,7 @@ def travel_alike(bundle: Bundle, precision: str, *, shortlist: bool) -> None:
     @settings(max_examples=6, deadline=None, derandomize=True, database=None)
     @given(seed=st.integers(0, 10_000), beam_size=st.sampled_from([1, 3]))
     def travel(seed: int, beam_size: int) -> None:
-        journey, batches = Journey(seed, beam_size), [decoder.open_batch() for decoder in decoders]
+        journey, batches = Journey(seed, beam_size), [decoder.open_batch(beam_size) for decoder in decoders]
         for _ in range(8):
             journey.regroup(decoders, batches)
             for _ in range(1 + seed % 3):
@@ -213,7 +103,7 @@ def test_padding_shapes_changes_no_result(exported: Bundle, precision: str) -> N
         open_decoder(exported, precision, shortlist=True, on_device=False),
         padding_decoder(exported, precision, shortlist=True),
     ]
-    journey, batches = Journey(11, 3), [decoder.open_batch() for decoder in decoders]
+    journey, batches = Journey(11, 3), [decoder.open_batch(3) for decoder in decoders]
     for _ in range(12):
         journey.regroup(decoders, batches)
         for _ in range(2):
@@ -265,7 +155,7 @@ def test_nothing_but_a_steps_results_comes_to_the_host(
 
     monkeypatch.setattr(OrtValue, "numpy", note)
     monkeypatch.setattr(InferenceSession, "run", None, raising=False)
-    batch = decoder.open_batch()
+    batch = decoder.open_batch(2)
     batch.regroup(np.arange(3), [decoder.encode([[5, 3], [6, 3]]), decoder.encode([[4, 5, 6, 7, 3]])], 8)
     none_SK = np.zeros((3, 2), np.int64)
     parent_SK = np.array([[0, 0], [1, 1], [2, 2]])
@@ -283,7 +173,7 @@ def test_nothing_but_a_steps_results_comes_to_the_host(
 
 def test_shapes_come_from_few_sizes(exported: Bundle) -> None:
     decoder = padding_decoder(exported, "int8", shortlist=True)
-    journey, batch = Journey(3, 3), decoder.open_batch()
+    journey, batch = Journey(3, 3), decoder.open_batch(3)
     growing = {spec.name: spec.growth_axis for spec in exported.manifest.contract.state}
     for _ in range(12):
         journey.regroup([decoder], [batch])

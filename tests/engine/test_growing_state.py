@@ -31,7 +31,7 @@ def test_whoever_joins_a_running_batch_decodes_to_what_it_decodes_to_alone(
 
 
 def open_batch(decoder: OnnxDecoder, num_sentences: int) -> OnnxBatch:
-    batch = decoder.open_batch()
+    batch = decoder.open_batch(1)
     batch.regroup(np.arange(num_sentences), [decoder.encode([[4 + n, 3] for n in range(num_sentences)])], 8)
     return batch
 

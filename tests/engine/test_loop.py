@@ -305,16 +305,16 @@ def test_an_idle_engine_keeps_no_batch(house: House) -> None:
 
 
 def test_a_lane_keeps_its_batch_from_step_to_step(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[None] = []
+    opened: list[int] = []
     open_batch = house.decoder.open_batch
 
-    def count() -> TableBatch:
-        opened.append(None)
-        return open_batch()
+    def count(beam_size: int) -> TableBatch:
+        opened.append(beam_size)
+        return open_batch(beam_size)
 
     monkeypatch.setattr(house.decoder, "open_batch", count)
     house.run(sentence(7, steps=4), sentence(8, steps=2, beam_size=2))
-    assert len(opened) == 2
+    assert sorted(opened) == [1, 2]
 
 
 def test_a_lane_that_ran_empty_takes_up_new_work() -> None:

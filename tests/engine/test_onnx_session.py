@@ -63,9 +63,17 @@ def test_a_provider_that_is_not_installed_is_refused(
         open_session(bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1)
 
 
-@pytest.mark.parametrize(("limit_mib", "expected"), [(None, None), (512, "536870912")])
-def test_gpu_memory_is_limited_where_a_limit_is_given(
-    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, limit_mib: int | None, expected: str | None
+@pytest.mark.parametrize(
+    ("asked", "key", "expected"),
+    [
+        ({}, "gpu_mem_limit", None),
+        ({"gpu_memory_limit_mib": 512}, "gpu_mem_limit", "536870912"),
+        ({}, "enable_cuda_graph", None),
+        ({"captures": True}, "enable_cuda_graph", "1"),
+    ],
+)
+def test_a_gpu_is_told_what_is_asked_for(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], key: str, expected: str | None
 ) -> None:
     given: list[tuple[str, dict[str, str]]] = []
 
@@ -77,9 +85,7 @@ def test_gpu_memory_is_limited_where_a_limit_is_given(
     monkeypatch.setattr("onnxruntime.preload_dlls", lambda: None)
     monkeypatch.setattr("onnxruntime.InferenceSession", refuse)
     with pytest.raises(DeviceUnavailableError, match="no GPU here"):
-        open_session(
-            bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1, gpu_memory_limit_mib=limit_mib
-        )
+        open_session(bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1, **asked)
     ((provider, options),) = given
     assert provider == CUDA_PROVIDER
-    assert options.get("gpu_mem_limit") == expected
+    assert options.get(key) == expected

@@ -131,7 +131,7 @@ def test_every_continuation_is_a_candidate_of_its_own_sentence(
     own = [set(tokens.tolist()) for tokens in bundle.shortlist.candidates(sources)]
     assert all(candidates < set.union(*own) for candidates in own)
     S, K = len(sources), 8
-    batch = decoder.open_batch()
+    batch = decoder.open_batch(K)
     batch.regroup(np.arange(S), [decoder.encode(sources[:30]), decoder.encode(sources[30:])], 64)
     token_SK = np.full((S, K), decoder.bos)
     parent_SK = np.repeat(np.arange(S)[:, None], K, axis=1)

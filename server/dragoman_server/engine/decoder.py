@@ -98,6 +98,6 @@ class Decoder(Protocol[EncodedT]):
         """Encodes sentences together; they are best of nearly the same length."""
         ...
 
-    def open_batch(self) -> Batch[EncodedT]:
-        """An empty batch."""
+    def open_batch(self, beam_size: int) -> Batch[EncodedT]:
+        """An empty batch of sentences of that beam size."""
         ...

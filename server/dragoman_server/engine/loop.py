@@ -35,7 +35,7 @@ class _Run:
     """The running batch of a lane."""
 
     def __init__(self, decoder: Decoder[Any], beam_size: int) -> None:
-        self.batch: Batch[Any] = decoder.open_batch()
+        self.batch: Batch[Any] = decoder.open_batch(beam_size)
         self.beams = Beams(
             beam_size=beam_size, vocabulary=decoder.target_vocabulary, bos=decoder.bos, eos=decoder.eos
         )

@@ -24,7 +24,7 @@ from dragoman_bundle.manifest import (
 )
 from dragoman_server.engine.candidates import BatchCandidates, CandidateChooser
 from dragoman_server.engine.decoder import Batch, StepInput
-from dragoman_server.engine.device_model import DeviceEncoded, DeviceModel, Graphs
+from dragoman_server.engine.device_model import DeviceEncoded, DeviceModel, Graphs, grows
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError, PrecisionUnavailableError
 from dragoman_server.engine.onnx_batch import Encoded, OnnxBatch
 from dragoman_server.engine.onnx_session import PROVIDERS, open_session
@@ -48,8 +48,9 @@ class OnnxDecoder:
         decoder_step: onnxruntime.InferenceSession,
         shortlist: onnxruntime.InferenceSession | None,
         regroup: onnxruntime.InferenceSession | None = None,
+        max_captured_shapes: int = 0,
     ) -> None:
-        """With `regroup`, batches stay on the device."""
+        """With `regroup`, batches stay on the device, where steps of so many shapes are captured."""
         manifest = bundle.manifest
         self.device = device
         """Where the graphs run: "cpu" or "cuda"."""
@@ -97,6 +98,7 @@ class OnnxDecoder:
                 device=device,
                 # A CPU computes every row that is padding, and has no trouble with shapes.
                 pads=device != "cpu",
+                max_captured_shapes=max_captured_shapes,
             )
 
     @property
@@ -129,6 +131,7 @@ class OnnxDecoder:
         use_shortlist: bool = True,
         stays_on_device: bool | None = None,
         gpu_memory_limit_mib: int | None = None,
+        max_captured_shapes: int = 0,
     ) -> "OnnxDecoder":
         """Opens the bundle's graphs and decodes a token with them.
 
@@ -137,7 +140,8 @@ class OnnxDecoder:
         it `spins`. With `use_shortlist`, a bundle that has a shortlist is decoded with it. With
         `stays_on_device`, sentences join and leave by the bundle's graph "regroup" and not in buffers of the
         host; None is so on cuda, where the bundle has that graph. `gpu_memory_limit_mib` is the most MiB of
-        GPU memory of each graph.
+        GPU memory of each graph. Of batches that stay on the device, steps of up to `max_captured_shapes`
+        shapes are replayed from CUDA graphs, except where a state grows, as a Transformer's does.
         Raises DeviceUnavailableError, PrecisionUnavailableError, or DecoderError where the graphs don't run.
         """
 
@@ -151,6 +155,7 @@ class OnnxDecoder:
                 use_shortlist=use_shortlist,
                 stays_on_device=stays_on_device,
                 gpu_memory_limit_mib=gpu_memory_limit_mib,
+                max_captured_shapes=max_captured_shapes,
             )
 
         if device != "auto":
@@ -179,12 +184,16 @@ class OnnxDecoder:
         use_shortlist: bool,
         stays_on_device: bool | None,
         gpu_memory_limit_mib: int | None,
+        max_captured_shapes: int,
     ) -> "OnnxDecoder":
         if device not in PROVIDERS:
             raise DeviceUnavailableError(
                 f"device {device!r} is unknown; there are auto, {', '.join(PROVIDERS)}"
             )
         chosen = _choose_precision(bundle, device, precision)
+
+        on_device = _stays_on_device(bundle, chosen, device, stays_on_device)
+        captures = on_device and max_captured_shapes > 0 and not grows(bundle.manifest.contract)
 
         def open_graph(graph: str) -> onnxruntime.InferenceSession:
             return open_session(
@@ -194,11 +203,11 @@ class OnnxDecoder:
                 spins=spins,
                 gpu_memory_limit_mib=gpu_memory_limit_mib,
                 may_leave_shapes=graph != REGROUP_GRAPH,
+                captures=captures and graph in (STEP_GRAPH, SHORTLIST_STEP_GRAPH),
             )
 
-        encoder, regroup = open_graph(ENCODER_GRAPH), None
-        if _stays_on_device(bundle, chosen, device, stays_on_device):
-            regroup = open_graph(REGROUP_GRAPH)
+        encoder = open_graph(ENCODER_GRAPH)
+        regroup = open_graph(REGROUP_GRAPH) if on_device else None
 
         def make(
             decoder_step: onnxruntime.InferenceSession, shortlist: onnxruntime.InferenceSession | None
@@ -211,6 +220,7 @@ class OnnxDecoder:
                 decoder_step=decoder_step,
                 shortlist=shortlist,
                 regroup=regroup,
+                max_captured_shapes=max_captured_shapes if captures else 0,
             )
             decoder._try_out()
             return decoder
@@ -246,10 +256,10 @@ class OnnxDecoder:
             offer=None if self._chooser is None else self._chooser.choose(sources),
         )
 
-    def open_batch(self) -> Batch[Any]:
+    def open_batch(self, beam_size: int) -> Batch[Any]:
         """As `Decoder.open_batch`."""
         if self._device_model is not None:
-            return self._device_model.open_batch()
+            return self._device_model.open_batch(beam_size)
         candidates = None
         if self._chooser is not None:
             candidates = BatchCandidates(self._chooser, self._candidate_axes)
@@ -257,7 +267,7 @@ class OnnxDecoder:
 
     def _try_out(self) -> None:
         """Decodes one token, which loads whatever the device loads late."""
-        batch = self.open_batch()
+        batch = self.open_batch(beam_size=1)
         batch.regroup(np.zeros(1, np.int64), [self.encode([[self._pad]])], 1)
         none_SK = np.zeros((1, 1), np.int64)
         batch.step(

@@ -71,12 +71,20 @@ class Regrouper:
         return padded_rows(count) if self._pads else count
 
     def regroup(
-        self, running: Part, joined: Part, origin_S: IntArray, *, source_positions: int, num_grown: int
+        self,
+        running: Part,
+        joined: Part,
+        origin_S: IntArray,
+        *,
+        source_positions: int,
+        num_grown: int,
+        into: Mapping[str, OrtValue] | None = None,
     ) -> Part:
         """A part with, at place s, the sentence `origin_S[s]`, counted in `running` and on in `joined`.
 
         Memory is padded or trimmed to `source_positions`. The state has all rows of `running` and those of
-        `joined` behind them; of a past the last `num_grown` steps are kept, and `joined` must have none.
+        `joined` behind them; of a past the last `num_grown` steps are kept, and `joined` must have none. What
+        `into` has a place for is written there; it may hold nothing of the two parts.
         """
         # From here on places and rows count the padding of `running` too.
         num_places, num_rows = _length(running.memory), _length(running.state)
@@ -97,7 +105,7 @@ class Regrouper:
         tensors = run_bound(
             self._session,
             {name: value for name, value in inputs.items() if name in self._inputs},
-            dict.fromkeys(self._names, self._device),
+            {name: (into or {}).get(name, self._device) for name in self._names},
         )
         if num_grown == 0:
             tensors |= {name: self._empty_past(name, len(row_R)) for name in self._growth_axis}
