@@ -157,6 +157,51 @@ def test_work_whose_deadline_passed_costs_no_step(house: House) -> None:
     assert house.steps == [[(8,)]]
 
 
+def test_who_ends_while_its_group_is_encoded_costs_no_step(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = house.decoder.encode
+    futures: list[Future[SentenceResult]] = []
+    deadline = time.monotonic() + 1
+
+    def take_long(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+        futures[0].cancel()
+        time.sleep(max(0.0, deadline - time.monotonic()))
+        return encode(sources)
+
+    monkeypatch.setattr(house.decoder, "encode", take_long)
+    futures += house.engine.submit([sentence(7), sentence(8, deadline=deadline), sentence(9, steps=2)])
+    house.engine.start()
+    assert futures[2].result(timeout=30)
+    assert house.steps == [[(9,)], [(9,)]]
+    assert isinstance(futures[1].exception(), DeadlineExpiredError)
+    outcomes = house.recorder.outcomes
+    assert (outcomes[Outcome.CANCELLED], outcomes[Outcome.EXPIRED], outcomes[Outcome.FINISHED]) == (1, 1, 1)
+
+
+def test_a_group_of_which_everybody_ended_is_not_encoded(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = house.decoder.encode
+    futures: list[Future[SentenceResult]] = []
+    encoded: list[int] = []
+
+    def cancel_the_others(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+        encoded.append(len(sources))
+        for future in futures[1:]:
+            future.cancel()
+        return encode(sources)
+
+    monkeypatch.setattr(house.decoder, "encode", cancel_the_others)
+    # The longest are encoded first.
+    long = tuple(range(100))
+    futures += house.engine.submit([sentence(*long, steps=2), *(sentence(7) for _ in range(3))])
+    house.engine.start()
+    assert futures[0].result(timeout=30)
+    assert encoded == [1]
+    assert house.steps == [[long], [long]]
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -186,13 +186,13 @@ def test_bulk_adds_no_more_to_a_step_than_it_may() -> None:
     assert len(take_turn(scheduler)[1]) == 4
     [lane] = scheduler.lanes
     # Four rows in 5 ms: eight take 10 ms, and interactive ones come on top of them.
-    scheduler.on_step(lane, 0.005)
+    scheduler.on_step(4, 0.005)
     scheduler.add([ticket(priority=Priority.BULK) for _ in range(40)])
     scheduler.add([ticket() for _ in range(8)])
     joined = [t.sentence.priority for t in take_turn(scheduler)[1]]
     assert joined == [Priority.INTERACTIVE] * 8 + [Priority.BULK] * 4
     # Large steps turn out to take less a row: sixteen in 8 ms, so that twenty may take 10.
-    scheduler.on_step(lane, 0.008)
+    scheduler.on_step(16, 0.008)
     assert [t.sentence.priority for t in take_turn(scheduler)[1]] == [Priority.BULK] * 12
 
 
@@ -207,7 +207,7 @@ def calm_scheduler(
     assert len(take_turn(scheduler)[1]) == num_bulk
     for number, each in enumerate(running):
         each.encoding_at = float(number)
-    scheduler.on_step(scheduler.lanes[0], num_bulk * beam_size / 1000)
+    scheduler.on_step(num_bulk * beam_size, num_bulk * beam_size / 1000)
     return scheduler, running
 
 
@@ -266,7 +266,7 @@ def test_nobody_is_set_back_in_a_batch_that_ends_as_a_whole() -> None:
     running = [ticket(priority=Priority.BULK) for _ in range(8)]
     scheduler.add(running)
     take_turn(scheduler)
-    scheduler.on_step(scheduler.lanes[0], 0.008)
+    scheduler.on_step(8, 0.008)
     scheduler.add([ticket()])
     assert take_turn(scheduler) == (1, ())
     assert scheduler.lanes[0].running == running
@@ -277,7 +277,7 @@ def test_one_bulk_sentence_runs_however_slow_a_step_is() -> None:
     first = ticket(priority=Priority.BULK)
     scheduler.add([first])
     take_turn(scheduler)
-    scheduler.on_step(scheduler.lanes[0], 1.0)
+    scheduler.on_step(1, 1.0)
     caller, others = ticket(), [ticket(priority=Priority.BULK) for _ in range(2)]
     scheduler.add([caller, *others])
     assert take_turn(scheduler)[1] == (caller,)
@@ -300,9 +300,9 @@ def test_work_that_cannot_be_answered_in_time_is_dropped_before_it_is_encoded() 
     assert lane is not None
     lane.settle([[known]])
     scheduler.on_encode(0.02)
-    scheduler.on_step(lane, 0.01)
+    scheduler.on_turn(lane, 0.01)
     scheduler.on_finish(known, steps=15)
-    # A sentence of 6 tokens is expected to take 9 steps of 10 ms and 20 ms of encoding: half of it is 55 ms.
+    # A sentence of 6 tokens is expected to take 9 turns of 10 ms and 20 ms of encoding: half of it is 55 ms.
     hopeless, hopeful = ticket(6, deadline=1.054), ticket(6, deadline=1.056)
     scheduler.add([hopeless, hopeful])
     turn = scheduler.next_turn(1.0)
@@ -319,7 +319,8 @@ def test_an_idle_engine_tries_however_slow_it_was() -> None:
     assert lane is not None
     lane.settle([[slow]])
     scheduler.on_encode(3.0)
-    scheduler.on_step(lane, 0.1)
+    scheduler.on_step(1, 0.1)
+    scheduler.on_turn(lane, 0.1)
     scheduler.on_finish(slow, steps=25)
     scheduler.remove([slow])
     for now in (10.0, 20.0):
@@ -335,6 +336,30 @@ def test_an_idle_engine_tries_however_slow_it_was() -> None:
         scheduler.remove([due])
 
 
+def test_a_lane_that_stood_still_is_not_judged_by_what_its_turns_took_then() -> None:
+    scheduler = Scheduler(EngineLimits())
+    many = [ticket(10, beam_size=2) for _ in range(20)]
+    scheduler.add(many)
+    assert take_turn(scheduler) == (2, tuple(many))
+    [slow] = scheduler.lanes
+    scheduler.on_turn(slow, 1.0)
+    scheduler.on_finish(many[0], steps=10)
+    scheduler.remove(many)
+    other = ticket(10)
+    scheduler.add([other])
+    assert take_turn(scheduler) == (1, (other,))
+    scheduler.on_step(1, 0.001)
+    scheduler.on_turn(scheduler.lanes[-1], 0.002)
+    # Nine turns, of 2 ms for the lane that runs and 2 rows of 1 ms for the one that stood still: half is 18 ms.
+    hopeless, hopeful = ticket(10, beam_size=2, deadline=5.017), ticket(10, beam_size=2, deadline=5.019)
+    scheduler.add([hopeless])
+    assert [late for _ in range(2) for late in scheduler.next_turn(5.0).late] == [hopeless]
+    scheduler.add([hopeful])
+    turns = [scheduler.next_turn(5.0) for _ in range(2)]
+    assert [group for turn in turns for group in turn.groups] == [[hopeful]]
+    assert not any(turn.late for turn in turns)
+
+
 def test_one_slow_encoding_and_step_are_forgotten_with_the_next() -> None:
     scheduler = Scheduler(EngineLimits())
     running = ticket(25)
@@ -345,7 +370,7 @@ def test_one_slow_encoding_and_step_are_forgotten_with_the_next() -> None:
     scheduler.on_finish(running, steps=25)
     for encode_seconds, step_seconds in ((3.0, 0.5), (0.02, 0.01)):
         scheduler.on_encode(encode_seconds)
-        scheduler.on_step(lane, step_seconds)
+        scheduler.on_turn(lane, step_seconds)
     due = ticket(25, deadline=1.0)
     scheduler.add([due])
     turn = scheduler.next_turn(0.0)
@@ -471,7 +496,8 @@ def test_every_sentence_ends_once_within_the_budget(
         done = {t for t in running if remaining[t] == 0}
         if row_seconds is not None:
             scheduler.on_encode(row_seconds)
-            scheduler.on_step(lane, row_seconds * lane.num_rows)
+            scheduler.on_step(lane.num_rows, row_seconds * lane.num_rows)
+            scheduler.on_turn(lane, row_seconds * lane.num_rows)
             for t in done:
                 scheduler.on_finish(t, plans[t].num_steps)
         assert scheduler.remove(done) == done

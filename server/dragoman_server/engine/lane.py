@@ -179,16 +179,18 @@ class Lane:
         Whoever stays keeps its place; the gaps are filled by newcomers and, where the batch shrinks, by the
         last ones.
         """
-        newcomers = [ticket for group in groups for ticket in group]
+        # Who was removed since its encoding is still among what was encoded, and gets no place.
+        present = set(self._joining)
+        newcomers = [ticket if ticket in present else None for group in groups for ticket in group]
         self._joining = ()
-        if not newcomers and None not in self._places:
+        if newcomers.count(None) == len(newcomers) and None not in self._places:
             return None
         begins_anew = not self._places
         pool = [*self._places, *newcomers]
-        present = [place for place, ticket in enumerate(pool) if ticket is not None]
-        size = len(present)
+        filled = [place for place, ticket in enumerate(pool) if ticket is not None]
+        size = len(filled)
         end = min(size, len(self._places))
-        others = iter([place for place in present if place >= end])
+        others = iter([place for place in filled if place >= end])
         origin = [
             place if place < end and self._places[place] is not None else next(others)
             for place in range(size)

@@ -167,27 +167,44 @@ class Engine:
                 self._changed.wait_for(lambda: self._closed or self._cancelled or self._num_accepted)
                 if self._closed:
                     return None
-                cancelled = self._scheduler.remove(self._cancelled)
-                self._cancelled.clear()
-                expired = self._scheduler.expire(time.monotonic())
+            self._drop_ended()
+            with self._changed:
                 turn = self._scheduler.next_turn(time.monotonic())
                 for priority in Priority:
                     still_there = self._scheduler.num_waiting_of(priority)
                     self.num_left[priority] = self._num_submitted[priority] - still_there
             self._drop_empty_runs()
-            for _ in cancelled:
-                self._observer.on_finish(Outcome.CANCELLED)
-            for ticket in expired:
-                self._fail(ticket, DeadlineExpiredError("the deadline passed"), Outcome.EXPIRED)
             for ticket in turn.late:
                 late = DeadlineExpiredError("the deadline is too close for an answer in time")
                 self._fail(ticket, late, Outcome.EXPIRED)
             if turn.lane is not None:
                 return turn.lane, turn.groups
 
+    def _drop_ended(self) -> None:
+        """Takes out who was cancelled and whose deadline has passed."""
+        with self._changed:
+            cancelled = self._scheduler.remove(self._cancelled)
+            self._cancelled.clear()
+            expired = self._scheduler.expire(time.monotonic())
+        for _ in cancelled:
+            self._observer.on_finish(Outcome.CANCELLED)
+        for ticket in expired:
+            self._fail(ticket, DeadlineExpiredError("the deadline passed"), Outcome.EXPIRED)
+        self._drop_empty_runs()
+
     def _take_turn(self, lane: Lane, groups: list[list[Ticket]]) -> None:
         """Encodes the groups, lets them join, and advances the lane by one token."""
-        encoded = [(group, memory) for group in groups if (memory := self._encode(lane, group)) is not None]
+        began = time.monotonic()
+        encoded = []
+        for group in groups:
+            # An encoding may take as long as many steps: meanwhile some of the next group may have ended.
+            self._drop_ended()
+            present = set(lane.joining)
+            group = [ticket for ticket in group if ticket in present]
+            if group and (memory := self._encode(lane, group)) is not None:
+                encoded.append((group, memory))
+        if groups:
+            self._drop_ended()
         joined = [ticket for group, _ in encoded for ticket in group]
         with self._changed:
             regrouping = lane.settle([group for group, _ in encoded])
@@ -202,7 +219,7 @@ class Engine:
         output = run.batch.step(run.beams.rows())
         now = time.monotonic()
         with self._changed:
-            self._scheduler.on_step(lane, now - started)
+            self._scheduler.on_step(lane.num_rows, now - started)
         self._observer.on_step(
             num_sentences=len(run.tickets),
             num_rows=len(run.tickets) * lane.beam_size,
@@ -214,6 +231,7 @@ class Engine:
             if (ticket := run.tickets[place]) not in run.finished:
                 run.finished[ticket] = run.beams.hypotheses(place), run.beams.age(place)
         with self._changed:
+            self._scheduler.on_turn(lane, time.monotonic() - began)
             leaving = lane.leaving(run.finished.keys())
         for ticket in leaving:
             hypotheses, num_steps = run.finished.pop(ticket)

@@ -51,6 +51,10 @@ class Pace:
         """So many rows advanced by one token."""
         self._row_seconds.observe(seconds / num_rows)
 
+    def step_seconds(self, num_rows: int) -> float:
+        """What a step of so many rows takes; 0 as long as nothing is known."""
+        return num_rows * self._row_seconds.value
+
     def rows_within(self, seconds: float) -> float:
         """How many rows a step has that takes so long; infinity as long as nothing is known.
 

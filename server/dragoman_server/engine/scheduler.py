@@ -54,7 +54,7 @@ class Scheduler:
         self._deadlines = Deadlines()
         self._fairness = Fairness()
         self._pace = Pace()
-        self._step_seconds: dict[Lane, RecentLow] = {}
+        self._turn_seconds: dict[Lane, RecentLow] = {}
         self._urgent_at = -math.inf
         self._is_calm = True
 
@@ -125,6 +125,9 @@ class Scheduler:
         first = self._fairness.overdue(self._lanes.values())
         for beam_size, lane in list(self._lanes.items()):
             self._lanes[beam_size] = self._lanes.pop(beam_size)
+            if not lane.num_running:
+                # What its turns took is out of date, and nobody who is refused by it would bring it up to date.
+                self._turn_seconds.pop(lane, None)
             was_idle = not self.num_running
             bulk_first = lane is first and self._fairness.is_bulks_turn(lane)
             newcomers = lane.admit(self._room(lane, first), bulk_first=bulk_first)
@@ -141,11 +144,13 @@ class Scheduler:
         """A group was encoded."""
         self._pace.on_encode(seconds)
 
-    def on_step(self, lane: Lane, seconds: float) -> None:
-        """A lane advanced by one token."""
-        self._step_seconds.setdefault(lane, RecentLow()).observe(seconds)
-        if lane.num_rows:
-            self._pace.on_step(lane.num_rows, seconds)
+    def on_step(self, num_rows: int, seconds: float) -> None:
+        """So many rows advanced by one token."""
+        self._pace.on_step(num_rows, seconds)
+
+    def on_turn(self, lane: Lane, seconds: float) -> None:
+        """A lane had its turn: who joins was encoded, and all of it advanced by one token."""
+        self._turn_seconds.setdefault(lane, RecentLow()).observe(seconds)
 
     def on_finish(self, ticket: Ticket, steps: int) -> None:
         """A sentence was answered after so many steps."""
@@ -157,7 +162,7 @@ class Scheduler:
         self._lanes.clear()
         self._deadlines.clear()
         self._fairness.clear()
-        self._step_seconds.clear()
+        self._turn_seconds.clear()
         return tickets
 
     def _tickets(self) -> list[Ticket]:
@@ -234,12 +239,20 @@ class Scheduler:
             lane.set_back(tickets)
 
     def _is_late(self, ticket: Ticket, now: float) -> bool:
-        """Whether an answer by the deadline is out of reach: a token costs each busy lane a step."""
+        """Whether an answer by the deadline is out of reach: each busy lane has a turn for each token."""
         if ticket.sentence.deadline is None:
             return False
-        seconds_per_token = sum(mean.value for lane, mean in self._step_seconds.items() if lane.num_running)
+        seconds_per_token = sum(map(self._seconds_per_turn, self._lanes.values()))
         least_seconds = self._pace.least_seconds(ticket.sentence, seconds_per_token=seconds_per_token)
         return now + least_seconds > ticket.sentence.deadline
+
+    def _seconds_per_turn(self, lane: Lane) -> float:
+        """As its turns lately took; where it stood still, as so many rows take elsewhere."""
+        if not lane.num_running:
+            return 0.0
+        if (turn := self._turn_seconds.get(lane)) is not None:
+            return turn.value
+        return self._pace.step_seconds(lane.num_rows)
 
 
 def _left(total: int, held: Sequence[int], is_more_awaited: Sequence[bool]) -> int:
