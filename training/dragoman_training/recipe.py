@@ -150,8 +150,8 @@ class TrainingConfig:
     off."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """Precision of activations and matrix products; auto is bf16 where that is faster: on GPUs that
-    multiply in it, and on CPUs with AMX. fp16 scales the loss and needs a CUDA device. Parameters and the
-    loss are always fp32."""
+    multiply in it, on CPUs with AMX, and on AMD's with bf16 in AVX-512. fp16 scales the loss and needs a
+    CUDA device. Parameters and the loss are always fp32."""
     validate_every_epochs: float = 1.0
     """Epochs from one validation to the next."""
     validate_sentences: int = 0
