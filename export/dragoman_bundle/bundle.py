@@ -81,6 +81,7 @@ def open_bundle(path: Path | str) -> Bundle:
         manifest.source_pieces,
         manifest.source_vocabulary,
         manifest.source_ids,
+        manifest.language_token,
     )
     target = _load_tokenizer(
         folder,
@@ -153,13 +154,22 @@ def _check_file(folder: Path, name: str, entry: FileEntry) -> None:
 
 
 def _load_tokenizer(
-    folder: Path, name: str, pieces: str | None, vocabulary: int, ids: SpecialIds
+    folder: Path,
+    name: str,
+    pieces: str | None,
+    vocabulary: int,
+    ids: SpecialIds,
+    language_token: str | None = None,
 ) -> Tokenizer:
     path = folder / name
     if pieces is not None:
         try:
             return VocabularyTokenizer(
-                path.read_bytes(), (folder / pieces).read_bytes(), size=vocabulary, ids=ids
+                path.read_bytes(),
+                (folder / pieces).read_bytes(),
+                size=vocabulary,
+                ids=ids,
+                language_token=language_token,
             )
         except ValueError as error:
             raise TokenizerMismatchError(f"{path} with {pieces}: {error}") from error

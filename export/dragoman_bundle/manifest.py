@@ -14,9 +14,10 @@ from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.errors import ManifestError
 from dragoman_bundle.names import check_name
 
-FORMAT_VERSION = 4
-"""2 added the shortlist, 3 `attention_of_input`, 4 a quality's `shortlist` and `length_penalty`."""
-READABLE_VERSIONS = (1, 2, 3, 4)
+FORMAT_VERSION = 5
+"""2 added the shortlist, 3 `attention_of_input`, 4 a quality's `shortlist` and `length_penalty`, 5
+`language_token`."""
+READABLE_VERSIONS = (1, 2, 3, 4, 5)
 MANIFEST_FILE = "manifest.json"
 CARD_FILE = "README.md"
 SHORTLIST_FILE = "shortlist.npz"
@@ -179,6 +180,9 @@ class Manifest:
     attention_of_input: bool = False
     """Whether a step's attention aligns the token the step reads, rather than the one it predicts; since
     version 3."""
+    language_token: str | None = None
+    """Source piece that every sentence begins with, of a model with several target languages; since version
+    5."""
 
     def __post_init__(self) -> None:
         check_name("name", self.name)
@@ -187,6 +191,8 @@ class Manifest:
             raise ManifestError("precisions is empty; a bundle holds at least one")
         if unknown := [precision for precision in self.precisions if precision not in PRECISIONS]:
             raise ManifestError(f"precision {unknown[0]!r} is unknown; known are {', '.join(PRECISIONS)}")
+        if self.language_token is not None and self.source_pieces is None:
+            raise ManifestError("language_token needs source_pieces: only such tokenizers know one")
 
     @property
     def key(self) -> str:

@@ -46,6 +46,12 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
 @click.option("--source-language", help="With --from-hf, where the checkpoint does not say it.")
 @click.option("--target-language", help="With --from-hf, where the checkpoint does not say it.")
 @click.option(
+    "--language-token",
+    metavar="'>>CODE<<'",
+    help="With --from-hf, of a model with several target languages: what every sentence begins with, for a "
+    "bundle that translates to one of them.",
+)
+@click.option(
     "--out",
     required=True,
     metavar="models/NAME/VERSION",
@@ -101,6 +107,7 @@ def export(
     from_hf: str | None,
     source_language: str | None,
     target_language: str | None,
+    language_token: str | None,
     out: Path,
     precisions: tuple[str, ...],
     shortlist: bool | None,
@@ -121,6 +128,8 @@ def export(
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/3 --precisions int8,fp16
       dragoman export runs/luong/best.safetensors runs/transformer/best.safetensors --out models/both/1
       dragoman export --from-hf Helsinki-NLP/opus-mt-de-en --out models/opus-de-en/1
+      dragoman export --from-hf Helsinki-NLP/opus-mt-en-ROMANCE --out models/en-fr/1 \\
+        --target-language fr --language-token '>>fr<<'
     """
     if bool(paths) == (from_hf is not None):
         raise click.UsageError("give either a CHECKPOINT or --from-hf")
@@ -144,7 +153,7 @@ def export(
 
             if from_hf is not None:
                 bundle = export_subject(
-                    _load_marian(from_hf, source_language, target_language),
+                    _load_marian(from_hf, source_language, target_language, language_token),
                     out,
                     name=name,
                     version=version,
@@ -189,7 +198,9 @@ def export(
     click.echo(f"{total / 1e6:9.3f} MB  {bundle.path}")
 
 
-def _load_marian(name: str, source_language: str | None, target_language: str | None) -> "Subject":
+def _load_marian(
+    name: str, source_language: str | None, target_language: str | None, language_token: str | None
+) -> "Subject":
     try:
         import transformers  # noqa: F401
     except ImportError as error:
@@ -197,7 +208,12 @@ def _load_marian(name: str, source_language: str | None, target_language: str | 
         raise click.ClickException(f"--from-hf needs {error.name}, which is not installed: {hint}") from error
     from dragoman_export.from_hf import load_marian
 
-    return load_marian(name, source_language=source_language, target_language=target_language)
+    return load_marian(
+        name,
+        source_language=source_language,
+        target_language=target_language,
+        language_token=language_token,
+    )
 
 
 @click.command("record-quality")

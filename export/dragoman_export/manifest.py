@@ -13,6 +13,7 @@ from dragoman_bundle.manifest import (
     TensorContract,
 )
 from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
 from dragoman_export.subject import Subject
 from dragoman_export.tokenizer_files import TokenizerFiles
 
@@ -53,6 +54,7 @@ def make_manifest(
         source_pieces=tokenizers.source_pieces,
         target_pieces=tokenizers.target_pieces,
         attention_of_input=subject.attention_of_input,
+        language_token=source.language_token if isinstance(source, VocabularyTokenizer) else None,
     )
 
 

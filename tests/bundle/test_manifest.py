@@ -18,8 +18,9 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda m: m.update(format_version=5), "format_version is 5, and this release reads 1, 2, 3, 4;"),
-        (lambda m: m.update(format_version=5, novelty=True), "format_version is 5, and this release reads 1"),
+        (lambda m: m.update(format_version=6), "format_version is 6, and this release reads 1, 2, 3, 4, 5;"),
+        (lambda m: m.update(format_version=6, novelty=True), "format_version is 6, and this release reads 1"),
+        (lambda m: m.update(language_token=">>fr<<"), "language_token needs source_pieces"),
         (lambda m: m.pop("format_version"), "key 'format_version' is missing"),
         (lambda m: m.update(licens="x"), "manifest: unknown key 'licens'"),
         (lambda m: m.pop("licence"), "manifest: key 'licence' is missing"),

@@ -22,8 +22,12 @@ def model() -> bytes:
     return writer.getvalue()
 
 
-def make(model: bytes, vocabulary: object, size: int = 9) -> VocabularyTokenizer:
-    return VocabularyTokenizer(model, json.dumps(vocabulary).encode(), size=size, ids=IDS)
+def make(
+    model: bytes, vocabulary: object, size: int = 9, language_token: str | None = None
+) -> VocabularyTokenizer:
+    return VocabularyTokenizer(
+        model, json.dumps(vocabulary).encode(), size=size, ids=IDS, language_token=language_token
+    )
 
 
 def test_ids_are_those_of_the_vocabulary_there_and_back(model: bytes) -> None:
@@ -41,6 +45,21 @@ def test_a_text_may_begin_with_a_language_token(model: bytes) -> None:
     assert tokenizer.encode_ids([">>xx<<a"]) == [[7, 3, 4]]
     assert tokenizer.encode(">>xx<<a").spans == [(0, 6), (6, 6), (6, 7)]
     assert 7 not in tokenizer.encode_ids([">>xx"])[0]
+
+
+def test_every_text_begins_with_the_tokenizers_own_language_token(model: bytes) -> None:
+    tokenizer = make(model, VOCABULARY | {">>yy<<": 8}, language_token=">>yy<<")
+    assert tokenizer.encode_ids(["a", ">>xx<<a", "", " "]) == [[8, 3, 4], [7, 3, 4], [], []]
+    assert tokenizer.encode_ids(["a"] * 200) == [[8, 3, 4]] * 200
+    for text in ("a", ">>xx<<a", ""):
+        assert tokenizer.encode(text).ids == tokenizer.encode_ids([text])[0]
+    # It covers nothing of the text.
+    assert tokenizer.encode("a").spans == [(0, 0), (0, 0), (0, 1)]
+
+
+def test_a_language_token_that_the_vocabulary_lacks_is_refused_with_those_it_has(model: bytes) -> None:
+    with pytest.raises(ValueError, match="has no language token '>>zz<<'; it has >>xx<<, >>yy<<"):
+        make(model, VOCABULARY | {">>yy<<": 8}, language_token=">>zz<<")
 
 
 def test_a_quotation_in_guillemets_is_text(model: bytes) -> None:

@@ -19,6 +19,7 @@ from dragoman_bundle import Bundle, open_bundle
 from dragoman_export.cli import export
 from dragoman_export.from_hf import MarianError, load_marian
 from dragoman_export.from_hf.weights import marian_transformer
+from dragoman_server.document import TranslationOptions, prepare
 from dragoman_server.engine import Engine, EngineLimits, OnnxDecoder, SearchOptions, Sentence, SentenceResult
 from dragoman_training import search
 from dragoman_training.stepper import TorchStepper
@@ -249,6 +250,32 @@ def test_spans_of_source_tokens_cut_the_text(bundle: Bundle) -> None:
     # The space behind it belongs to no token.
     assert "".join(text[start:end] for start, end in tokenized.spans) == ">>fra<<der mann ruft"
     assert bundle.source_tokenizer.piece(tokenized.ids[-1]).endswith("t")
+
+
+def test_a_bundle_of_one_target_language_begins_every_sentence_with_its_token(
+    checkpoint: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    folder = tmp_path / "de-fr" / "1"
+    options = ["--target-language", "fr", "--language-token", ">>fra<<", "--precisions", "fp32"]
+    result = CliRunner().invoke(export, ["--from-hf", str(checkpoint), "--out", str(folder), *options])
+    assert result.exit_code == 0, result.output
+    french = open_bundle(folder)
+    assert (french.manifest.target_language, french.manifest.language_token) == ("fr", ">>fra<<")
+    asked = TranslationOptions(beam_size=1, length_penalty=1.0)
+    document = prepare("Der Hund ruft. Der Mann sieht.\nDer alte Vogel.", french, asked, deadline=None)
+    expected = [
+        bundle.source_tokenizer.encode_ids([f">>fra<< {text}"])[0]
+        for text in ("Der Hund ruft.", "Der Mann sieht.", "Der alte Vogel.")
+    ]
+    eos = french.manifest.source_ids.eos
+    assert [list(sentence.source) for sentence in document.sentences] == [[*ids, eos] for ids in expected]
+    card = (folder / "README.md").read_text()
+    assert "--from-hf opus-mt-de-en --target-language fr --language-token '>>fra<<' \\\n  --out" in card
+
+
+def test_a_language_token_that_a_checkpoint_lacks_is_refused(checkpoint: Path) -> None:
+    with pytest.raises(MarianError, match="has no language token '>>spa<<'; it has >>fra<<"):
+        load_marian(str(checkpoint), language_token=">>spa<<")
 
 
 def test_older_files_of_weights_are_read_as_well(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ and may have generation_config.json, tokenizer_config.json, target_vocab.json an
 
 import json
 import re
+import shlex
 from pathlib import Path
 from pickle import UnpicklingError
 from textwrap import fill
@@ -45,12 +46,18 @@ MAX_OUTPUT_RATIO, MAX_OUTPUT_MARGIN = 3.0, 30
 
 
 def load_marian(
-    name: str, *, source_language: str | None = None, target_language: str | None = None
+    name: str,
+    *,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    language_token: str | None = None,
 ) -> Subject:
     """The checkpoint in a folder, or on the hub under a name such as "Helsinki-NLP/opus-mt-de-en".
 
-    Languages that are not given are those of tokenizer_config.json. Raises MarianError where it is no
-    MarianMT checkpoint, is not whole, names no languages, or holds what our Transformer has no place for.
+    Languages that are not given are those of tokenizer_config.json. Of a model with several target languages
+    the `language_token`, such as `>>fra<<`, chooses one for good. Raises MarianError where it is no MarianMT
+    checkpoint, is not whole, names no languages, has no such token, or holds what our Transformer has no
+    place for.
 
     The engine may find another translation than `generate()`, by four definitions, the first three with a
     beam alone; the card tells those that are the checkpoint's:
@@ -99,11 +106,16 @@ def load_marian(
     generation = marian.generation_config
     _check_generation(name, config, generation)
     tokenizer_config = _tokenizer_config(name)
-    source, target = _tokenizers(name, config, bool(tokenizer_config.get("separate_vocabs")))
+    is_separate = bool(tokenizer_config.get("separate_vocabs"))
+    source, target = _tokenizers(name, config, is_separate, language_token)
     licence = _licence(_read(name, "README.md", default=b"").decode(errors="replace"))
     origin = Path(name).name if Path(name).exists() else name
-    given = (("source", source_language), ("target", target_language))
-    languages = "".join(f" --{side}-language {language}" for side, language in given if language)
+    given = (
+        ("source-language", source_language),
+        ("target-language", target_language),
+        ("language-token", language_token),
+    )
+    languages = "".join(f" --{option} {shlex.quote(value)}" for option, value in given if value)
     model = marian_transformer(marian, _never_produced(name, config, generation))
     return Subject(
         model=model,
@@ -177,12 +189,14 @@ def _tokenizer_config(name: str) -> dict[str, Any]:
     return found
 
 
-def _tokenizers(name: str, config: Any, is_separate: bool) -> tuple[VocabularyTokenizer, VocabularyTokenizer]:
+def _tokenizers(
+    name: str, config: Any, is_separate: bool, language_token: str | None
+) -> tuple[VocabularyTokenizer, VocabularyTokenizer]:
     tokenizers = []
     target_file = "target_vocab.json" if is_separate else "vocab.json"
-    for side, file, size in (
-        ("source", "vocab.json", config.vocab_size),
-        ("target", target_file, config.decoder_vocab_size or config.vocab_size),
+    for side, file, size, token in (
+        ("source", "vocab.json", config.vocab_size, language_token),
+        ("target", target_file, config.decoder_vocab_size or config.vocab_size, None),
     ):
         vocabulary = _read(name, file)
         try:
@@ -193,8 +207,12 @@ def _tokenizers(name: str, config: Any, is_separate: bool) -> tuple[VocabularyTo
                 bos=config.decoder_start_token_id,
                 eos=config.eos_token_id,
             )
-            tokenizer = VocabularyTokenizer(_read(name, f"{side}.spm"), vocabulary, size=size, ids=ids)
-        except (ValueError, KeyError, TypeError) as error:
+            tokenizer = VocabularyTokenizer(
+                _read(name, f"{side}.spm"), vocabulary, size=size, ids=ids, language_token=token
+            )
+        except ValueError as error:
+            raise MarianError(f"{name}: {side}.spm with {file}: {error}") from error
+        except (KeyError, TypeError) as error:
             raise MarianError(f"{name}: {side}.spm with {file} is no tokenizer: {error!r}") from error
         tokenizers.append(tokenizer)
     return tokenizers[0], tokenizers[1]
