@@ -186,13 +186,14 @@ def test_bulk_adds_no_more_to_a_step_than_it_may() -> None:
     assert len(take_turn(scheduler)[1]) == 4
     [lane] = scheduler.lanes
     # Four rows in 5 ms: eight take 10 ms, and interactive ones come on top of them.
-    scheduler.on_step(4, 0.005)
+    scheduler.on_turn(lane, 0.005)
     scheduler.add([ticket(priority=Priority.BULK) for _ in range(40)])
     scheduler.add([ticket() for _ in range(8)])
     joined = [t.sentence.priority for t in take_turn(scheduler)[1]]
     assert joined == [Priority.INTERACTIVE] * 8 + [Priority.BULK] * 4
-    # Large steps turn out to take less a row: sixteen in 8 ms, so that twenty may take 10.
-    scheduler.on_step(16, 0.008)
+    # Large turns come to take less a row: sixteen in less than 8 ms, so that twenty may take 10.
+    for _ in range(100):
+        scheduler.on_turn(lane, 0.0079)
     assert [t.sentence.priority for t in take_turn(scheduler)[1]] == [Priority.BULK] * 12
 
 
@@ -207,7 +208,7 @@ def calm_scheduler(
     assert len(take_turn(scheduler)[1]) == num_bulk
     for number, each in enumerate(running):
         each.encoding_at = float(number)
-    scheduler.on_step(num_bulk * beam_size, num_bulk * beam_size / 1000)
+    scheduler.on_turn(scheduler.lanes[0], num_bulk * beam_size / 1000)
     return scheduler, running
 
 
@@ -266,7 +267,7 @@ def test_nobody_is_set_back_in_a_batch_that_ends_as_a_whole() -> None:
     running = [ticket(priority=Priority.BULK) for _ in range(8)]
     scheduler.add(running)
     take_turn(scheduler)
-    scheduler.on_step(8, 0.008)
+    scheduler.on_turn(scheduler.lanes[0], 0.008)
     scheduler.add([ticket()])
     assert take_turn(scheduler) == (1, ())
     assert scheduler.lanes[0].running == running
@@ -277,7 +278,7 @@ def test_one_bulk_sentence_runs_however_slow_a_step_is() -> None:
     first = ticket(priority=Priority.BULK)
     scheduler.add([first])
     take_turn(scheduler)
-    scheduler.on_step(1, 1.0)
+    scheduler.on_turn(scheduler.lanes[0], 1.0)
     caller, others = ticket(), [ticket(priority=Priority.BULK) for _ in range(2)]
     scheduler.add([caller, *others])
     assert take_turn(scheduler)[1] == (caller,)
@@ -319,7 +320,6 @@ def test_an_idle_engine_tries_however_slow_it_was() -> None:
     assert lane is not None
     lane.settle([[slow]])
     scheduler.on_encode(3.0)
-    scheduler.on_step(1, 0.1)
     scheduler.on_turn(lane, 0.1)
     scheduler.on_finish(slow, steps=25)
     scheduler.remove([slow])
@@ -348,10 +348,9 @@ def test_a_lane_that_stood_still_is_not_judged_by_what_its_turns_took_then() -> 
     other = ticket(10)
     scheduler.add([other])
     assert take_turn(scheduler) == (1, (other,))
-    scheduler.on_step(1, 0.001)
     scheduler.on_turn(scheduler.lanes[-1], 0.002)
-    # Nine turns, of 2 ms for the lane that runs and 2 rows of 1 ms for the one that stood still: half is 18 ms.
-    hopeless, hopeful = ticket(10, beam_size=2, deadline=5.017), ticket(10, beam_size=2, deadline=5.019)
+    # Nine turns, of 2 ms for the lane that runs and of twice that for the one that stood still; half of it.
+    hopeless, hopeful = ticket(10, beam_size=2, deadline=5.026), ticket(10, beam_size=2, deadline=5.028)
     scheduler.add([hopeless])
     assert [late for _ in range(2) for late in scheduler.next_turn(5.0).late] == [hopeless]
     scheduler.add([hopeful])
@@ -496,7 +495,6 @@ def test_every_sentence_ends_once_within_the_budget(
         done = {t for t in running if remaining[t] == 0}
         if row_seconds is not None:
             scheduler.on_encode(row_seconds)
-            scheduler.on_step(lane.num_rows, row_seconds * lane.num_rows)
             scheduler.on_turn(lane, row_seconds * lane.num_rows)
             for t in done:
                 scheduler.on_finish(t, plans[t].num_steps)

@@ -19,8 +19,8 @@ class EngineLimits:
     max_bulk_share: float = 0.75
     """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
     max_bulk_step_seconds: float = 0.002
-    """Most that bulk adds to a step while interactive sentences come, as far as the steps before tell; one of
-    bulk always runs."""
+    """Most that bulk adds to a step, and all that goes with it, while interactive sentences come, as far as
+    those before tell; one of bulk always runs."""
     max_queue: int = 10_000
     """Most sentences that wait for a place in a batch."""
     max_beam_size: int = 16

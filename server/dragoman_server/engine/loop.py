@@ -218,8 +218,6 @@ class Engine:
         started = time.monotonic()
         output = run.batch.step(run.beams.rows())
         now = time.monotonic()
-        with self._changed:
-            self._scheduler.on_step(lane.num_rows, now - started)
         self._observer.on_step(
             num_sentences=len(run.tickets),
             num_rows=len(run.tickets) * lane.beam_size,

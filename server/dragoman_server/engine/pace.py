@@ -36,30 +36,33 @@ class RecentLow(RunningMean):
 
 
 class Pace:
-    """What an encoding takes, what a row of a step takes, and how many tokens an answer has."""
+    """What an encoding takes, what a row of a turn takes, and how many tokens an answer has."""
 
     def __init__(self) -> None:
         self._encode_seconds = RecentLow()
-        self._row_seconds = RecentLow()
+        self._least_row_seconds = RecentLow()
+        self._row_seconds = RunningMean()
         self._output_ratio = RunningMean()
 
     def on_encode(self, seconds: float) -> None:
         """A group of sentences was encoded."""
         self._encode_seconds.observe(seconds)
 
-    def on_step(self, num_rows: int, seconds: float) -> None:
-        """So many rows advanced by one token."""
+    def on_turn(self, num_rows: int, seconds: float) -> None:
+        """So many rows advanced by one token, and who joined them was encoded."""
+        self._least_row_seconds.observe(seconds / num_rows)
         self._row_seconds.observe(seconds / num_rows)
 
-    def step_seconds(self, num_rows: int) -> float:
-        """What a step of so many rows takes; 0 as long as nothing is known."""
-        return num_rows * self._row_seconds.value
+    def least_turn_seconds(self, num_rows: int) -> float:
+        """What a turn of so many rows takes at best; 0 as long as nothing is known."""
+        return num_rows * self._least_row_seconds.value
 
     def rows_within(self, seconds: float) -> float:
-        """How many rows a step has that takes so long; infinity as long as nothing is known.
+        """How many rows a turn has that takes so long; infinity as long as nothing is known.
 
-        As if each row took as long as those of recent steps did. Where large steps take less a row, that is
-        found out as they grow.
+        As if each row took as long as those of recent turns did on average, with all that a token waits for:
+        encodings, regrouping, the step and the lock. Where large turns take less a row, that is found out as
+        they grow.
         """
         return seconds / self._row_seconds.value if self._row_seconds.value else math.inf
 

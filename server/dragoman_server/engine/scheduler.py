@@ -126,7 +126,7 @@ class Scheduler:
         for beam_size, lane in list(self._lanes.items()):
             self._lanes[beam_size] = self._lanes.pop(beam_size)
             if not lane.num_running:
-                # What its turns took is out of date, and nobody who is refused by it would bring it up to date.
+                # What its turns took is out of date, and who is refused by it does not bring it up to date.
                 self._turn_seconds.pop(lane, None)
             was_idle = not self.num_running
             bulk_first = lane is first and self._fairness.is_bulks_turn(lane)
@@ -144,13 +144,10 @@ class Scheduler:
         """A group was encoded."""
         self._pace.on_encode(seconds)
 
-    def on_step(self, num_rows: int, seconds: float) -> None:
-        """So many rows advanced by one token."""
-        self._pace.on_step(num_rows, seconds)
-
     def on_turn(self, lane: Lane, seconds: float) -> None:
         """A lane had its turn: who joins was encoded, and all of it advanced by one token."""
         self._turn_seconds.setdefault(lane, RecentLow()).observe(seconds)
+        self._pace.on_turn(lane.num_rows, seconds)
 
     def on_finish(self, ticket: Ticket, steps: int) -> None:
         """A sentence was answered after so many steps."""
@@ -252,7 +249,7 @@ class Scheduler:
             return 0.0
         if (turn := self._turn_seconds.get(lane)) is not None:
             return turn.value
-        return self._pace.step_seconds(lane.num_rows)
+        return self._pace.least_turn_seconds(lane.num_rows)
 
 
 def _left(total: int, held: Sequence[int], is_more_awaited: Sequence[bool]) -> int:
