@@ -58,7 +58,7 @@ def ctranslate2(*, bundle: Path, beam: int, threads: int) -> Toolkit:
         settings=[
             {"beam": beam, "workers": workers, "threads_per_worker": each, "batch": batch}
             for workers, each in sorted(shares, reverse=True)
-            for batch in (16, 32, 64)
+            for batch in (4, 8, 16, 32)
         ],
         # It chooses AVX2 by itself on some processors that have more.
         environment={"CT2_FORCE_CPU_ISA": "AVX512"} if "avx512f" in flags else {},

@@ -109,6 +109,13 @@ def _chosen_loads(context: click.Context, parameter: click.Parameter, value: str
     type=click.FloatRange(min=0.1),
     help="Seconds after which a caller gives up.",
 )
+@click.option(
+    "--objective-ms",
+    default=250.0,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Milliseconds within which an answer counts as goodput.",
+)
 @repeats_option
 @json_option
 @markdown_option
@@ -127,6 +134,7 @@ def serve(
     saturation_sentences: int,
     concurrency: int,
     deadline_seconds: float,
+    objective_ms: float,
     repeats: int,
     json_path: Path | None,
     markdown_path: Path | None,
@@ -184,7 +192,11 @@ def serve(
             )
             rates = {load: load * capacity[CONTINUOUS].median for load in loads}
             rows = measurement.latency(
-                rates, seconds=seconds, deadline_seconds=deadline_seconds, repeats=repeats
+                rates,
+                seconds=seconds,
+                deadline_seconds=deadline_seconds,
+                objective_seconds=objective_ms / 1000,
+                repeats=repeats,
             )
             beside_bulk = measurement.beside_bulk(
                 CONTINUOUS,
@@ -211,6 +223,7 @@ def serve(
             "sentences": len(corpus.sources),
             "beam": beam,
             "threads": threads,
+            "objective_ms": objective_ms,
             "repeats": repeats,
             "cores": _describe(cores),
             "capacity": medians,
@@ -224,7 +237,7 @@ def serve(
         },
         tables=[
             capacity_table(capacity, saturation_sentences),
-            latency_table(rows, seconds),
+            latency_table(rows, seconds, objective_ms),
             bulk_table(beside_bulk, bulk_load / 100, seconds),
             aim_table(found),
         ],

@@ -42,10 +42,9 @@ class Answered:
     bulk_per_second: float
     """Sentences a second that the batch jobs beside it had answered; 0 without any."""
 
-    @property
-    def goodput(self) -> float:
-        """Sentences answered in time a second."""
-        return (len(self.latencies) - self.num_failed) / self.seconds
+    def goodput(self, objective_seconds: float) -> float:
+        """Sentences a second that were answered within so long."""
+        return sum(latency <= objective_seconds for latency in self.latencies) / self.seconds
 
 
 def make_requests(

@@ -83,11 +83,18 @@ class Measurement:
         return run_job(address, self._requests, total=total)
 
     def latency(
-        self, rates: Mapping[float, float], *, seconds: float, deadline_seconds: float, repeats: int
+        self,
+        rates: Mapping[float, float],
+        *,
+        seconds: float,
+        deadline_seconds: float,
+        objective_seconds: float,
+        repeats: int,
     ) -> list[dict[str, object]]:
         """A row for each mode and load; `rates` are the arrivals a second of each load.
 
-        Both modes get the very same arrivals; each repeat draws its own.
+        Both modes get the very same arrivals; each repeat draws its own. An answer is a good one within
+        `objective_seconds`.
         """
         observed: dict[tuple[str, float], list[Observed]] = {
             (mode, load): [] for load in rates for mode in self._servers
@@ -105,7 +112,9 @@ class Measurement:
                         f"{mode} at {load:.0%}, {rate:,.1f} arrivals/s: p99 {p99:,.0f} ms, "
                         f"{one.mean_rows:.0f} rows a step"
                     )
-        return [_row(mode, load, rates[load], runs) for (mode, load), runs in observed.items()]
+        return [
+            _row(mode, load, rates[load], runs, objective_seconds) for (mode, load), runs in observed.items()
+        ]
 
     def beside_bulk(
         self,
@@ -180,14 +189,16 @@ class Measurement:
         )
 
 
-def _row(mode: str, load: float, rate: float, runs: Sequence[Observed]) -> dict[str, object]:
+def _row(
+    mode: str, load: float, rate: float, runs: Sequence[Observed], objective_seconds: float
+) -> dict[str, object]:
     server_cores = [run.server_cores for run in runs if run.server_cores is not None]
     return {
         "mode": mode,
         "load": load,
         "arrivals_per_second": rate,
         **_latencies(runs),
-        "goodput": summarize([run.answered.goodput for run in runs]).median,
+        "goodput": summarize([run.answered.goodput(objective_seconds) for run in runs]).median,
         "mean_rows": summarize([run.mean_rows for run in runs]).median,
         "failed": sum(run.answered.num_failed for run in runs),
         "late_ms": 1e3 * max(run.answered.late for run in runs),

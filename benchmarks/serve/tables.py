@@ -34,7 +34,7 @@ def capacity_table(capacity: Mapping[str, Summary], total: int) -> Table:
     )
 
 
-def latency_table(rows: Sequence[Row], seconds: float) -> Table:
+def latency_table(rows: Sequence[Row], seconds: float, objective_ms: float) -> Table:
     """Latency by load."""
     return Table(
         title=f"Open-loop Poisson load, {seconds:g} s a run",
@@ -54,7 +54,8 @@ def latency_table(rows: Sequence[Row], seconds: float) -> Table:
         ),
         rows=rows,
         note="Load: arrivals as a share of the capacity of continuous batching, for both modes: the same "
-        "callers come to both. Latency counts from when a sentence was to arrive.",
+        "callers come to both. Latency counts from when a sentence was to arrive. Goodput: answers within "
+        f"{objective_ms:g} ms.",
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.measuring import summarize
 from benchmarks.serve.arrivals import draw_arrivals
+from benchmarks.serve.load import Answered
 from benchmarks.serve.percentiles import percentile
 from benchmarks.serve.tables import aims
 
@@ -65,6 +66,19 @@ def test_callers_beside_jobs_have_a_bound(beside_ms: float, reached: bool) -> No
     assert bound["name"] == "p99 of callers beside 4 batch jobs over alone"
     assert bound["value"] == pytest.approx(beside_ms / 100)
     assert (bound["aim"], bound["reached"]) == ("at most 5", reached)
+
+
+def test_goodput_is_what_was_answered_within_the_objective() -> None:
+    answered = Answered(
+        latencies=[0.1, 0.2, 0.3, 30.0],
+        num_failed=1,
+        seconds=2.0,
+        late=0.0,
+        generator_cores=0.1,
+        bulk_per_second=0.0,
+    )
+    assert answered.goodput(0.2) == 1.0
+    assert answered.goodput(1.0) == 1.5
 
 
 def test_arrivals_are_a_poisson_process() -> None:
