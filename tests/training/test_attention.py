@@ -1,6 +1,7 @@
 """Every attention: padding and windows are outside of it, and heads are what their names say."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from dragoman_training.models.attention import (
     ScaledDotAttention,
 )
 from dragoman_training.models.multi_head_attention import MultiHeadAttention
-from dragoman_training.models.transformer_attention import CrossAttention
+from dragoman_training.models.transformer_attention import CrossAttention, Heads, SelfAttention
 from dragoman_training.models.window import MonotonicWindow, PredictedWindow, Window
 
 WIDTH = 4
@@ -33,6 +34,16 @@ WINDOWS: dict[str, Window | None] = {
     "local-m": MonotonicWindow(1),
     "local-p": PredictedWindow(2, WIDTH),
 }
+
+CROSS, ITSELF, HEADS = CrossAttention(8, 2), SelfAttention(8, 2), Heads()
+TRANSFORMER: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    "cross": lambda query, states, mask: CROSS(query, *CROSS.keys_and_values(states), mask),
+    "cross with weights": lambda query, states, mask: CROSS.weighted(
+        query, *CROSS.keys_and_values(states), mask
+    )[0],
+    "self": lambda query, states, mask: ITSELF(states, mask),
+}
+"""Queries, states and mask to what they look at; in self-attention the states are their own queries."""
 
 
 def mask_of(lengths: list[int], positions: int) -> Tensor:
@@ -109,6 +120,13 @@ def test_each_head_attends_in_its_own_projections() -> None:
     torch.testing.assert_close(weights, (found[0][1] + found[1][1]) / 2)
 
 
+def test_heads_are_joined_to_sentences_without_a_copy_at_each_step() -> None:
+    attention = MultiHeadAttention(query_size=3, value_size=WIDTH, units=6, heads=2)
+    states_STD = torch.randn(2, 5, WIDTH)
+    for states in (attention.keys(states_STD), attention.values(states_STD)):
+        assert states.flatten(0, 1).data_ptr() == states.data_ptr()
+
+
 def test_a_monotonic_window_moves_with_the_target_and_stays_at_the_end() -> None:
     mask_ST, query_SQH = mask_of([5, 2], 6), torch.zeros(2, 4, 3)
     factor_SQT = MonotonicWindow(1)(query_SQH, mask_ST, torch.tensor([[0, 1, 3, 9]] * 2))
@@ -138,22 +156,59 @@ def test_a_predicted_window_is_a_gaussian_around_its_centre() -> None:
                 assert factor_SQT[sentence, query, position - 1].item() == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.parametrize("attention", TRANSFORMER)
 @settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
 def test_padding_of_any_length_changes_nothing_for_a_transformer_s_heads(
-    lengths: list[int], padding: int
+    attention: str, lengths: list[int], padding: int
 ) -> None:
     torch.manual_seed(len(lengths) + padding)
-    module, sizes = CrossAttention(8, 2), (len(lengths), max(lengths) + padding)
+    attend, sizes = TRANSFORMER[attention], (len(lengths), max(lengths) + padding)
     query_SQD, states_STD = torch.randn(sizes[0], 12, 8), torch.randn(*sizes, 8)
     mask_ST = mask_of(lengths, sizes[1])
     changed_STD = torch.where(mask_ST.unsqueeze(2) == 0, 1e3, states_STD)
     with torch.no_grad():
-        (context, weights), (other, _) = (
-            module.weighted(query_SQD, *module.keys_and_values(states), mask_ST)
-            for states in (states_STD, changed_STD)
-        )
-        fused = module(query_SQD, *module.keys_and_values(changed_STD), mask_ST)
-    assert torch.equal(context, other)
-    assert not weights[(mask_ST == 0)[:, None, None].expand_as(weights)].any()
-    torch.testing.assert_close(fused, context)
+        found, other = (attend(query_SQD, states, mask_ST) for states in (states_STD, changed_STD))
+        for number, length in enumerate(lengths):
+            here = slice(number, number + 1)
+            alone = attend(query_SQD[here], states_STD[here, :length], mask_ST[here, :length])
+            # Of self-attention those of the sentence's own positions.
+            queries = alone.shape[1]
+            assert torch.equal(found[here, :queries], other[here, :queries])
+            torch.testing.assert_close(found[here, :queries], alone)
+
+
+@settings(deadline=None)
+@given(ages=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
+def test_padding_before_a_past_of_any_age_changes_nothing(ages: list[int], padding: int) -> None:
+    torch.manual_seed(len(ages) + padding)
+    sizes = (len(ages), 2, max(ages) + padding, 4)
+    query_XHQA = torch.randn(sizes[0], 2, 1, 4)
+    keys_XHNA, values_XHNA = torch.randn(sizes), torch.randn(sizes)
+    mask_XN = mask_of(ages, sizes[2]).flip(1)
+    is_padding_X1N1 = mask_XN[:, None, :, None] == 0
+    changed_keys, changed_values = (
+        states.masked_fill(is_padding_X1N1, 1e3) for states in (keys_XHNA, values_XHNA)
+    )
+    found_XHQA = HEADS.past(query_XHQA, keys_XHNA, values_XHNA, mask_XN)
+    assert torch.equal(found_XHQA, HEADS.past(query_XHQA, changed_keys, changed_values, mask_XN))
+    for number, age in enumerate(ages):
+        here = slice(number, number + 1)
+        keys, values = (states[here, :, -age:] for states in (keys_XHNA, values_XHNA))
+        alone = HEADS.past(query_XHQA[here], keys, values, mask_XN[here, -age:])
+        torch.testing.assert_close(found_XHQA[here], alone)
+
+
+@settings(deadline=None)
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
+def test_heads_with_weights_have_the_context_of_those_without_and_weigh_padding_with_nothing(
+    lengths: list[int], padding: int
+) -> None:
+    torch.manual_seed(len(lengths) + padding)
+    sizes = (len(lengths), max(lengths) + padding)
+    query_SQD, mask_ST = torch.randn(sizes[0], 12, 8), mask_of(lengths, sizes[1])
+    with torch.no_grad():
+        keys_and_values = CROSS.keys_and_values(torch.randn(*sizes, 8))
+        context, weights_SHQT = CROSS.weighted(query_SQD, *keys_and_values, mask_ST)
+        torch.testing.assert_close(CROSS(query_SQD, *keys_and_values, mask_ST), context)
+    assert not weights_SHQT[(mask_ST == 0)[:, None, None].expand_as(weights_SHQT)].any()

@@ -93,10 +93,26 @@ def test_the_attention_reaches_as_far_back_as_its_span() -> None:
     past_SNH = torch.randn(1, 6, 7)
     changed_SNH = past_SNH.clone()
     changed_SNH[:, 1] += 1
-    differs_U = (model._look_back(queries_SUH, past_SNH) != model._look_back(queries_SUH, changed_SNH)).any(
-        -1
+    one, other = (
+        model._look_back(queries_SUH, states, model.attention.keys(states))
+        for states in (past_SNH, changed_SNH)
     )
-    assert differs_U[0].tolist() == [False, True, True, False, False, False]
+    assert (one != other).any(-1)[0].tolist() == [False, True, True, False, False, False]
+
+
+def test_a_step_makes_the_key_of_its_own_state_alone() -> None:
+    model = tiny()
+    made = 0
+
+    def count(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        nonlocal made
+        made += output.shape[1]
+
+    model.attention.key.register_forward_hook(count)
+    memory, state = model.encode(**SOURCE)
+    for _ in range(6):
+        _, _, state = model.step(torch.tensor([[4], [5]]), memory, state)
+    assert made == 7  # Of the zeros too that the LSTM begins with.
 
 
 def test_the_source_is_not_read() -> None:

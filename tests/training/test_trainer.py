@@ -102,7 +102,44 @@ decoder_layers = 1
 positions = "learned"
 dropout = 0.1
 """
+PLAIN = """family = "plain"
+embedding_size = 32
+layers = 2
+units = 32
+dropout = 0.1
+"""
+MULTI_HEAD = """family = "multi-head"
+attention_units = 32
+heads = 2
+embedding_size = 32
+encoder_layers = 1
+encoder_units = 32
+decoder_layers = 1
+decoder_units = 32
+dropout = 0.1
+"""
+LOCAL = """family = "luong"
+attention = "{attention}"
+window = 2
+embedding_size = 32
+encoder_layers = 1
+encoder_units = 32
+decoder_layers = 1
+decoder_units = 32
+dropout = 0.1
+"""
+LANGUAGE_MODEL = """family = "lm"
+embedding_size = 32
+units = 32
+attention_units = 16
+dropout = 0.1
+"""
 FAMILIES = {
+    "plain": PLAIN,
+    "multi-head": MULTI_HEAD,
+    "local-m": LOCAL.format(attention="local-m"),
+    "local-p": LOCAL.format(attention="local-p"),
+    "lm": LANGUAGE_MODEL,
     "bahdanau gru": BAHDANAU.format(cell="gru"),
     "bahdanau lstm": BAHDANAU.format(cell="lstm"),
     "structured": STRUCTURED,
@@ -127,6 +164,11 @@ VARIANTS = {
     "bahdanau lstm": [],
     "structured": [],
     "transformer": [],
+    "plain": [],
+    "multi-head": [],
+    "local-m": [],
+    "local-p": [],
+    "lm": ["--set", "training.early_stopping=loss"],
 }
 
 
@@ -145,6 +187,10 @@ def variant_recipe(toy_folder: Path, folder: Path, variant: str, *, num_train: i
     if family := FAMILIES.get(variant.split(",")[0]):
         head, tail = text.split('family = "luong"')[0], text.split("dropout = 0.1")[1]
         text = head + family + tail
+    if variant == "lm":
+        # It has no source side, and decodes nothing.
+        lines = text.splitlines(keepends=True)
+        text = "".join(line for line in lines if "source" not in line and "beam" not in line)
     for split, num_pairs in (("train", num_train), ("valid", 20)):
         for language in ("de", "en"):
             lines = (toy_folder / f"{split}.{language}").read_text().splitlines(keepends=True)
@@ -167,6 +213,11 @@ def variant_recipe(toy_folder: Path, folder: Path, variant: str, *, num_train: i
         ("bahdanau lstm", "in a validation"),
         ("structured", "in a step"),
         ("transformer", "in a step"),
+        ("plain", "in a step"),
+        ("multi-head", "in a step"),
+        ("local-m", "in a step"),
+        ("local-p", "in a step"),
+        ("lm", "in a step"),
     ],
 )
 def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(

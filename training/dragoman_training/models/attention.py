@@ -117,9 +117,10 @@ class GeneralAttention(ProductAttention):
 
 
 class AdditiveAttention(ScoredAttention):
-    """The additive score v·tanh(W·q + U·k) of Bahdanau et al. (2015), appendix A.1.2.
+    """The additive score v·tanh(W·q + U·k + b) of Bahdanau et al. (2015), appendix A.1.2.
 
-    It is the `concat` of Luong et al. (2015), section 3.1: their W is W and U side by side.
+    It is the `concat` of Luong et al. (2015), section 3.1: their W is W and U side by side. The formula of
+    neither has the bias b, which here is part of the keys.
     """
 
     def __init__(self, *, query_size: int, value_size: int, units: int) -> None:

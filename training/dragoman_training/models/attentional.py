@@ -63,7 +63,7 @@ class AttentionalLSTM(Seq2Seq):
     and, with input feeding, the first layer at the next step (section 3.3). Differs from the paper: the
     encoder reads in both directions, a tanh layer leads from its last states to the decoder's first, the
     output layer is tied to the embedding and the attentional state as wide as that, not as the decoder, and
-    what is fed of it has been through dropout.
+    dropout, which there is of the LSTMs (section 4.1), is of the attentional state too, also as it is fed.
     """
 
     def __init__(

@@ -55,11 +55,12 @@ class Bahdanau(Seq2Seq):
 
     The alignment model scores the previous state s_{i-1} against every annotation (equation 6); state and
     readout then see the context: s_i = f(s_{i-1}, y_{i-1}, c_i), p = g(y_{i-1}, s_i, c_i) (equation 4), with
-    one maxout layer before the output (appendix A.2.2). Differs from the paper: the readout sees s_i, as in
-    equation 4, where the appendix prints s_{i-1}; a GRU's reset gate comes after its product, as in
-    `GRUCell`; and the output layer is tied to the embedding. Embeddings are therefore multiplied by the root
-    of the width where they are read (Vaswani et al. 2017, section 3.4): the readout hands on y_{i-1} itself,
-    unbounded, so that a table as large as what is read would begin with logits far apart.
+    one maxout layer before the output (appendix A.2.2). Differs from the paper: dropout (it has none); the
+    encoder may have several layers, and the cell be an LSTM; the readout sees s_i, as in equation 4, where
+    the appendix prints s_{i-1}; a GRU's reset gate comes after its product, as in `GRUCell`; and the output
+    layer is tied to the embedding. Embeddings are therefore multiplied by the root of the width where they
+    are read (Vaswani et al. 2017, section 3.4): the readout hands on y_{i-1} itself, unbounded, so that a
+    table as large as what is read would begin with logits far apart.
     """
 
     def __init__(self, config: BahdanauConfig, vocabulary: VocabularyShape) -> None:

@@ -1,7 +1,7 @@
 """A language model that attends over its own past (Daniluk et al. 2017, section 2.1): the target side alone.
 
 Shapes: S sentences, K beam, R = S·K rows, T source positions (which nobody reads), U target positions, N past
-positions, E embedding width, H units.
+positions, E embedding width, H units, A attention units.
 """
 
 from dataclasses import dataclass
@@ -52,8 +52,8 @@ class LanguageModel(Seq2Seq):
     Differs from the paper: the output layer is tied to the embedding, behind a layer to its width.
 
     It stands under the interface of translation models: its source is whatever it is given, and it reads
-    nothing of it. A step's `past` [R, N, H] holds the states so far and grows by one; the attention that it
-    returns is over the source, and so 0 everywhere.
+    nothing of it. A step's `past` [R, N, H] holds the states so far and `keys` [R, N, A] what they are looked
+    at by, and both grow by one; the attention that it returns is over the source, and so 0 everywhere.
     """
 
     def __init__(self, config: LanguageModelConfig, vocabulary: VocabularyShape) -> None:
@@ -73,26 +73,28 @@ class LanguageModel(Seq2Seq):
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
         mask_ST = source_mask(source_ST, source_length_S)
         zeros_SH = self.embedding.weight.new_zeros(source_ST.shape[0], self.config.units)
-        state: Tensors = {"past": zeros_SH.unsqueeze(1)}
+        past_S1H = zeros_SH.unsqueeze(1)
+        state: Tensors = {"past": past_S1H, "keys": self.attention.keys(past_S1H)}
         for layer in range(self.config.layers):
             state[f"hidden{layer}"] = state[f"cell{layer}"] = zeros_SH
         return {"mask": mask_ST}, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
-        past_RNH = state["past"]
         token_SKE = self.dropout(self.embedding(token_SK))
         top_RH, new = self.decoder.step(token_SKE.flatten(0, 1), state)
         top_R1H = top_RH.unsqueeze(1)
-        features_R1E = self._look_back(top_R1H, past_RNH)
-        new["past"] = torch.cat([past_RNH, top_R1H], dim=1)
+        features_R1E = self._look_back(top_R1H, state["past"], state["keys"])
+        new["past"] = torch.cat([state["past"], top_R1H], dim=1)
+        new["keys"] = torch.cat([state["keys"], self.attention.keys(top_R1H)], dim=1)
         nowhere_S1T = torch.zeros_like(memory["mask"]).unsqueeze(1)
         return features_R1E.squeeze(1), nowhere_S1T.expand(-1, token_SK.shape[1], -1), new
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
         top_SUH = self.decoder(self.dropout(self.embedding(target_SU)), state)
-        return self._look_back(top_SUH, torch.cat([state["past"], top_SUH[:, :-1]], dim=1))
+        past_SNH = torch.cat([state["past"], top_SUH[:, :-1]], dim=1)
+        return self._look_back(top_SUH, past_SNH, self.attention.keys(past_SNH))
 
-    def _look_back(self, top_SUH: Tensor, past_SNH: Tensor) -> Tensor:
+    def _look_back(self, top_SUH: Tensor, past_SNH: Tensor, keys_SNA: Tensor) -> Tensor:
         """Features [S, U, E] of the last U states, each of which looks at the states before it.
 
         `past_SNH` are all states but the last one: of the U, the last may look at all N, the one before it at
@@ -107,7 +109,7 @@ class LanguageModel(Seq2Seq):
             seen_UN = seen_UN & (age_UN < self.config.span)
         context_SUH, _ = self.attention(
             top_SUH,
-            self.attention.keys(past_SNH),
+            keys_SNA,
             past_SNH,
             torch.ones_like(past_SNH[:, :, 0]),
             seen_UN.unsqueeze(0).to(past_SNH.dtype),

@@ -28,11 +28,12 @@ class MultiHeadAttention(Attention):
 
     def keys(self, states_STD: Tensor) -> Tensor:
         """[S, T, D] -> [S, N, T, A]."""
-        return self._split(self.key(states_STD))
+        # Contiguous, or every step would copy all of it where `forward` joins heads to sentences.
+        return self._split(self.key(states_STD)).contiguous()
 
     def values(self, states_STD: Tensor) -> Tensor:
         """[S, T, D] -> [S, N, T, A]."""
-        return self._split(self.value(states_STD))
+        return self._split(self.value(states_STD)).contiguous()
 
     def forward(
         self,
