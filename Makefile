@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # onnxruntime's GPU build where there is an NVIDIA driver, the small CPU one elsewhere.
 SERVER ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo server || echo server-cpu)
+TOO_OLD = Dragoman needs Python 3.11 or newer; name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)
 PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_server dragoman_training
 
 .DEFAULT_GOAL := help
@@ -37,12 +38,13 @@ format: .venv/everything  ## Format the code and fix what can be fixed
 clean:  ## Remove .venv and caches
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.venv/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Dragoman needs Python 3.11 or newer")'
-	$(PYTHON) -m venv .venv
+# It comes last: without it, as after Ctrl-C or where python3-venv is absent, .venv is made anew.
+.venv/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "$(TOO_OLD)")'
+	$(PYTHON) -m venv --clear .venv
 
 # Serving and calling: no torch.
-.venv/serving: pyproject.toml constraints.txt | .venv/bin/python
+.venv/serving: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(SERVER)]'
 	touch $@
 

@@ -34,7 +34,7 @@ TEXTS = [
     "Das Buch, das du mir gegeben hast, ist sehr interessant.",
     "Wir sollten jetzt gehen, sonst verpassen wir den letzten Zug.",
 ]
-PICTURED = "Meine Schwester spielt jeden Tag Klavier."
+PICTURED = "Meine Schwester hat das Haus verkauft."
 METRICS = (
     "dragoman_requests_total",
     "dragoman_sentences_total",

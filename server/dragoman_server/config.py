@@ -127,6 +127,12 @@ class ServerConfig:
     def __post_init__(self) -> None:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key are given together, or neither is")
+        has_same_host = (self.metrics_host or self.host) == self.host
+        if has_same_host and self.metrics_port == self.port != 0:
+            raise ValueError(
+                f"metrics_port is {self.metrics_port}, where gRPC listens already; choose another, "
+                "or 0 for no metrics"
+            )
         if not self.drain_seconds >= 0:
             raise ValueError(f"drain_seconds is {self.drain_seconds}; it must be 0 or more")
         if self.limits.max_beam_size > self.engine.max_rows:

@@ -142,7 +142,7 @@ class RequestReader:
             description = f"is {max_output_tokens}; it must be from 1 to {limit}"
             violations.append(_violation("options.max_output_tokens", description))
         target_prefix = _read_target_prefix(
-            options.target_prefix, model.bundle, max_output_tokens or limit, violations
+            options.target_prefix, model.bundle, max_output_tokens or limit, limit, violations
         )
         if options.length_policy not in _LENGTH_POLICIES:
             violations.append(
@@ -174,8 +174,9 @@ def read_priority(message: RequestSettings) -> Priority:
 
 
 def _read_target_prefix(
-    text: str, bundle: Bundle, max_output_tokens: int, violations: list[Violation]
+    text: str, bundle: Bundle, max_output_tokens: int, limit: int, violations: list[Violation]
 ) -> tuple[int, ...]:
+    """`limit` is the most that `max_output_tokens` can be."""
     field = "options.target_prefix"
     if len(text) > MAX_TARGET_PREFIX_CHARACTERS:
         description = (
@@ -186,8 +187,8 @@ def _read_target_prefix(
     tokens = tuple(bundle.target_tokenizer.encode_ids([text])[0])
     if len(tokens) >= max_output_tokens:
         description = (
-            f"has {len(tokens)} tokens, and a sentence takes {max_output_tokens}; "
-            "shorten it, or raise max_output_tokens"
+            f"has {len(tokens)} tokens, and it must have fewer than max_output_tokens, {max_output_tokens}; "
+            f"shorten it{', or raise that' if max_output_tokens < limit else ''}"
         )
         violations.append(_violation(field, description))
     if bundle.manifest.target_ids.unk in tokens:

@@ -17,6 +17,8 @@ Span = tuple[int, int]
 
 # The line ends of str.splitlines.
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+# The bullet of a list's item, which models leave out. A dash that begins speech is none, nor is a minus sign.
+_BULLET = re.compile(r"\s*[-*•‣◦▪●]\s+")
 _SPACE = re.compile(r"\s")
 _SPACES = re.compile(r"\s+")
 _CLAUSE_END = re.compile(r"[,;:.!?…)\]–—][\"'”’»]*\s+|\s[-–—]\s+|[、。，；：！？]\s*")
@@ -52,14 +54,17 @@ class Segmentation(enum.Enum):
 def segment(text: str, *, language: str, mode: Segmentation) -> list[Span]:
     """The ranges of the units, in order; none has white space at its ends or holds a line end.
 
-    Each holds a letter. Of what does not, such as "1." or "😀", a model makes words that nobody wrote.
+    Each holds a letter. Of what does not, such as "1." or "😀", a model makes words that nobody wrote. A
+    list's bullet belongs to no sentence.
     """
     spans = []
     for line in _LINE.finditer(text):
         if mode is Segmentation.LINE:
             sentences: Iterator[Span] = iter((line.span(),))
         else:
-            sentences = _sentences(text, line.span(), language)
+            bullet = _BULLET.match(text, *line.span())
+            start = bullet.end() if bullet else line.start()
+            sentences = _sentences(text, (start, line.end()), language)
         trimmed = (_trim(text, sentence) for sentence in sentences)
         spans += [span for span in trimmed if span and holds_letter(text[slice(*span)])]
     return spans

@@ -7,8 +7,10 @@ draining   health says NOT_SERVING, new calls are answered UNAVAILABLE, accepted
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
@@ -169,7 +171,9 @@ class Server:
             try:
                 http, thread = start_http_server(config.metrics_port, metrics_host, self._registry)
             except OSError as error:
-                raise PortError(_describe(metrics_host, config.metrics_port, error)) from error
+                raise PortError(
+                    _describe(metrics_host, config.metrics_port, error, option="--metrics-port")
+                ) from error
 
             def close() -> None:
                 http.shutdown()
@@ -186,7 +190,7 @@ class Server:
         why = _why_unbindable(host, port)
         # A name that has no IPv4 address may have others. Tried before grpc, which writes lines of its own.
         if why is not None and not isinstance(why, socket.gaierror):
-            raise PortError(_describe(host, port, why))
+            raise PortError(_describe(host, port, why, option="--port"))
         try:
             if credentials is None:
                 return self._grpc.add_insecure_port(address)
@@ -196,7 +200,7 @@ class Server:
                 raise CertificateError(
                     f"grpc can't use {self._config.tls_certificate} with its key; RSA, P-256 and P-384 it can"
                 ) from error
-            raise PortError(_describe(host, port, why or error)) from error
+            raise PortError(_describe(host, port, why or error, option="--port")) from error
 
     def _credentials(self) -> grpc.ServerCredentials | None:
         config = self._config
@@ -330,6 +334,10 @@ def _why_unbindable(host: str, port: int) -> OSError | None:
     return None
 
 
-def _describe(host: str, port: int, error: Exception) -> str:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+def _describe(host: str, port: int, error: Exception, *, option: str) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        # Its own words may say host and port again.
+        reason = f"{os.strerror(error.errno)}; choose another with {option}"
+    else:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"cannot listen on {host} port {port}: {reason}"

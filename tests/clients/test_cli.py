@@ -455,6 +455,19 @@ def test_file_into_a_folder_that_is_not_there_is_told(run, tmp_path):
     assert f"there is no folder {tmp_path / 'no'}" in result.stderr
 
 
+def test_what_is_told_meanwhile_is_not_broken_where_nobody_looks(run, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    (tmp_path / "in").write_text("a\n")
+    reason = ":warning: [no] server is where it was, as far as anybody around here knows of it"
+    server.servicer.failures.append(server.status("UNAVAILABLE", reason))
+    result = run("translate-file", *DE_EN, str(tmp_path / "in"), str(tmp_path / "out"))
+    assert result.exit_code == 0
+    first, *_, last_but_one, last = result.stderr.splitlines()
+    assert first == reason
+    assert last_but_one == "Trying again in 0.5 s; Ctrl-C stops, and nothing is lost."
+    assert last == "1 lines"
+
+
 @pytest.mark.parametrize("names", [("-", "out"), ("in", "-")])
 def test_standard_input_and_output_are_no_files(run, tmp_path, monkeypatch, names):
     monkeypatch.chdir(tmp_path)
@@ -558,6 +571,14 @@ def test_evaluation_prints_a_table(run, server, tmp_path):
     assert "bleu lc" in told
     assert "checksum" not in told
     assert "100.00" in told
+
+
+def test_evaluation_prints_a_line_for_each_number_where_nobody_looks(run, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    arguments = ("--server", server.address, *DE_EN, "--length-penalty", "2.5")
+    told = evaluate(run, tmp_path, *arguments).stdout
+    described = f"server {server.address}, model de-en/1, length penalty 2.5"
+    assert ["system", described] in [line.rstrip().split(maxsplit=1) for line in told.splitlines()]
 
 
 @pytest.mark.parametrize(

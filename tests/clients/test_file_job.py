@@ -20,12 +20,14 @@ import pytest
 from google.protobuf import duration_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
-from dragoman import Client, Settings, UnavailableError
+from dragoman import Client, ModelNotFoundError, Settings, UnavailableError
 from dragoman.jobs import FileJob, JobError
 from dragoman.jobs import journal as journal_module
 from dragoman.texts import MAX_STREAM_TEXT_BYTES
 
 DE_EN = Settings(source="de", target="en")
+PARTIAL = (".partial", ".errors.jsonl.partial", ".progress.json")
+"""What the names of files end in that a job leaves behind to go on with."""
 
 
 class Listener:
@@ -192,7 +194,7 @@ def test_damaged_compression_is_told_with_its_line(client, tmp_path):
     source.write_bytes(gzip.compress(os.urandom(3000).hex().encode() + b"\n", 0)[:-300])
     with pytest.raises(JobError, match=r"in\.gz is damaged after line \d"):
         run(client, source, output)
-    assert not output.exists()
+    assert left_behind(output) == set()
 
 
 def test_damage_is_told_however_many_streams_it_takes(client, server, tmp_path):
@@ -433,6 +435,22 @@ def test_one_long_line_leaves_the_messages_after_it_as_large_as_before(small_mes
     assert len(small_message_server.servicer.messages) < 100
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("item.text: has 11 characters, and a text", "the line's text has 11 characters, and a text"),
+        ("item.text: the sentence at characters 0 to 9", "the sentence at characters 0 to 9"),
+        ("a batch: item.text: has", "a batch: item.text: has"),
+    ],
+)
+def test_what_the_server_tells_of_a_text_is_told_of_the_line(client, server, tmp_path, message, told):
+    source = tmp_path / "in"
+    source.write_text("a\n")
+    server.servicer.overloads["a"] = server.status("INVALID_ARGUMENT", message)
+    summary = run(client, source, tmp_path / "out")
+    assert json.loads(summary.errors.read_text())["message"] == told
+
+
 def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     longest = "a" * MAX_STREAM_TEXT_BYTES
@@ -442,7 +460,8 @@ def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
     assert (summary.lines, summary.failed) == (4, 1)
     record = json.loads(summary.errors.read_text())
     assert (record["line"], record["status"]) == (3, "INVALID_ARGUMENT")
-    assert f"at most {MAX_STREAM_TEXT_BYTES}" in record["message"]
+    told = f"the line's text has {len(longest) + 1} bytes; at most {MAX_STREAM_TEXT_BYTES} can travel in "
+    assert record["message"] == told + "one message"
     assert record["text"] == longest + "a"
 
 
@@ -515,16 +534,63 @@ def test_a_file_that_takes_the_inputs_name_meanwhile_is_not_read(client, tmp_pat
     assert output.read_text() == "A\n" * 1000
 
 
-def test_a_job_that_did_nothing_is_no_job(client, server, tmp_path):
+def test_a_job_that_did_nothing_is_no_job(client, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 10)
-    server.servicer.disconnects.append(0)
-    with pytest.raises(UnavailableError):
-        run(client, source, output, Settings(source="xx", target="en"), patience_seconds=0)
-    assert left_behind(output)
+
+    class Killed(Listener):
+        def on_start(self, **told):
+            for path in tmp_path.glob("out*"):
+                shutil.copy(path, tmp_path / "killed")
+
+    (tmp_path / "killed").mkdir()
+    run(client, source, output, Settings(source="xx", target="en"), listener=Killed())
+    output = tmp_path / "killed" / "out"
+    assert len(left_behind(output)) == 3
     run(client, source, output)
     assert output.read_text() == "A\n" * 10
     assert left_behind(output) == {"out"}
+
+
+@pytest.mark.parametrize("fails", ["at once", "after a kill", "on a full disk"])
+def test_a_job_that_ends_before_its_first_line_leaves_nothing_behind(client, server, tmp_path, fails):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 10)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    class Failing(Listener):
+        def on_start(self, **told):
+            if fails == "on a full disk":
+                resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+
+    if fails == "after a kill":
+        (tmp_path / "out.partial").write_text("A\nA\nA")
+        (tmp_path / "out.errors.jsonl.partial").touch()
+    server.servicer.failures.append(status_pb2.Status(code=code_pb2.NOT_FOUND, message="no such pair"))
+    if fails == "on a full disk":
+        server.servicer.failures.clear()
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        with pytest.raises((ModelNotFoundError, OSError), match=r"no such pair|File too large.*out\."):
+            run(client, source, output, listener=Failing())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert left_behind(output) == set()
+
+
+def test_a_job_that_went_on_and_did_nothing_more_keeps_what_it_has(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 100)
+    server.servicer.disconnects.extend([40, 0])
+    for _ in range(2):
+        with pytest.raises(UnavailableError):
+            run(client, source, output, window=8, patience_seconds=0)
+        assert left_behind(output) == {f"out{suffix}" for suffix in PARTIAL}
+    listener = Listener()
+    run(client, source, output, listener=listener)
+    assert listener.resumed == 40
+    assert output.read_text() == "A\n" * 100
 
 
 def test_a_full_disk_is_told_with_the_file_and_what_is_safe(client, tmp_path, monkeypatch):
@@ -627,6 +693,7 @@ def test_an_empty_file_is_no_gzip_file(client, tmp_path):
     source.write_bytes(b"")
     with pytest.raises(JobError, match=r"in\.gz has no byte: it is no gzip file"):
         run(client, source, output)
+    assert left_behind(output) == set()
 
 
 def test_two_processes_do_not_write_the_same_output(client, tmp_path):
@@ -659,6 +726,28 @@ def test_nobody_else_writes_an_output_that_is_being_compressed(client, tmp_path,
     assert len(refusals) == 1
     assert gzip.decompress(output.read_bytes()) == b"A\n" * 10
     assert left_behind(output) == {"out.gz"}
+
+
+def test_nobody_else_writes_an_output_that_is_being_removed(client, server, tmp_path, monkeypatch):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 10)
+    refusals = []
+    unlink = Path.unlink
+
+    def intrude(path, **options):
+        if path.exists():
+            with pytest.raises(JobError, match="another process is writing") as refused:
+                run(client, source, output)
+            refusals.append(refused)
+        unlink(path, **options)
+
+    server.servicer.failures.append(status_pb2.Status(code=code_pb2.NOT_FOUND))
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", intrude)
+        with pytest.raises(ModelNotFoundError):
+            run(client, source, output)
+    assert len(refusals) == len(PARTIAL)
+    assert left_behind(output) == set()
 
 
 def test_who_waited_for_a_file_that_became_the_output_leaves_it_alone(client, tmp_path, monkeypatch):
@@ -781,6 +870,21 @@ def test_ctrl_c_tells_how_to_go_on(server, tmp_path):
     assert translate_file(server, source, output).wait() == 0
     assert output.read_text() == "A\n" * 2000
     assert server.servicer.items < 2000 + 500
+
+
+def test_ctrl_c_before_the_first_line_leaves_nothing_to_go_on_with(server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n")
+    server.servicer.delay_seconds = 3
+    process = translate_file(server, source, output, stderr=subprocess.PIPE)
+    while not server.servicer.configs:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    assert process.returncode == 130
+    assert told == b"Interrupted before the first line was done.\n"
+    assert left_behind(output) == set()
 
 
 def translate_file(server, source, output, **options):

@@ -123,6 +123,27 @@ def test_lines_are_always_apart() -> None:
     assert units(text, mode=Segmentation.LINE) == ["Eins", "zwei", "drei.  Vier", "fünf"]
 
 
+@pytest.mark.parametrize("bullet", ["-", "*", "•", "‣", "◦", "▪", "●"])
+@pytest.mark.parametrize("before", ["", "  ", "Ja.\n", "Ja.\r\n\t"])
+@pytest.mark.parametrize("after", [" ", "\t", "\u00a0 "])
+def test_a_bullet_is_kept_before_the_sentences_of_its_line(bullet: str, before: str, after: str) -> None:
+    text = f"{before}{bullet}{after}Ich bin da. Du auch.\n{bullet}{after}Wir alle."
+    spans = segment(text, language="de", mode=Segmentation.SENTENCE)
+    joined, offsets = join(text, spans, ["x"] * len(spans), filler=" ")
+    kept = before.replace("Ja.", "x")
+    assert joined == f"{kept}{bullet}{after}x x\n{bullet}{after}x"
+    assert all(joined[offset] == "x" for offset in offsets)
+    # There a line is what the model sees, whole.
+    assert f"{bullet}{after}Wir alle." in units(text, mode=Segmentation.LINE)
+
+
+@pytest.mark.parametrize(
+    "text", ["– Ja.", "— Ja.", "-5 Grad.", "-Ja.", "*Ja*", "Ja - nein.", "Heiß * kalt.", "-- Ja.", "−5 Grad."]
+)
+def test_a_dash_a_minus_and_an_asterisk_are_no_bullets(text: str) -> None:
+    assert units(text) == [text]
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n", "\r\n \t\u3000\n"])
 def test_white_space_has_no_units(text: str) -> None:
     assert units(text) == []

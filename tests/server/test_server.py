@@ -28,9 +28,10 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
+from dragoman_server.engine import DeviceUnavailableError, PrecisionUnavailableError
 from dragoman_server.engine.scheduler import Scheduler
 from dragoman_server.healthcheck import healthcheck
-from dragoman_server.loader import ModelLoader
+from dragoman_server.loader import ModelLoader, open_decoder
 from dragoman_server.model import Model
 from dragoman_server.server import EngineEndedError, PortError, Server, serve
 
@@ -139,7 +140,7 @@ def test_a_port_in_use_is_told(models: Path) -> None:
     assert ended.returncode == 1
     # Nothing of grpc's own, which is no JSON, nor a trace.
     (event,) = map(json.loads, ended.stderr.splitlines())
-    assert f"port {port}: Address already in use" in event["reason"]
+    assert event["reason"].endswith(f"port {port}: Address already in use; choose another with --port")
 
 
 async def test_two_servers_never_share_a_port(running: RunningServer, models: Path) -> None:
@@ -152,8 +153,17 @@ async def test_two_servers_never_share_a_port(running: RunningServer, models: Pa
 async def test_a_metrics_port_in_use_is_told(running: RunningServer, models: Path) -> None:
     metrics_port = int(running.metrics_url.split(":")[2].split("/")[0])
     config = ServerConfig(models=models, port=0, metrics_port=metrics_port)
-    with pytest.raises(PortError, match=f"port {metrics_port}"):
+    with pytest.raises(PortError, match=f"port {metrics_port}: .*; choose another with --metrics-port$"):
         await Server(config).start()
+
+
+@pytest.mark.parametrize("metrics_host", [None, "", "127.0.0.1"])
+def test_grpc_and_the_metrics_have_a_port_each_unless_their_hosts_differ(metrics_host: str | None) -> None:
+    models = Path("models")
+    with pytest.raises(ValueError, match=r"metrics_port is 9090, .*choose another, or 0 for no m"):
+        ServerConfig(models=models, port=9090, metrics_host=metrics_host)
+    ServerConfig(models=models, port=9090, metrics_host="127.0.0.2")
+    ServerConfig(models=models, port=0, metrics_port=0, metrics_host=metrics_host)
 
 
 def test_cuda_is_demanded_in_vain(models: Path) -> None:
@@ -161,6 +171,26 @@ def test_cuda_is_demanded_in_vain(models: Path) -> None:
     assert ended.returncode == 1
     assert "cuda" in ended.stderr.lower()
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("providers", "has_driver", "told"),
+    [
+        (["CPU"], False, "^cuda cannot be used: no GPU here$"),
+        (["CUDA", "CPU"], False, "^cuda cannot be used: no GPU here$"),
+        (["CPU"], True, "^cuda cannot be used: .* put onnxruntime-gpu in its place$"),
+        (["CUDA", "CPU"], True, "has no fp16 or fp32 graphs, and cuda takes no others; it has int8"),
+    ],
+)
+def test_a_gpu_that_is_missing_is_told_before_graphs_for_it(
+    bundle: Bundle, monkeypatch: pytest.MonkeyPatch, providers: list[str], has_driver: bool, told: str
+) -> None:
+    bundle = replace(bundle, manifest=replace(bundle.manifest, precisions=("int8",)))
+    available = [f"{provider}ExecutionProvider" for provider in providers]
+    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: available)
+    monkeypatch.setattr("dragoman_server.engine.onnx_session._has_driver", lambda: has_driver)
+    with pytest.raises((DeviceUnavailableError, PrecisionUnavailableError), match=told):
+        open_decoder(bundle, EngineConfig(device="cuda"))
 
 
 def test_a_models_folder_without_a_bundle_is_told(tmp_path: Path) -> None:
@@ -184,6 +214,7 @@ def test_a_corrupted_bundle_is_told_by_file_and_reason(tmp_path: Path) -> None:
         (["--max-beam-size", "500"], "--max-beam-size is 500, more rows than --max-rows = 320"),
         (["--max-bulk-share", "nan"], "--max-bulk-share is nan"),
         (["--drain-seconds", "nan"], "--drain-seconds is nan"),
+        (["--port", "9090", "--metrics-port", "9090"], "--metrics-port is 9090, where gRPC listens already"),
         (["--threads", "0"], "'--threads'"),
         (["--device", "tpu"], "'tpu'"),
     ],

@@ -180,10 +180,10 @@ async def test_what_holds_no_letter_is_its_own_translation(running: RunningServe
     assert not any(item.hypotheses for item in response.translations)
 
 
-async def test_what_holds_no_letter_stays_around_sentences(running: RunningServer) -> None:
-    text = "1. Ja.\n---\n2. Nein."
+@pytest.mark.parametrize("text", ["1. Ja.\n---\n2. Nein.", "- Ja.\n  * \n  •\tNein.", "- 1. Ja.\n- 2. Nein."])
+async def test_what_is_no_sentence_stays_around_sentences(running: RunningServer, text: str) -> None:
     (translation,) = await translate(running, text, options={"target_prefix": "No"}, return_alignments=True)
-    assert translation.text == "1. No.\n---\n2. Nein."
+    assert translation.text == text.replace("Ja", "No")
     assert translation.sentences == 2
     link = translation.hypotheses[0].alignments[-2]
     assert text[link.source_start : link.source_end] == "Nein"
@@ -258,20 +258,25 @@ async def test_all_that_is_wrong_is_told_at_once(running: RunningServer) -> None
 
 
 @pytest.mark.parametrize(
-    ("prefix", "words"),
+    ("prefix", "max_output_tokens", "words"),
     [
-        ("x" * 4001, "a prefix takes 4000; shorten it"),
-        ("x" * 1200, "a sentence takes 1024; shorten it, or raise max_output_tokens"),
-        ("No 日", "characters that the model cannot"),
+        ("x" * 4001, None, "a prefix takes 4000; shorten it"),
+        ("x" * 1200, None, "it must have fewer than max_output_tokens, 1024; shorten it"),
+        (
+            "x",
+            1,
+            "has 2 tokens, and it must have fewer than max_output_tokens, 1; shorten it, or raise that",
+        ),
+        ("No 日", None, "characters that the model cannot write; leave them out"),
     ],
 )
 async def test_a_target_prefix_that_no_translation_can_begin_with_is_refused(
-    running: RunningServer, prefix: str, words: str
+    running: RunningServer, prefix: str, max_output_tokens: int | None, words: str
 ) -> None:
-    options = pb.DecodingOptions(target_prefix=prefix)
+    options = pb.DecodingOptions(target_prefix=prefix, max_output_tokens=max_output_tokens)
     request = pb.TranslateRequest(texts=["Ja."], options=options, **GERMAN)
     assert await violated_fields(running, request) == ["options.target_prefix"]
-    assert words in (await failure(running.stub.Translate(request))).details()
+    assert (await failure(running.stub.Translate(request))).details().endswith(words)
 
 
 async def test_of_very_many_violations_the_first_are_told(start_server: StartServer) -> None:

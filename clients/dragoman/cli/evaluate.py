@@ -22,6 +22,7 @@ from rich.table import Table
 
 from dragoman.cli.failure import missing_extra
 from dragoman.cli.language_model import open_language_model
+from dragoman.cli.models import MAX_WIDTH
 from dragoman.cli.system import OpenSystem, System, open_server
 
 BLOCK_LINES = 512
@@ -290,4 +291,8 @@ def _report(results: Results, *, as_json: bool) -> None:
     table.add_column(overflow="fold")
     for name, value in results.items():
         table.add_row(name.replace("_", " "), f"{value:.2f}" if isinstance(value, float) else str(value))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    # What reads a pipe reads lines.
+    if not console.is_terminal:
+        console.width = MAX_WIDTH
+    console.print(table)

@@ -11,7 +11,7 @@ from dragoman.cli.options import open_client, server_option, timeout_option
 from dragoman.model import Model
 
 MAX_WIDTH = 100_000
-"""More columns than a model has."""
+"""More columns than a line of any table has."""
 
 
 @click.command()

@@ -9,6 +9,7 @@ from typing import Self
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from dragoman.cli.failure import message_of
 from dragoman.cli.options import Seconds, open_client, server_option, settings_options
@@ -95,8 +96,10 @@ def translate_file(
         try:
             summary = job.run(client, bar, overwrite=overwrite, restart=restart)
         except KeyboardInterrupt:
-            after = f" after {bar.saved} lines" if bar.saved else ""
-            bar.say(f"Interrupted{after}. The same command goes on from there.")
+            if bar.saved:
+                bar.say(f"Interrupted after {bar.saved} lines. The same command goes on from there.")
+            else:
+                bar.say("Interrupted before the first line was done.")
             raise click.exceptions.Exit(130) from None
         except (DragomanError, OSError):
             if bar.saved:
@@ -149,7 +152,8 @@ class _ProgressBar:
 
     def say(self, message: str) -> None:
         """Prints a line above the bar."""
-        self._progress.console.print(message, markup=False)
+        # The terminal wraps it, and nothing else: a log has lines as long as they are.
+        self._progress.console.print(Text(message), soft_wrap=True)
 
     def on_start(self, *, resumed: int, failed: int) -> None:
         self._lines = self._first = self.saved = resumed

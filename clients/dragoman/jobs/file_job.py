@@ -123,7 +123,8 @@ class FileJob:
         `overwrite` replaces an output that is there; `restart` drops what an earlier run has done.
         Raises JobError, also where the model that translated the lines so far is gone or the input changes
         meanwhile, OSError for files, and DragomanError where the server refuses the whole job or stays away.
-        After any of them, and after KeyboardInterrupt, calling again goes on.
+        After any of them, and after KeyboardInterrupt, calling again goes on; a job that has done no line
+        leaves nothing behind.
         """
         with Source(self._source, self._format) as source:
             checkpoint = self._run(source, client, observer, overwrite=overwrite, restart=restart)
@@ -158,7 +159,15 @@ class FileJob:
                         output.discard()
                     raise JobError(_exists(self._output))
                 checkpoint = checkpoint or Checkpoint()
-                checkpoint = self._translate(source, client, observer, output, journal, checkpoint)
+                try:
+                    checkpoint = self._translate(source, client, observer, output, journal, checkpoint)
+                except BaseException:
+                    saved = journal.load()
+                    if saved is None or not saved.holds_work:
+                        # Before anyone else may write the output.
+                        journal.remove()
+                        output.discard()
+                    raise
             output.publish(checkpoint)
         journal.remove()
         return checkpoint

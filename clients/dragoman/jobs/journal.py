@@ -32,6 +32,11 @@ class Checkpoint:
     complete: bool = False
     """Whether these are all lines, and the output has but to take its name."""
 
+    @property
+    def holds_work(self) -> bool:
+        """Whether there is something to go on with."""
+        return self.lines > 0 or self.complete
+
 
 class Journal:
     """The last checkpoint of a job, in one small file."""
@@ -56,7 +61,7 @@ class Journal:
             raise JobError(f"{self._path} is damaged; begin anew with --restart") from None
         if not changed:
             return checkpoint
-        if checkpoint.lines == 0 and not checkpoint.complete:
+        if not checkpoint.holds_work:
             return None
         raise JobError(
             f"{self._path} belongs to another job: {', '.join(changed)}; call it as before to go on, or with "

@@ -1,11 +1,15 @@
 """The lines of an input file, as bytes: whatever the line holds, it can be read and counted."""
 
 import codecs
+import re
 from dataclasses import dataclass
 
 from dragoman.errors import DragomanError
 from dragoman.jobs.errors import LineError
 from dragoman.jobs.format import Format
+
+_TEXT_OF_A_STREAM = re.compile(r"(?:item\.text:|text \d+ of the stream) (?P<verb>has )?")
+"""How the server and the client begin what they tell of a text of a stream."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +46,7 @@ class Line:
         """Of a line that has no translation; `error` is the server's, where it has one."""
         return Failure(
             status=error.status if error is not None else "INVALID_ARGUMENT",
-            message=self.error or str(error),
+            message=self.error or _of_line(str(error)),
             text=self.text or self.content.decode(errors="backslashreplace"),
         )
 
@@ -63,3 +67,11 @@ def parse_line(raw: bytes, format_: Format, *, number: int, position: int) -> Li
         text=text,
         error=error,
     )
+
+
+def _of_line(message: str) -> str:
+    """A message about a text of a stream, for whoever counts lines and knows of no stream."""
+    beginning = _TEXT_OF_A_STREAM.match(message)
+    if beginning is None:
+        return message
+    return ("the line's text has " if beginning["verb"] else "") + message[beginning.end() :]

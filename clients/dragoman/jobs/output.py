@@ -130,9 +130,14 @@ class Output:
 
     def discard(self) -> None:
         """Removes the partial files."""
-        self.close()
-        for path in (self._partial_path, self._partial_errors_path, sibling(self._path, ".compressed")):
+        if sys.platform == "win32":
+            # There an open file can't be removed; elsewhere its lock keeps others out until all are gone.
+            self.close()
+        for path in (sibling(self._path, ".compressed"), self._partial_errors_path, self._partial_path):
             path.unlink(missing_ok=True)
+        # What a full disk has no room for is gone with them.
+        with suppress(OSError):
+            self.close()
 
 
 def _lost(file: Path | str) -> JobError:

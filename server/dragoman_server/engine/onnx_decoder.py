@@ -27,7 +27,7 @@ from dragoman_server.engine.decoder import Batch, StepInput
 from dragoman_server.engine.device_model import DeviceEncoded, DeviceModel, Graphs, grows
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError, PrecisionUnavailableError
 from dragoman_server.engine.onnx_batch import Encoded, OnnxBatch
-from dragoman_server.engine.onnx_session import PROVIDERS, open_session
+from dragoman_server.engine.onnx_session import PROVIDERS, check_device, open_session
 from dragoman_server.engine.tensors import pad_sources
 
 _PREFERRED_PRECISIONS = {"cuda": ("fp16", "fp32"), "cpu": ("int8", "fp32")}
@@ -159,7 +159,12 @@ class OnnxDecoder:
             )
 
         if device != "auto":
-            return open_on(device)
+            try:
+                return open_on(device)
+            except PrecisionUnavailableError:
+                # Without the device, graphs for it are not what is missing.
+                check_device(device)
+                raise
         name, present = bundle.manifest.key, bundle.manifest.precisions
         try:
             return open_on("cuda")

@@ -48,12 +48,7 @@ def open_session(
     """
     provider = PROVIDERS[device]
     if provider not in onnxruntime.get_available_providers():
-        raise DeviceUnavailableError(
-            f"{device} cannot be used: the installed onnxruntime is built without {provider}; "
-            "put onnxruntime-gpu in its place"
-            if _has_driver()
-            else f"{device} cannot be used: no GPU here"
-        )
+        raise _not_built_in(device)
     if provider == CUDA_PROVIDER:
         # CUDA's and cuDNN's libraries as installed by pip are not on the loader's path.
         onnxruntime.preload_dlls()
@@ -76,15 +71,26 @@ def open_session(
         raise (DecoderError if provider == CPU_PROVIDER else DeviceUnavailableError)(reason) from error
     session.disable_fallback()
     if session.get_providers()[0] != provider:
+        if not _has_driver():
+            raise _no_gpu(device)
         raise DeviceUnavailableError(
             f"{device} cannot be used: onnxruntime fell back to {session.get_providers()[0]}; "
             "its own message above says what is missing"
-            if _has_driver()
-            else f"{device} cannot be used: no GPU here"
         )
     if strays := find_strays(session, provider, may_leave_shapes=may_leave_shapes):
         raise DeviceUnavailableError(f"{device} cannot run all of {path}: elsewhere are {', '.join(strays)}")
     return session
+
+
+def check_device(device: str) -> None:
+    """Raises DeviceUnavailableError where it shows without a graph that the device cannot be used.
+
+    To explain what has failed: a driver that isn't found may still be there, and sessions open.
+    """
+    if PROVIDERS[device] not in onnxruntime.get_available_providers():
+        raise _not_built_in(device)
+    if device == "cuda" and not _has_driver():
+        raise _no_gpu(device)
 
 
 def find_strays(
@@ -101,6 +107,19 @@ def find_strays(
         for node in subgraph.get_nodes()
         if not (may_leave_shapes and node.op_type in _HOST_OPERATORS)
     ]
+
+
+def _not_built_in(device: str) -> DeviceUnavailableError:
+    if not _has_driver():
+        return _no_gpu(device)
+    return DeviceUnavailableError(
+        f"{device} cannot be used: the installed onnxruntime is built without {PROVIDERS[device]}; "
+        "put onnxruntime-gpu in its place"
+    )
+
+
+def _no_gpu(device: str) -> DeviceUnavailableError:
+    return DeviceUnavailableError(f"{device} cannot be used: no GPU here")
 
 
 def _has_driver() -> bool:
