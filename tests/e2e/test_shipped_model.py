@@ -28,8 +28,19 @@ EVERYDAY = {
     "Er liest ein Buch.": {"He is reading a book.", "He reads a book."},
     "Sie wohnt in Berlin.": {"She lives in Berlin."},
     "Ich weiß es nicht.": {"I don't know."},
-    "Was kostet das?": {"How much does this cost?", "How much is this?"},
+    "Was kostet das?": {"How much does this cost?", "How much is this?", "How much is it?"},
     "Der Hund schläft unter dem Tisch.": {"The dog is sleeping under the table."},
+    # Names, greetings and prices, which need more than Tatoeba.
+    "Ich heiße Anna.": {"My name is Anna."},
+    "Frohe Weihnachten!": {"Merry Christmas!"},
+    "Tschüss!": {"Bye!", "Goodbye!"},
+    "Hallo Welt.": {"Hello, world."},
+    "Alles Gute zum Geburtstag!": {"Happy birthday!"},
+    "Haben Sie ein Zimmer frei?": {"Do you have a room available?"},
+    "Das kostet 3,50 €.": {"That costs €3.50.", "It costs €3.50."},
+    "Der Kaffee kostet 2,90 €.": {"The coffee costs €2.90."},
+    "Er arbeitet als Arzt in Köln.": {"He works as a doctor in Cologne."},
+    "Peter ist größer als sein Bruder.": {"Peter is taller than his brother."},
 }
 """Right translations; there are others."""
 
