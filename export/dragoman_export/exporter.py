@@ -4,7 +4,7 @@ Nothing appears at the destination unless the graphs of every precision pass the
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -121,10 +121,7 @@ def export_subject(
                     gate, subject, folder / precision, precision in shortlist_graphs, report
                 )
             except ParityError as error:
-                if not parities:
-                    raise
-                passed = ",".join(parities)
-                raise ParityError(f"{error}. {passed} passed: export with --precisions {passed}") from error
+                raise ParityError(f"{error}{_way_out(precision, parities, precisions)}") from error
         shortlist = None
         if build_shortlist is not None:
             build_shortlist().save(folder / SHORTLIST_FILE)
@@ -156,6 +153,15 @@ def _check(
         found = gate.check_shortlist(ShortlistStepper.between(*tokenizers, folder), folder.name)
         report(f"{folder.name} with candidates: {found.describe()}")
     return parity
+
+
+def _way_out(refused: str, passed: Collection[str], precisions: Sequence[str]) -> str:
+    """What to export instead; nothing for fp32, where what is refused is no matter of rounding."""
+    if refused == "fp32":
+        return ""
+    told = f"{','.join(passed)} passed" if passed else "fp32 rounds nothing"
+    rest = [precision for precision in precisions if precision != refused] if passed else ["fp32"]
+    return f". {told}: export with --precisions {','.join(rest)}"
 
 
 def make_graphs(model: Seq2Seq, precisions: Sequence[str]) -> dict[str, Graphs]:

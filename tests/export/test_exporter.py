@@ -1,5 +1,6 @@
 """A checkpoint becomes a bundle that says what it is, or nothing at all."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,13 @@ from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.recipe_reader import load_recipe
 
 
-def export(checkpoint: Checkpoint, destination: Path) -> list[str]:
+def export(
+    checkpoint: Checkpoint, destination: Path, precisions: Sequence[str] = ("fp32", "int8")
+) -> list[str]:
     """Exports and returns what was reported."""
     lines: list[str] = []
     export_bundle(
-        [checkpoint], destination, name="de-en", version="1", precisions=["fp32", "int8"], report=lines.append
+        [checkpoint], destination, name="de-en", version="1", precisions=precisions, report=lines.append
     )
     return lines
 
@@ -99,22 +102,40 @@ def test_graphs_that_differ_from_pytorch_leave_nothing_behind(
     other = make_checkpoint(CONFIGS["luong"], tokenizer, tokenizer)
     other.model.get_parameter("bridge.bias").data.add_(1)
     monkeypatch.setattr(exporter, "make_graphs", lambda model, precisions: luong_graphs)
-    with pytest.raises(ParityError):
+    with pytest.raises(ParityError) as raised:
         export(other, tmp_path / "de-en" / "1")
+    # There is nothing else to export where fp32 is wrong.
+    assert "--precisions" not in str(raised.value)
     assert list((tmp_path / "de-en").iterdir()) == []
 
 
-def test_a_refused_precision_names_those_that_passed(
-    luong: Checkpoint, luong_graphs: dict[str, Graphs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("precisions", "told"),
+    [
+        (["fp32", "int8"], "fp32 passed: export with --precisions fp32"),
+        (["fp32", "int8", "fp16"], "fp32 passed: export with --precisions fp32,fp16"),
+        (["int8"], "fp32 rounds nothing: export with --precisions fp32"),
+    ],
+)
+def test_where_a_precision_is_refused_the_error_says_what_to_export_instead(
+    luong: Checkpoint,
+    luong_graphs: dict[str, Graphs],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    precisions: list[str],
+    told: str,
 ) -> None:
     int8 = Graphs(luong_graphs["int8"].encoder, luong_graphs["int8"].decoder_step.clone())
     for name, value in int8.decoder_step.graph.initializers.items():
         if value.dtype == ir.DataType.INT8:
             assert value.const_value is not None
             value.const_value = ir.tensor(np.zeros_like(value.const_value.numpy()), name=name)
-    monkeypatch.setattr(exporter, "make_graphs", lambda model, precisions: {**luong_graphs, "int8": int8})
-    with pytest.raises(ParityError, match=r"fp32 passed: export with --precisions fp32"):
-        export(luong, tmp_path / "1")
+    made = {**luong_graphs, "int8": int8}
+    monkeypatch.setattr(
+        exporter, "make_graphs", lambda model, precisions: {each: made[each] for each in precisions}
+    )
+    with pytest.raises(ParityError, match=rf"is allowed\. {told}$"):
+        export(luong, tmp_path / "1", precisions)
     assert list(tmp_path.iterdir()) == []
 
 

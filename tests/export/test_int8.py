@@ -7,7 +7,7 @@ import onnx_ir as ir
 import onnxruntime
 import pytest
 from onnx_ir.tape import Tape
-from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_sources
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, open_stepper, random_sources
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
@@ -18,6 +18,7 @@ from dragoman_export.int8.graph import Int8Graph
 from dragoman_export.int8.weights import quantize_weight
 from dragoman_export.trace import Graphs
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.members import as_one
 from dragoman_training.models import LuongConfig, Transformer
 
 
@@ -323,6 +324,31 @@ def test_every_matrix_is_stored_as_int8_and_once(tmp_path: Path, tokenizer: Toke
     columns = scalars  # a scale for each output, of which most have a bias
     # Beside a byte a parameter, four for biases and scales.
     assert (tmp_path / "int8" / "weights.bin").stat().st_size < parameters + 4 * (scalars + 2 * columns)
+
+
+@pytest.mark.parametrize("in_ensemble", [False, True])
+def test_what_predicts_a_window_and_makes_the_attentional_state_stays_float(
+    tokenizer: Tokenizer, in_ensemble: bool
+) -> None:
+    families = ["luong", "luong-local-p"] if in_ensemble else ["luong-local-p"]
+    members = [make_checkpoint(CONFIGS[family], tokenizer, tokenizer) for family in families]
+    graphs = make_graphs(as_one(members), ["fp32", "int8"])
+    weights = {
+        precision: {
+            name: value.const_value.numpy()
+            for name, value in graphs[precision].decoder_step.graph.initializers.items()
+            if value.const_value is not None and value.dtype == ir.DataType.FLOAT
+        }
+        for precision in ("fp32", "int8")
+    }
+    # A concat score's single column and each row's scale are float everywhere.
+    matrices = {name for name, array in weights["int8"].items() if array.ndim == 2 and array.shape[1] > 1}
+    model = "model.members.1" if in_ensemble else "model"
+    assert matrices == {
+        f"{model}.{name}" for name in ("window.hidden.weight", "window.direction_2H", "combine.weight")
+    }
+    for name in matrices:
+        np.testing.assert_array_equal(weights["int8"][name], weights["fp32"][name])
 
 
 def test_positions_stay_float(checkpoint: Checkpoint, graphs: dict[str, Graphs]) -> None:

@@ -4,10 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.export.toy_checkpoint import open_stepper, random_sources
+from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_sources
 
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_export.exporter import make_graphs
+from dragoman_export.graph_files import write_graphs
 from dragoman_export.onnx_stepper import Arrays, OnnxStepper
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.models import LuongConfig
 
 LENGTHS = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 20, 31, 33, 64, 65, 100, 130]
 """Around the sizes at which matrix and vector kernels change their ways."""
@@ -55,12 +59,9 @@ def assert_same_bits(one: Arrays, other: Arrays) -> None:
         np.testing.assert_array_equal(one[name], other[name], err_msg=name)
 
 
-@pytest.mark.parametrize("beam", [1, 5])
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_neighbours_order_and_padding_change_no_bit(
-    checkpoint: Checkpoint, graphs_folder: Path, precision: str, beam: int
-) -> None:
-    stepper = open_stepper(graphs_folder / precision, checkpoint)
+def check_company_changes_no_bit(checkpoint: Checkpoint, graphs: Path, beam: int) -> None:
+    """Decodes sentences together, in another order, padded less, and each alone."""
+    stepper = open_stepper(graphs, checkpoint)
     vocabulary = checkpoint.target_tokenizer.vocabulary_size
     sources = random_sources(LENGTHS, vocabulary, eos_id=3)
     token_USK = np.random.default_rng(6).integers(4, vocabulary, (NUM_STEPS, len(sources), beam))
@@ -76,3 +77,34 @@ def test_neighbours_order_and_padding_change_no_bit(
         assert_same_bits(shuffled[order.tolist().index(place)], together[place])
         if place in fewer:
             assert_same_bits(shorter[fewer.index(place)], together[place])
+
+
+@pytest.mark.parametrize("beam", [1, 5])
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_neighbours_order_and_padding_change_no_bit(
+    checkpoint: Checkpoint, graphs_folder: Path, precision: str, beam: int
+) -> None:
+    check_company_changes_no_bit(checkpoint, graphs_folder / precision, beam)
+
+
+@pytest.fixture(scope="module")
+def wide(tokenizer: Tokenizer) -> Checkpoint:
+    """What of it stays float in int8 has sums as long as a real model's, longer than a block of 256."""
+    config = LuongConfig(
+        embedding_size=72, encoder_units=40, decoder_units=300, attention="local-p", window=4
+    )
+    return make_checkpoint(config, tokenizer, tokenizer)
+
+
+@pytest.fixture(scope="module")
+def wide_folder(wide: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wide") / "int8"
+    write_graphs(make_graphs(wide.model, ["int8"])["int8"], folder)
+    return folder
+
+
+@pytest.mark.parametrize("beam", [1, 5])
+def test_nor_do_they_where_products_stay_float_in_int8(
+    wide: Checkpoint, wide_folder: Path, beam: int
+) -> None:
+    check_company_changes_no_bit(wide, wide_folder, beam)

@@ -57,10 +57,13 @@ class StoredWeight:
 class Int8Graph:
     """A graph that is being rewritten: every activation is rounded once, every weight stored once."""
 
-    def __init__(self, graph: ir.Graph, bounded: Collection[ir.Value] = ()) -> None:
-        """`bounded` are values within -1 and 1."""
+    def __init__(
+        self, graph: ir.Graph, bounded: Collection[ir.Value] = (), kept: Collection[str] = ()
+    ) -> None:
+        """`bounded` are values within -1 and 1, `kept` the names of weights that stay in fp32."""
         self.graph = graph
         self.bounded = set(bounded)
+        self.kept = frozenset(kept)
         graph.opset_imports[KERNELS] = 1
         self._rows: dict[tuple[ir.Value, bool], QuantizedRows] = {}
         self.last_axis = self.constant("int8.last_axis", np.array([-1], np.int64))

@@ -20,7 +20,7 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
     column stays float: there is nothing to gain in it.
     """
     found = matrix_product(node)
-    if found is None or found.num_outputs == 1:
+    if found is None or found.num_outputs == 1 or found.matrix.name in int8.kept:
         return
     bias, last = (found.bias, node) if found.bias is not None else _added_bias(node)
     tape = Tape()

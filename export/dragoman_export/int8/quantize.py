@@ -7,6 +7,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from dragoman_export.int8.bounded import bounded_values
 from dragoman_export.int8.graph import Int8Graph
+from dragoman_export.int8.kept import kept_weights
 from dragoman_export.int8.linear import replace_embedding, replace_product
 from dragoman_export.int8.recurrent import replace_recurrent
 from dragoman_export.int8.sums import merge_sum
@@ -23,10 +24,11 @@ REWRITES = {
 def quantize(model: ir.Model, bounded_inputs: Collection[str] = ()) -> ir.Model:
     """A copy with all products with constant matrices, recurrent layers and token embeddings in int8.
 
+    Products with the weights of `kept_weights` stay as they are.
     Inputs of the given names are known to lie within -1 and 1.
     """
     model = model.clone()
-    int8 = Int8Graph(model.graph, bounded_values(model.graph, bounded_inputs))
+    int8 = Int8Graph(model.graph, bounded_values(model.graph, bounded_inputs), kept_weights(model.graph))
     for node in list(model.graph):
         if node.op_type == "Add":
             merge_sum(int8, node)
