@@ -1,8 +1,8 @@
 """A predicted window whose products keep the names of their weights.
 
 An int8 graph knows by these names what has to stay in fp32 (`int8/kept.py`). A product of rows [R, H] is one
-node that reads its weight as it is stored; of rows [S, Q, H], the exporter would store a transposed copy under
-a name that says nothing.
+node that reads its weight as it is stored; of rows [S, Q, H], the exporter would store a transposed copy
+under a name that says nothing.
 
 Shapes: S sentences, Q queries a sentence, R = S·Q rows, T source positions, H decoder units.
 """
