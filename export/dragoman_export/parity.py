@@ -68,11 +68,12 @@ BOUNDS = {
 }
 """Sound models stay below: new ones at 0.0006 (fp16) and 0.018 (int8) at most, Bahdanau, Luong, structured
 and Transformer models of 6M to 8M parameters at 0.033 to 0.045 in int8 after 5 to 20 epochs. Local-p went
-beyond it, 0.051 after 10, before what predicts its window stayed in fp32 (`int8/kept.py`): where rounding
-moves a window, a token's score jumps, and rounded states move it still. With one int8 matrix of a Luong model negated or shifted by a column the mean was 0.30 or more. With one scaled by 1.3 it
-was 0.03 to 0.70: an error as small as the smallest of these passes. The attention of three trained Luong
-models and a Transformer was off by 0.0001 to 0.0003 (fp16) and 0.005 to 0.014 (int8), and rows of their beams
-scored as alone to the bit. `dragoman export` reports all but the last.
+beyond it, 0.051 after 10, before what predicts its window stayed in fp32 (`int8/kept.py`): a token's score
+jumps where a window moves, which rounded states still make it do. With one int8 matrix of a Luong model
+negated or shifted by a column the mean was 0.30 or more. With one scaled by 1.3 it was 0.03 to 0.70: an error
+as small as the smallest of these passes. The attention of three trained Luong models and a Transformer was
+off by 0.0001 to 0.0003 (fp16) and 0.005 to 0.014 (int8), and rows of their beams scored as alone to the bit.
+`dragoman export` reports all but the last.
 """
 
 
