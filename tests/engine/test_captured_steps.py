@@ -193,13 +193,14 @@ def test_a_place_belongs_to_one_batch_until_that_is_gone(exported: Bundle, devic
     assert fourth._place is held[0]
 
 
-def test_steps_of_a_state_that_grows_are_not_captured(
-    tmp_path_factory: pytest.TempPathFactory, device: CapturingDevice
+def test_steps_of_a_state_that_grows_are_not_captured_and_the_log_says_so(
+    tmp_path_factory: pytest.TempPathFactory, device: CapturingDevice, caplog: pytest.LogCaptureFixture
 ) -> None:
     bundle = export_family("transformer", tmp_path_factory.mktemp("models"))
     decoder = OnnxDecoder.open(
         bundle, device="cpu", precision="fp32", stays_on_device=True, max_captured_shapes=50
     )
+    assert "transformer/1 has no steps replayed from CUDA graphs: its state grows" in caplog.messages
     batch = decoder.open_batch(1)
     for _ in range(4):
         step_alone(decoder, batch)

@@ -199,6 +199,9 @@ class OnnxDecoder:
 
         on_device = _stays_on_device(bundle, chosen, device, stays_on_device)
         captures = on_device and max_captured_shapes > 0 and not grows(bundle.manifest.contract)
+        if max_captured_shapes and not captures and (on_device or device != "cpu"):
+            why = "its state grows" if on_device else "its batches pass through the host"
+            logger.warning("%s has no steps replayed from CUDA graphs: %s", bundle.manifest.key, why)
 
         def open_graph(graph: str) -> onnxruntime.InferenceSession:
             return open_session(
