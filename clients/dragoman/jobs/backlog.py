@@ -8,14 +8,19 @@ from dragoman.jobs.lines import Line
 
 
 class Backlog:
-    """Hands lines to one stream at a time; a thread of the stream before may still be about to ask."""
+    """Hands lines to one stream at a time; a thread of the stream before may be reading yet, or about to."""
 
     def __init__(self, lines: Iterator[Line]) -> None:
         self._lines = lines
         self._unfinished: deque[Line] = deque()
+        self._num_done = 0
+        self._has_ended = False
         self._error: Exception | None = None
         self._streams = 0
+        # Guards the five above.
         self._lock = threading.Lock()
+        # Held while a line is read, which takes for as long as whoever writes them likes.
+        self._reading = threading.Lock()
 
     def stream(self) -> Iterator[Line]:
         """All lines that are not done, from the first. Ends what earlier calls returned.
@@ -25,27 +30,44 @@ class Backlog:
         # Not when it is first asked for a line: a thread that wakes late would end its successor's.
         with self._lock:
             self._streams += 1
-            return self._lines_of(self._streams, list(self._unfinished))
+            return self._lines_of(self._streams, self._num_done)
 
-    def _lines_of(self, stream: int, unfinished: list[Line]) -> Iterator[Line]:
-        yield from unfinished
-        while (line := self._read(stream)) is not None:
+    def _lines_of(self, stream: int, number: int) -> Iterator[Line]:
+        while (line := self._take(stream, number) or self._take_new(stream, number)) is not None:
             yield line
+            number += 1
 
-    def _read(self, stream: int) -> Line | None:
+    def _take(self, stream: int, number: int) -> Line | None:
+        """The line of this number, counted from 0; None if it was not read, or the stream has a successor."""
         with self._lock:
-            if stream != self._streams:
-                return None
-            if self._error is not None:
-                raise self._error
-            try:
-                line = next(self._lines, None)
-            except Exception as error:
-                self._error = error
-                raise
-            if line is not None:
+            place = number - self._num_done
+            is_there = stream == self._streams and place < len(self._unfinished)
+            return self._unfinished[place] if is_there else None
+
+    def _take_new(self, stream: int, number: int) -> Line | None:
+        """The same, of the line that is read next; None also where there is none."""
+        with self._reading:
+            # Whoever was reading may have read it.
+            with self._lock:
+                is_missing = number == self._num_done + len(self._unfinished)
+                may_read = stream == self._streams and is_missing and not self._has_ended
+                if may_read and self._error is not None:
+                    raise self._error
+            if may_read:
+                self._read()
+        return self._take(stream, number)
+
+    def _read(self) -> None:
+        try:
+            line = next(self._lines, None)
+        except Exception as error:
+            self._error = error
+            raise
+        with self._lock:
+            if line is None:
+                self._has_ended = True
+            else:
                 self._unfinished.append(line)
-            return line
 
     @property
     def first(self) -> Line:
@@ -54,5 +76,7 @@ class Backlog:
 
     def done(self, line: Line) -> None:
         """Strikes out the first line of the backlog, which `line` must be."""
-        first = self._unfinished.popleft()
+        with self._lock:
+            first = self._unfinished.popleft()
+            self._num_done += 1
         assert first is line, f"line {line.number} was done before line {first.number}"
