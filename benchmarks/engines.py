@@ -60,11 +60,15 @@ def running_engine(
     threads: int = 1,
     continuous: bool = True,
     observer: Observer | None = None,
+    in_one_process: bool = False,
 ) -> Iterator[EnginePool]:
-    """An engine of so many threads with the server's own limits, but for its queue."""
+    """So many engines as the server has them, but for its queue's limit.
+
+    With `in_one_process` they are threads of this one, and share the decoder.
+    """
     batching: Batching = "continuous" if continuous else "request"
     config = EngineConfig(threads=threads, max_queue=MAX_QUEUE, batching=batching)
-    engine = open_engine(decoder, config, beam_size, observer)
+    engine = open_engine(decoder, config, beam_size, observer=observer, in_one_process=in_one_process)
     try:
         yield engine
     finally:

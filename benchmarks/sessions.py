@@ -1,6 +1,5 @@
 """Looks into the onnxruntime sessions that the engine opens and runs, without the engine's knowing of it."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,20 +18,14 @@ class SessionClock:
 
     def __init__(self) -> None:
         self._calls: list[tuple[str, float]] = []
-        self._last_end: dict[int, float] = {}
 
     def note(self, call: str, started: float, ended: float) -> None:
-        """A call of a session in this thread, by the method's name, in seconds of `time.perf_counter`."""
+        """A call of a session, by the method's name, in seconds of `time.perf_counter`."""
         self._calls.append((call, ended - started))
-        self._last_end[threading.get_ident()] = ended
 
     def seconds(self, *calls: str) -> float:
         """Seconds that these calls took; those that were under way at the same time count each."""
         return sum(seconds for call, seconds in self._calls if call in calls)
-
-    def idle_seconds(self, until: float) -> float:
-        """What was left, of all threads that called together, when each had made its last call."""
-        return sum(until - end for end in self._last_end.values())
 
 
 @contextmanager

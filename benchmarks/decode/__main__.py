@@ -125,7 +125,7 @@ def decode(
     )
     rows = [_row(case, results, corpus) for case, results in runs.items()]
     ratios = compare(rows)
-    hosts = _host_rows(opened, systems, beams, threads, corpus, repeats) if profile else []
+    hosts = _host_rows(opened, systems, beams, corpus, repeats) if profile else []
     tables = [speed_table(rows, corpus.name, len(corpus.sources), repeats), ratio_table(ratios)]
     Report(
         command=command_line("benchmarks.decode"),
@@ -191,27 +191,22 @@ def _host_rows(
     bundle: Bundle,
     systems: Sequence[str],
     beams: Sequence[int],
-    threads: Sequence[int],
     corpus: Corpus,
     repeats: int,
 ) -> list[dict[str, object]]:
     """Of each case the repeat whose share is the median."""
     rows: list[dict[str, object]] = []
-    for num_threads in threads:
-        for system in [name for name in systems if name in _PROFILED]:
-            try:
-                decoder = open_decoder(bundle, precision="int8", shortlist=_PROFILED[system])
-            except SystemMissingError:
-                continue
-            for beam in beams:
-                measured = sorted(
-                    (
-                        measure_host_share(bundle, decoder, corpus.sources, beam, num_threads)
-                        for _ in range(repeats)
-                    ),
-                    key=itemgetter("outside_share"),
-                )[repeats // 2]
-                rows.append({"system": system, "beam": beam, "threads": num_threads, **measured})
+    for system in [name for name in systems if name in _PROFILED]:
+        try:
+            decoder = open_decoder(bundle, precision="int8", shortlist=_PROFILED[system])
+        except SystemMissingError:
+            continue
+        for beam in beams:
+            measured = sorted(
+                (measure_host_share(bundle, decoder, corpus.sources, beam) for _ in range(repeats)),
+                key=itemgetter("outside_share"),
+            )[repeats // 2]
+            rows.append({"system": system, "beam": beam, **measured})
     return rows
 
 

@@ -35,18 +35,14 @@ class StepCounter(SilentObserver):
 
 
 def measure_host_share(
-    bundle: Bundle, decoder: OnnxDecoder, lines: Sequence[str], beam_size: int, threads: int
+    bundle: Bundle, decoder: OnnxDecoder, lines: Sequence[str], beam_size: int
 ) -> dict[str, float]:
-    """Translates the lines once and says where the time went, in seconds and as shares.
-
-    The time of a search is that of all its threads: what one of them waits for another counts as outside, but
-    not what it has nothing left to do in while others finish.
-    """
+    """Translates the lines once, with one engine, and says where the time went, in seconds and as shares."""
     options = translation_options(bundle, beam_size)
     counter = StepCounter()
     with (
         clocked_sessions() as clock,
-        running_engine(decoder, beam_size=beam_size, threads=threads, observer=counter) as engine,
+        running_engine(decoder, beam_size=beam_size, observer=counter) as engine,
     ):
         started = time.perf_counter()
         documents = [prepare(line, bundle, options, deadline=None) for line in lines]
@@ -61,15 +57,13 @@ def measure_host_share(
         raise RuntimeError("no step was seen: the decoder calls onnxruntime in a way that sessions.py misses")
     encoder, step = clock.seconds(*ENCODER_CALLS), clock.seconds(*STEP_CALLS)
     in_sessions = encoder + step
-    idle, response = clock.idle_seconds(searched), ended - searched
-    search = threads * (searched - tokenized) - idle
+    search, response = searched - tokenized, ended - searched
     return {
         "wall_seconds": ended - started,
         "tokenize_seconds": tokenized - started,
         "encoder_seconds": encoder,
         "step_seconds": step,
         "engine_seconds": search - in_sessions,
-        "idle_seconds": idle,
         "response_seconds": response,
         "outside_share": (search - in_sessions + response) / (search + response),
         "outside_share_with_tokenizing": (tokenized - started + search - in_sessions + response)

@@ -50,7 +50,6 @@ def host_table(rows: Sequence[Row]) -> Table:
         columns=(
             Column(key="system", header="system"),
             Column(key="beam", header="beam", format="d"),
-            Column(key="threads", header="threads", format="d"),
             Column(key="mean_sentences", header="sentences a step", format=".1f"),
             Column(key="wall_seconds", header="wall s", format=".2f"),
             Column(key="tokenize_seconds", header="tokenize s", format=".3f"),
@@ -58,13 +57,12 @@ def host_table(rows: Sequence[Row]) -> Table:
             Column(key="step_seconds", header="steps s", format=".2f"),
             Column(key="engine_seconds", header="engine s", format=".3f"),
             Column(key="response_seconds", header="response s", format=".3f"),
-            Column(key="idle_seconds", header="idle s", format=".3f"),
             Column(key="outside_share", header="outside", format=".1%"),
             Column(key="outside_share_with_tokenizing", header="with tokenizing", format=".1%"),
         ),
         rows=rows,
-        note="Outside: the engine's own time (scheduling, beams, regrouping) and building responses, as a "
-        "share of all threads' time from the first sentence's submission on, but for what one has nothing "
-        "left to do in at the end (idle). The repeat with the median share. The aim is at most 15% at "
-        "beam 5, 64 sentences a step and 2 threads.",
+        note="Of one engine; several are processes, which have only the cores in common. Outside: the "
+        "engine's own time (scheduling, beams, regrouping) and building responses, as a share of the time "
+        "from the first sentence's submission on. The repeat with the median share. The aim is at most 15% "
+        "at beam 5 and 64 sentences a step.",
     )

@@ -1,7 +1,6 @@
 """A `dragoman serve` in a process of its own, and what can be read off it."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.serve.cores import pinned_to
@@ -37,12 +37,7 @@ class ServerProcess:
 
     def steps_and_rows(self) -> tuple[float, float]:
         """How many decoder steps it has taken and how many rows they had in all."""
-        url = f"http://127.0.0.1:{self._metrics_port}/metrics"
-        with urllib.request.urlopen(url, timeout=30) as response:
-            text = response.read().decode()
-        (family,) = (
-            family for family in text_string_to_metric_families(text) if family.name == "dragoman_step_rows"
-        )
+        family = self._read_metrics()["dragoman_step_rows"]
         totals = dict.fromkeys(("_count", "_sum"), 0.0)
         for sample in family.samples:
             for suffix in totals:
@@ -50,12 +45,15 @@ class ServerProcess:
         return totals["_count"], totals["_sum"]
 
     def processor_seconds(self) -> float | None:
-        """Processor time that it has used; None where the system does not tell."""
-        path = Path(f"/proc/{self._process.pid}/stat")
-        if not path.exists():
-            return None
-        fields = path.read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Processor time that it and its engines have used; None where the system does not tell."""
+        family = self._read_metrics().get("process_cpu_seconds")
+        return None if family is None else family.samples[0].value
+
+    def _read_metrics(self) -> dict[str, Metric]:
+        url = f"http://127.0.0.1:{self._metrics_port}/metrics"
+        with urllib.request.urlopen(url, timeout=30) as response:
+            text = response.read().decode()
+        return {family.name: family for family in text_string_to_metric_families(text)}
 
 
 @contextmanager

@@ -134,8 +134,8 @@ def threads_command(
                 title=f"The same cores, spent in several ways: {precision}, beam {beam}",
                 columns=COLUMNS,
                 rows=rows,
-                note="Engines share one decoder, each with a batch of its own; threads are those of each of "
-                "its calls. Ratios are the median of the repeats' own.",
+                note="Engines have a batch each, and in processes of their own a decoder each; threads are "
+                "those of a call. Ratios are the median of the repeats' own.",
             )
         ],
     ).publish(Console(), json_path=json_path, markdown_path=markdown_path)

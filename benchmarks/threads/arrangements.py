@@ -12,31 +12,36 @@ from dragoman_server.system import BundleSystem
 
 @dataclass(frozen=True, kw_only=True)
 class Arrangement:
-    """How many engines, each a thread with its own batch, and how many threads each of their calls has."""
+    """How many engines, each with its own batch, and how many threads each of their calls has."""
 
     engines: int
     threads: int
     spins: bool = False
+    share_a_process: bool = False
+    """Whether several engines are threads of one process, and not a process each as the server's are."""
 
     def __str__(self) -> str:
-        waits = ", spinning" if self.spins else ""
-        return f"{self.engines} x {self.threads}{waits}"
+        how = ", spinning" * self.spins + ", in one process" * self.share_a_process
+        return f"{self.engines} x {self.threads}{how}"
 
 
 def arrangements(threads: int) -> list[Arrangement]:
-    """One thread; so many, which sleep or spin while they wait; and as many engines of one thread."""
+    """One thread; so many, which sleep or spin while they wait; and as many engines of one thread, which are
+    threads or processes.
+    """
     if threads == 1:
         return [Arrangement(engines=1, threads=1)]
     return [
         Arrangement(engines=1, threads=1),
         Arrangement(engines=1, threads=threads),
         Arrangement(engines=1, threads=threads, spins=True),
+        Arrangement(engines=threads, threads=1, share_a_process=True),
         Arrangement(engines=threads, threads=1),
     ]
 
 
 class Arranged:
-    """An arrangement that translates. All of its engines share the sessions of one decoder."""
+    """An arrangement that translates."""
 
     def __init__(
         self, stack: ExitStack, bundle: Bundle, arrangement: Arrangement, *, precision: str, beam_size: int
@@ -50,7 +55,12 @@ class Arranged:
             spins=arrangement.spins,
         )
         engine = stack.enter_context(
-            running_engine(decoder, beam_size=beam_size, threads=arrangement.engines)
+            running_engine(
+                decoder,
+                beam_size=beam_size,
+                threads=arrangement.engines,
+                in_one_process=arrangement.share_a_process,
+            )
         )
         self._system = BundleSystem(bundle, engine, translation_options(bundle, beam_size), "")
 

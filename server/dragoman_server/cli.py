@@ -70,7 +70,8 @@ _POSITIVE = click.IntRange(min=1)
     "--threads",
     type=_POSITIVE,
     default=EngineConfig.threads,
-    help="CPU threads of each model, each with its own batch.  [default: as many as this process may use]",
+    help="CPU cores of each model, each with its own batch; several have a process each.  "
+    "[default: as many as this process may use]",
 )
 @click.option(
     "--gpu-memory-limit",

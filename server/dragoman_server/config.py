@@ -57,7 +57,8 @@ class EngineConfig:
     shortlist: bool = True
     """Whether a bundle that has a lexical shortlist is decoded with it; on a CPU in beams only."""
     threads: int | None = None
-    """CPU threads of one model, each with a batch of its own; None: as many as this process may use."""
+    """CPU cores of one model, each with a batch of its own; None: as many as this process may use. Several
+    have a process each."""
     gpu_memory_limit_mib: int | None = None
     """Most MiB of GPU memory that each of a model's two to four graphs takes; None: what the GPU has.
     A batch that needs more fails, so max_rows must fit."""

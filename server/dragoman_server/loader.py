@@ -1,10 +1,21 @@
-"""Turns a bundle into a model that is being served: a decoder, an engine, and a first sentence to warm it."""
+"""Turns a bundle into a model that is being served: a decoder, engines, and a first sentence to warm them."""
 
-from contextlib import closing
+from collections.abc import Sequence
 
 from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig
-from dragoman_server.engine import EngineLimits, EnginePool, Observer, Priority, SearchOptions, Sentence
+from dragoman_server.engine import (
+    Admission,
+    Engine,
+    EngineLimits,
+    EnginePool,
+    EngineProcess,
+    Observer,
+    Priority,
+    SearchOptions,
+    Sentence,
+    warm,
+)
 from dragoman_server.engine.onnx_decoder import OnnxDecoder
 from dragoman_server.engine.processors import count_processors
 from dragoman_server.metrics import Metrics, ModelMetrics
@@ -27,12 +38,15 @@ class ModelLoader:
         """
         decoder = open_decoder(bundle, self._config)
         beam_size = min(bundle.manifest.decoding.beam_size, self._max_beam_size)
-        # An engine without an observer: warming up must count neither as traffic nor towards the learnt pace.
-        with closing(open_engine(decoder, self._config, self._max_beam_size)) as engine:
-            _warm(engine, bundle, beam_size)
         limits = engine_limits(self._config, self._max_beam_size)
         metrics = ModelMetrics(self._metrics, bundle.manifest)
-        engine = open_engine(decoder, self._config, self._max_beam_size, metrics)
+        engine = open_engine(
+            decoder,
+            self._config,
+            self._max_beam_size,
+            observer=metrics,
+            warm_up=_longest_sentence(bundle, beam_size),
+        )
         return Model(
             bundle=bundle,
             engine=engine,
@@ -60,17 +74,42 @@ def open_decoder(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
 
 
 def open_engine(
-    decoder: OnnxDecoder, config: EngineConfig, max_beam_size: int, observer: Observer | None = None
+    decoder: OnnxDecoder,
+    config: EngineConfig,
+    max_beam_size: int,
+    *,
+    observer: Observer | None = None,
+    warm_up: Sentence | None = None,
+    in_one_process: bool = False,
 ) -> EnginePool:
-    """A running engine: on a CPU it has a batch for each thread, on a GPU a single one."""
-    engine = EnginePool(
-        decoder,
-        num_engines=(config.threads or count_processors()) if decoder.device == "cpu" else 1,
-        limits=engine_limits(config, max_beam_size),
-        observer=observer,
+    """A running engine, which has decoded the sentence `warm_up`.
+
+    On a CPU it has a batch for each thread, on a GPU a single one. Several are processes of their own, each
+    with a decoder opened as this one was, unless they are to be `in_one_process`. Raises SentenceError where
+    the sentence is more than the configuration allows, and DecoderError.
+    """
+    limits = engine_limits(config, max_beam_size)
+    admission = Admission(
+        limits=limits,
+        source_vocabulary=decoder.source_vocabulary,
+        target_vocabulary=decoder.target_vocabulary,
     )
-    engine.start()
-    return engine
+    if warm_up is not None:
+        admission.check(warm_up)
+    num_engines = (config.threads or count_processors()) if decoder.device == "cpu" else 1
+    engines: Sequence[Engine | EngineProcess]
+    if in_one_process or num_engines == 1:
+        if warm_up is not None:
+            warm(decoder, limits, warm_up)
+        engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(num_engines)]
+    else:
+        engines = [
+            EngineProcess(decoder.opener, limits=limits, observer=observer, warm_up=warm_up)
+            for _ in range(num_engines)
+        ]
+    pool = EnginePool(engines, admission)
+    pool.start()
+    return pool
 
 
 def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
@@ -86,12 +125,11 @@ def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
     )
 
 
-def _warm(engine: EnginePool, bundle: Bundle, beam_size: int) -> None:
-    """Decodes the longest sentence: no caller waits for what is allocated at first use."""
+def _longest_sentence(bundle: Bundle, beam_size: int) -> Sentence:
+    """As long as the bundle allows: whatever is allocated grows to it."""
     decoding = bundle.manifest.decoding
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=1, length_penalty=decoding.length_penalty, max_output_tokens=8
     )
     source = (bundle.manifest.source_ids.eos,) * decoding.max_source_tokens
-    sentence = Sentence(source=source, options=options, return_attention=True)
-    engine.submit([sentence])[0].result()
+    return Sentence(source=source, options=options, return_attention=True)

@@ -157,6 +157,9 @@ class ModelMetrics(Observer):
             self._queue_seconds[priority].observe(translated.timings.queue)
             self._decode_seconds.observe(translated.timings.decode)
 
+    def on_queue(self, num_left: Mapping[Priority, int]) -> None:
+        """From the engine: not needed, since gauges ask it."""
+
     def on_encode(self, seconds: float) -> None:
         """From the engine: a group was encoded."""
         self._encode_seconds.observe(seconds)
@@ -180,6 +183,9 @@ class ModelMetrics(Observer):
     def on_finish(self, outcome: Outcome) -> None:
         """From the engine: an accepted sentence ended."""
         self._sentences[outcome].inc()
+
+    def flush(self) -> None:
+        """From the engine: not needed, since all was counted at once."""
 
     def _present_at(self, gauge: Gauge, *labels: str) -> Gauge:
         self._present.append((gauge, (*self._labels, *labels)))

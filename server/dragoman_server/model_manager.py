@@ -58,6 +58,11 @@ class ModelManager:
             model.metrics.on_retire()
             self._retiring[model] = asyncio.create_task(self._end_when_unused(model))
 
+    def pids(self) -> list[int]:
+        """The processes of all engines, those of retiring models among them."""
+        models = [*self.repository.models, *self._retiring]
+        return [pid for model in models for pid in model.engine.pids]
+
     async def close(self) -> None:
         """Ends every model; whatever is unanswered fails."""
         for task in self._retiring.values():

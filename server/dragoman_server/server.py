@@ -21,7 +21,6 @@ from grpc_reflection.v1alpha import reflection
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
-from prometheus_client.process_collector import ProcessCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.call_metrics import CallMetrics
@@ -35,6 +34,7 @@ from dragoman_server.loader import ModelLoader
 from dragoman_server.malformed import MalformedMessages
 from dragoman_server.metrics import Metrics
 from dragoman_server.model_manager import ModelManager
+from dragoman_server.process_metrics import ProcessMetrics
 from dragoman_server.repository import RepositoryError
 from dragoman_server.service import TranslationService
 from dragoman_server.translator import Translator
@@ -55,7 +55,7 @@ class PortError(OSError):
 
 
 class EngineEndedError(RuntimeError):
-    """An engine's thread ended while it should serve."""
+    """An engine's thread or process ended while it should serve."""
 
     def __init__(self, models: Sequence[str]) -> None:
         super().__init__(f"the engine of {', '.join(models)} ended; the log says why")
@@ -68,7 +68,7 @@ class Server:
         self._config = config
         self._registry = CollectorRegistry()
         self._metrics = Metrics(self._registry)
-        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        for collector in (PlatformCollector, GCCollector):
             collector(registry=self._registry)
         self._gate = Gate(config.limits.max_calls)
         self._health = Health(self._metrics.serving)
@@ -80,6 +80,7 @@ class Server:
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
         self._models = ModelManager(config.models, loader, self._metrics)
+        self._registry.register(ProcessMetrics(self._models.pids))
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._watch: asyncio.Task[list[str]] | None = None
         self._certificate: Certificate | None = None

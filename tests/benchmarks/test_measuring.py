@@ -1,6 +1,5 @@
 """The pieces that all benchmarks share."""
 
-import threading
 from pathlib import Path
 
 import click
@@ -52,16 +51,6 @@ def test_the_calls_of_sessions_are_added_up_by_name() -> None:
     assert clock.seconds("run") == 3.5
     assert clock.seconds("run", "run_with_iobinding") == 5.5
     assert clock.seconds() == 0.0
-
-
-def test_who_made_its_last_call_is_idle_from_then_on() -> None:
-    clock = SessionClock()
-    clock.note("run", 10.0, 11.0)
-    other = threading.Thread(target=clock.note, args=("run", 10.0, 14.0))
-    other.start()
-    other.join()
-    clock.note("run", 11.0, 12.0)
-    assert clock.idle_seconds(15.0) == 3.0 + 1.0
 
 
 def test_a_corpus_leaves_out_empty_lines_with_their_references(tmp_path: Path) -> None:

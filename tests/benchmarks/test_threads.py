@@ -10,7 +10,7 @@ def test_every_arrangement_translates(benchmark: Callable[..., Any], toy: Any) -
         *("--threads", 2, "--alone", 3, "--repeats", 1),
     )
     rows = {row["arrangement"]: row for row in ran.results["rows"]}
-    assert list(rows) == ["1 x 1", "1 x 2", "1 x 2, spinning", "2 x 1"]
+    assert list(rows) == ["1 x 1", "1 x 2", "1 x 2, spinning", "2 x 1, in one process", "2 x 1"]
     for row in rows.values():
         assert row["sentences_per_second"] > 0
         assert row["latency_ms"] > 0

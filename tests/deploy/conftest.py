@@ -11,14 +11,13 @@ import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.process_collector import ProcessCollector
 from tests.deploy.dockerfile import Instruction, final_stage, read_dockerfile
-from tests.engine.house import VOCABULARY, endless
+from tests.engine.house import VOCABULARY, endless, pool_over
 from tests.engine.table_decoder import TableDecoder
 from tests.server.copying_bundle import MANIFEST
 
 from dragoman.v1 import translation_pb2
 from dragoman_server.call_metrics import CallMetrics
 from dragoman_server.cli import serve
-from dragoman_server.engine import EngineLimits, EnginePool
 from dragoman_server.metrics import Metrics, ModelMetrics
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +106,7 @@ def exported() -> dict[str, frozenset[str]]:
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     model = ModelMetrics(Metrics(registry), MANIFEST)
-    engine = EnginePool(TableDecoder(endless, VOCABULARY), limits=EngineLimits())
+    engine = pool_over(TableDecoder(endless, VOCABULARY))
     model.on_load(engine=engine, precision="fp32", providers={"encoder": "CPUExecutionProvider"})
     CallMetrics(registry).prepare(translation_pb2.DESCRIPTOR.services_by_name["TranslationService"])
     samples = [sample for family in registry.collect() for sample in family.samples]

@@ -2,12 +2,16 @@
 
 from collections import Counter
 from concurrent.futures import Future, wait
+from typing import Any
 
 from tests.engine.table_decoder import EOS, FloatArray, TableDecoder, Tokens, random_model
 
+from dragoman_server.engine.admission import Admission
+from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Outcome, SilentObserver
+from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
+from dragoman_server.engine.pool import EnginePool
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
 
 VOCABULARY = 6
@@ -62,6 +66,28 @@ class Recorder(SilentObserver):
 
     def on_finish(self, outcome: Outcome) -> None:
         self.outcomes[outcome] += 1
+
+
+def admission_to(decoder: Decoder[Any], limits: EngineLimits) -> Admission:
+    """What a pool of engines over the decoder checks sentences against."""
+    return Admission(
+        limits=limits,
+        source_vocabulary=decoder.source_vocabulary,
+        target_vocabulary=decoder.target_vocabulary,
+    )
+
+
+def pool_over(
+    decoder: Decoder[Any],
+    limits: EngineLimits | None = None,
+    *,
+    num_engines: int = 1,
+    observer: Observer | None = None,
+) -> EnginePool:
+    """Engines that are threads of this process."""
+    limits = limits or EngineLimits()
+    engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(num_engines)]
+    return EnginePool(engines, admission_to(decoder, limits))
 
 
 class House:

@@ -6,6 +6,7 @@ from dragoman_server.engine.errors import EngineError
 
 def test_the_public_names_are_these() -> None:
     assert engine.__all__ == [
+        "Admission",
         "Batch",
         "DeadlineExpiredError",
         "Decoder",
@@ -16,6 +17,7 @@ def test_the_public_names_are_these() -> None:
         "EngineError",
         "EngineLimits",
         "EnginePool",
+        "EngineProcess",
         "FinishReason",
         "Hypothesis",
         "Observer",
@@ -31,6 +33,7 @@ def test_the_public_names_are_these() -> None:
         "SilentObserver",
         "StepInput",
         "StepOutput",
+        "warm",
     ]
 
 

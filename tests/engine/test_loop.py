@@ -15,11 +15,10 @@ from dragoman_server.engine.errors import (
     DeadlineExpiredError,
     DecoderError,
     EngineClosedError,
-    SentenceError,
 )
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Outcome
-from dragoman_server.engine.request import Priority, Sentence, SentenceResult
+from dragoman_server.engine.request import Priority, SentenceResult
 
 
 @pytest.fixture
@@ -200,24 +199,6 @@ def test_a_group_of_which_everybody_ended_is_not_encoded(
     assert futures[0].result(timeout=30)
     assert encoded == [1]
     assert house.steps == [[long], [long]]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (sentence(5, 1000), r"source holds token 1000; the vocabulary has 1000 tokens"),
-        (sentence(-1), r"source holds token -1"),
-        (sentence(5, target_prefix=(2, 6)), r"target_prefix holds token 6; the vocabulary has 6 tokens"),
-        (sentence(5, beam_size=17), r"beam_size is 17"),
-        (sentence(*[5] * 16385), r"16385 tokens"),
-    ],
-)
-def test_a_sentence_that_can_never_be_decoded_does_not_pass(
-    house: House, wrong: Sentence, message: str
-) -> None:
-    house.engine.check(sentence(5))
-    with pytest.raises(SentenceError, match=message):
-        house.engine.check(wrong)
 
 
 def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:

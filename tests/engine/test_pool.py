@@ -7,7 +7,7 @@ from concurrent.futures import Future, wait
 from dataclasses import replace
 
 import pytest
-from tests.engine.house import VOCABULARY, Recorder, endless, sentence
+from tests.engine.house import VOCABULARY, Recorder, endless, pool_over, sentence
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
 from tests.engine.test_onnx_decoder import random_sentences
 
@@ -17,7 +17,6 @@ from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.onnx_decoder import OnnxDecoder
-from dragoman_server.engine.pool import EnginePool
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
@@ -29,9 +28,9 @@ class Crew:
         self.may_step = threading.Event()
         self.may_step.set()
         self.recorder = Recorder()
-        self.pool = EnginePool(
+        self.pool = pool_over(
             TableDecoder(model, VOCABULARY, self._observe),  # type: ignore[arg-type]
-            limits=limits or EngineLimits(),
+            limits,
             num_engines=num_engines,
             observer=self.recorder,
         )
@@ -199,7 +198,7 @@ def test_engines_that_share_real_graphs_say_what_one_says(bundle: Bundle) -> Non
     decoder = OnnxDecoder.open(bundle, device="cpu", precision="fp32")
     answers = []
     for num_engines in (1, 3):
-        pool = EnginePool(decoder, limits=EngineLimits(max_rows=40), num_engines=num_engines)
+        pool = pool_over(decoder, EngineLimits(max_rows=40), num_engines=num_engines)
         pool.start()
         answers.append([future.result(60) for future in pool.submit(sentences)])
         pool.close()
@@ -213,7 +212,7 @@ def test_whom_the_pool_let_in_no_engine_refuses(monkeypatch: pytest.MonkeyPatch)
     may_step = threading.Semaphore(0)
     limits = EngineLimits(max_rows=16, max_queue=16, max_bulk_share=1.0, max_bulk_step_seconds=1e-9)
     decoder = TableDecoder(endless, VOCABULARY, lambda sources: may_step.acquire())
-    pool = EnginePool(decoder, limits=limits)
+    pool = pool_over(decoder, limits)
     [engine] = pool._engines
 
     def job(number: int) -> list[Sentence]:

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_server.engine.deadlines import MANY_ENDED
-from dragoman_server.engine.errors import SentenceError
 from dragoman_server.engine.lane import MAX_PASSES
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
@@ -95,19 +94,6 @@ def test_the_deadlines_of_those_who_ended_are_forgotten() -> None:
     assert len(scheduler._deadlines) <= MANY_ENDED + 1
     # What they were answered with may be large, and nobody but their callers keeps it.
     assert [ref() for ref in answered if ref() is not None] == []
-
-
-def test_a_sentence_that_no_batch_can_hold_is_refused() -> None:
-    scheduler = Scheduler(EngineLimits(max_source_tokens=16, max_beam_size=4))
-    scheduler.check(ticket(16, 4).sentence)
-    with pytest.raises(
-        SentenceError, match=r"17 tokens, padded to 24, .* max_source_tokens is 16; .* --max-source-tokens"
-    ):
-        scheduler.check(ticket(17).sentence)
-    with pytest.raises(
-        SentenceError, match=r"beam_size is 5, and the engine's max_beam_size 4; .* --max-beam-size"
-    ):
-        scheduler.check(ticket(beam_size=5).sentence)
 
 
 def test_clearing_returns_everyone() -> None:

@@ -79,7 +79,8 @@ async def start_server(models: Path) -> AsyncIterator[StartServer]:
     async with AsyncExitStack() as stack:
 
         async def start(**config: object) -> RunningServer:
-            defaults = {"models": models, "engine": EngineConfig(device="cpu"), "drain_seconds": 5.0}
+            engine = EngineConfig(device="cpu", threads=1)
+            defaults = {"models": models, "engine": engine, "drain_seconds": 5.0}
             for remaining in reversed(range(5)):
                 metrics_port = free_port()
                 server = Server(ServerConfig(port=0, metrics_port=metrics_port, **(defaults | config)))
@@ -137,7 +138,7 @@ def sync_stub(models: Path) -> Iterator[TranslationServiceStub]:
 
     async def start() -> Server:
         server = Server(
-            ServerConfig(models=models, port=0, metrics_port=0, engine=EngineConfig(device="cpu"))
+            ServerConfig(models=models, port=0, metrics_port=0, engine=EngineConfig(device="cpu", threads=1))
         )
         await server.start()
         return server

@@ -15,7 +15,7 @@ from dragoman_server.config import EngineConfig
 async def test_it_translates_and_aligns(
     start_server: StartServer, toy_models: Path, toy_folder: Path, precision: str
 ) -> None:
-    engine = EngineConfig(device="cpu", precision=precision)
+    engine = EngineConfig(device="cpu", threads=1, precision=precision)
     running = await start_server(models=toy_models, engine=engine)
     sources = (toy_folder / "test.de").read_text().splitlines()
     # All in one text, of which the white space stays.
@@ -44,7 +44,9 @@ async def test_it_translates_and_aligns(
 async def test_one_by_one_together_and_streamed_are_the_same(
     start_server: StartServer, toy_models: Path, toy_folder: Path, precision: str
 ) -> None:
-    running = await start_server(models=toy_models, engine=EngineConfig(device="cpu", precision=precision))
+    running = await start_server(
+        models=toy_models, engine=EngineConfig(device="cpu", threads=1, precision=precision)
+    )
     lines = (toy_folder / "test.de").read_text().splitlines()
     languages = {"source_language": "de", "target_language": "en"}
     together = await running.stub.Translate(pb.TranslateRequest(texts=lines, **languages))

@@ -70,7 +70,7 @@ async def test_the_model_and_where_its_graphs_run_are_told(running: RunningServe
 
 
 async def test_the_limit_of_the_queue_is_told_beside_who_waits(start_server: StartServer) -> None:
-    running = await start_server(engine=EngineConfig(device="cpu", max_queue=7))
+    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=7))
     for priority, limit in (("interactive", 7), ("bulk", 5)):
         assert running.metric("dragoman_queue_limit_sentences", priority=priority, **MODEL) == limit
 

@@ -27,7 +27,7 @@ NONE_SERVED = Repository([], {})
 
 
 def load(folder: Path, **config: str | int) -> Repository:
-    engine = EngineConfig(**({"device": "cpu"} | config))
+    engine = EngineConfig(**({"device": "cpu", "threads": 1} | config))
     loader = ModelLoader(engine, max_beam_size=4, metrics=Metrics(CollectorRegistry()))
     repository = load_repository(folder, loader.load, NONE_SERVED)
     for model in repository.models:

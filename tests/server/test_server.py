@@ -237,7 +237,7 @@ async def test_calls_are_unavailable_until_the_models_are_loaded(tmp_path: Path)
     pipe = tmp_path / "de-en" / "2" / "manifest.json"
     os.mkfifo(pipe)
     port = free_port()
-    engine = EngineConfig(device="cpu")
+    engine = EngineConfig(device="cpu", threads=1)
     server = Server(ServerConfig(models=tmp_path, port=port, metrics_port=0, engine=engine))
     starting = asyncio.ensure_future(server.start())
     async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
@@ -289,7 +289,7 @@ async def test_a_start_that_is_cancelled_closes_what_it_loaded_and_loads_no_more
         return loaded[-1]
 
     monkeypatch.setattr(ModelLoader, "load", recorded)
-    engine = EngineConfig(device="cpu")
+    engine = EngineConfig(device="cpu", threads=1)
     server = Server(ServerConfig(models=tmp_path, port=0, metrics_port=0, engine=engine))
     starting = asyncio.create_task(server.start())
     # Opens once the server reads it, which then waits for what is written.
@@ -492,7 +492,9 @@ async def test_a_server_whose_engine_ended_ends_so_that_it_is_started_anew(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = free_port()
-    config = ServerConfig(models=models, port=port, metrics_port=0, engine=EngineConfig(device="cpu"))
+    config = ServerConfig(
+        models=models, port=port, metrics_port=0, engine=EngineConfig(device="cpu", threads=1)
+    )
     serving = asyncio.create_task(serve(config))
     async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
         watch = health_pb2_grpc.HealthStub(channel).Watch(
@@ -507,6 +509,27 @@ async def test_a_server_whose_engine_ended_ends_so_that_it_is_started_anew(
         async with asyncio.timeout(20):
             with pytest.raises(EngineEndedError, match="engine of de-en/1 ended"):
                 await serving
+
+
+def test_a_server_that_loses_an_engines_process_says_which_and_ends(
+    start_process: StartProcess, models: Path
+) -> None:
+    metrics_port = free_port()
+    server = start_process(
+        *("--models", str(models), "--device", "cpu", "--threads", "2"),
+        *("--port", "0", "--metrics-port", str(metrics_port)),
+    )
+    server.wait_for("ready")
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    assert len(children) == 2
+    os.kill(int(children[1]), signal.SIGKILL)
+    code, log = server.end()
+    assert code == 1
+    events = [json.loads(line) for line in log.splitlines()]
+    (lost,) = [event for event in events if event["message"] == "an engine's process ended"]
+    assert (lost["level"], lost["reason"]) == ("ERROR", "signal 9")
+    assert events[-1]["reason"] == "the engine of de-en/1 ended; the log says why"
+    assert not Path(f"/proc/{children[0]}").exists()
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])

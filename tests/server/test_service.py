@@ -450,7 +450,7 @@ async def engine_is_idle(running: RunningServer) -> None:
 
 
 async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, slow_models: Path) -> None:
-    engine = EngineConfig(device="cpu", max_queue=40, max_rows=16)
+    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
     running = await start_server(models=slow_models, engine=engine, limits=RequestLimits(max_texts=100))
     request = pb.TranslateRequest(texts=["wort wort"] * 40, **GERMAN)
     first = asyncio.ensure_future(running.stub.Translate(request))
@@ -528,7 +528,7 @@ async def test_one_call_too_many_is_told_when_to_come_again(
 
 
 async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server: StartServer) -> None:
-    running = await start_server(engine=EngineConfig(device="cpu", max_queue=5))
+    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=5))
     request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 2, **GERMAN)
     assert await violated_fields(running, request) == ["texts"]
     # Three quarters of the queue are bulk's.
@@ -542,7 +542,7 @@ async def test_no_more_is_read_of_what_is_refused(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = record_prepared(monkeypatch)
-    running = await start_server(engine=EngineConfig(device="cpu", max_queue=5))
+    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=5))
     request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 100, **GERMAN)
     assert await violated_fields(running, request) == ["texts"]
     assert len(prepared) == 2

@@ -1,5 +1,6 @@
 """Continuously batched beam search over a decoder. Knows no gRPC, no text and no metrics library."""
 
+from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.decoder import Batch, Decoder, StepInput, StepOutput
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
@@ -16,6 +17,7 @@ from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
 from dragoman_server.engine.onnx_decoder import OnnxDecoder
 from dragoman_server.engine.pool import EnginePool
+from dragoman_server.engine.process import EngineProcess
 from dragoman_server.engine.request import (
     FinishReason,
     Hypothesis,
@@ -24,8 +26,10 @@ from dragoman_server.engine.request import (
     Sentence,
     SentenceResult,
 )
+from dragoman_server.engine.warming import warm
 
 __all__ = [
+    "Admission",
     "Batch",
     "DeadlineExpiredError",
     "Decoder",
@@ -36,6 +40,7 @@ __all__ = [
     "EngineError",
     "EngineLimits",
     "EnginePool",
+    "EngineProcess",
     "FinishReason",
     "Hypothesis",
     "Observer",
@@ -51,4 +56,5 @@ __all__ = [
     "SilentObserver",
     "StepInput",
     "StepOutput",
+    "warm",
 ]

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -19,7 +19,6 @@ from dragoman_server.engine.errors import (
     DecoderError,
     EngineClosedError,
     EngineError,
-    SentenceError,
 )
 from dragoman_server.engine.lane import Lane, Regrouping
 from dragoman_server.engine.limits import EngineLimits
@@ -61,7 +60,7 @@ class Engine:
     ) -> None:
         self._decoder = decoder
         self._observer = observer or SilentObserver()
-        self.num_left = dict.fromkeys(Priority, 0)
+        self.num_left: Mapping[Priority, int] = dict.fromkeys(Priority, 0)
         """By priority, how many of those submitted no longer wait, as of the last step. Needs no lock."""
         self._runs: dict[Lane, _Run] = {}
         self._scheduler = Scheduler(limits)
@@ -106,17 +105,6 @@ class Engine:
             self._thread.join()
         self._fail_what_is_left()
 
-    def check(self, sentence: Sentence) -> None:
-        """Raises SentenceError for a sentence that can never be decoded."""
-        self._scheduler.check(sentence)
-        for name, ids, vocabulary in (
-            ("source", sentence.source, self._decoder.source_vocabulary),
-            ("target_prefix", sentence.target_prefix, self._decoder.target_vocabulary),
-        ):
-            if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
-                wrong = next(id_ for id_ in ids if not 0 <= id_ < vocabulary)
-                raise SentenceError(f"{name} holds token {wrong}; the vocabulary has {vocabulary} tokens")
-
     @property
     def num_running(self) -> int:
         """Sentences that are being encoded or decoded."""
@@ -127,6 +115,11 @@ class Engine:
     def is_alive(self) -> bool:
         """Whether its thread runs, and so sentences are decoded."""
         return self._thread.is_alive()
+
+    @property
+    def pid(self) -> int | None:
+        """The process that it has of its own: none."""
+        return None
 
     @property
     def _num_accepted(self) -> int:
@@ -163,6 +156,7 @@ class Engine:
     def _next_turn(self) -> tuple[Lane, list[list[Ticket]]] | None:
         """Waits for work. The lane whose turn it is and the groups to join it; None once closed."""
         while True:
+            self._observer.flush()
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._cancelled or self._num_accepted)
                 if self._closed:
@@ -170,15 +164,22 @@ class Engine:
             self._drop_ended()
             with self._changed:
                 turn = self._scheduler.next_turn(time.monotonic())
-                for priority in Priority:
-                    still_there = self._scheduler.num_waiting_of(priority)
-                    self.num_left[priority] = self._num_submitted[priority] - still_there
+                num_left = {
+                    priority: submitted - self._scheduler.num_waiting_of(priority)
+                    for priority, submitted in self._num_submitted.items()
+                }
+            self._note_left(num_left)
             self._drop_empty_runs()
             for ticket in turn.late:
                 late = DeadlineExpiredError("the deadline is too close for an answer in time")
                 self._fail(ticket, late, Outcome.EXPIRED)
             if turn.lane is not None:
                 return turn.lane, turn.groups
+
+    def _note_left(self, num_left: Mapping[Priority, int]) -> None:
+        if num_left != self.num_left:
+            self.num_left = num_left
+            self._observer.on_queue(num_left)
 
     def _drop_ended(self) -> None:
         """Takes out who was cancelled and whose deadline has passed."""
@@ -271,7 +272,8 @@ class Engine:
     def _fail_what_is_left(self) -> None:
         with self._changed:
             left = self._scheduler.clear()
-            self.num_left.update(self._num_submitted)
+            num_left = dict(self._num_submitted)
+        self._note_left(num_left)
         self._runs.clear()
         for ticket in left:
             error = EngineClosedError("the engine was closed before the sentence was translated")

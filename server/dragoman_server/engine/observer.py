@@ -1,7 +1,10 @@
 """What the engine tells about its work while it works. Knows no metrics library."""
 
 import enum
+from collections.abc import Mapping
 from typing import Protocol
+
+from dragoman_server.engine.request import Priority
 
 
 class Outcome(enum.Enum):
@@ -21,6 +24,10 @@ class Outcome(enum.Enum):
 
 class Observer(Protocol):
     """Called in the engine's thread, in between its work: implementations are quick and do not raise."""
+
+    def on_queue(self, num_left: Mapping[Priority, int]) -> None:
+        """Of the sentences submitted so many of each priority no longer wait."""
+        ...
 
     def on_encode(self, seconds: float) -> None:
         """A group was encoded."""
@@ -45,9 +52,16 @@ class Observer(Protocol):
         """An accepted sentence ended."""
         ...
 
+    def flush(self) -> None:
+        """All was told that there is to tell for now: the engine goes on with its next turn, or waits."""
+        ...
+
 
 class SilentObserver(Observer):
     """Looks away."""
+
+    def on_queue(self, num_left: Mapping[Priority, int]) -> None:
+        """Does nothing."""
 
     def on_encode(self, seconds: float) -> None:
         """Does nothing."""
@@ -64,4 +78,7 @@ class SilentObserver(Observer):
         """Does nothing."""
 
     def on_finish(self, outcome: Outcome) -> None:
+        """Does nothing."""
+
+    def flush(self) -> None:
         """Does nothing."""

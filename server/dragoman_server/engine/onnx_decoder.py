@@ -8,13 +8,15 @@ Shape suffixes: S sentences, K beam, T source positions.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 
-from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.manifest import (
     ENCODER_GRAPH,
     REGROUP_GRAPH,
@@ -49,8 +51,11 @@ class OnnxDecoder:
         shortlist: onnxruntime.InferenceSession | None,
         regroup: onnxruntime.InferenceSession | None = None,
         max_captured_shapes: int = 0,
+        opener: Callable[[], "OnnxDecoder"],
     ) -> None:
         """With `regroup`, batches stay on the device, where steps of so many shapes are captured."""
+        self.opener = opener
+        """Opens the same decoder once more, in whatever process: it can be pickled."""
         manifest = bundle.manifest
         self.device = device
         """Where the graphs run: "cpu" or "cuda"."""
@@ -217,6 +222,19 @@ class OnnxDecoder:
         encoder = open_graph(ENCODER_GRAPH)
         regroup = open_graph(REGROUP_GRAPH) if on_device else None
 
+        opener = partial(
+            _open_again,
+            bundle.path,
+            device=device,
+            precision=chosen,
+            num_threads=num_threads,
+            spins=spins,
+            use_shortlist=use_shortlist,
+            stays_on_device=stays_on_device,
+            gpu_memory_limit_mib=gpu_memory_limit_mib,
+            max_captured_shapes=max_captured_shapes,
+        )
+
         def make(
             decoder_step: onnxruntime.InferenceSession, shortlist: onnxruntime.InferenceSession | None
         ) -> OnnxDecoder:
@@ -229,6 +247,7 @@ class OnnxDecoder:
                 shortlist=shortlist,
                 regroup=regroup,
                 max_captured_shapes=max_captured_shapes if captures else 0,
+                opener=opener,
             )
             decoder._try_out()
             return decoder
@@ -287,6 +306,10 @@ class OnnxDecoder:
                 wants_attention=True,
             )
         )
+
+
+def _open_again(path: Path, **options: Any) -> OnnxDecoder:
+    return OnnxDecoder.open(open_bundle(path), **options)
 
 
 def _choose_precision(bundle: Bundle, device: str, precision: str) -> str:

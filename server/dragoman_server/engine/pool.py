@@ -1,4 +1,4 @@
-"""Several engines over one decoder, each a thread with a batch of its own: how the cores of a CPU are used.
+"""Several engines of one model, each with a batch of its own: how the cores of a CPU are used.
 
 The threads of one matrix product wait for each other at every operator; engines wait for nobody.
 """
@@ -6,36 +6,61 @@ The threads of one matrix product wait for each other at every operator; engines
 import heapq
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Protocol
 
-from dragoman_server.engine.decoder import Decoder
+from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import EngineClosedError
-from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Observer
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
+
+
+class Member(Protocol):
+    """What a pool has several of: an `Engine`, or one in a process of its own."""
+
+    @property
+    def num_left(self) -> Mapping[Priority, int]:
+        """As `Engine.num_left`."""
+        ...
+
+    @property
+    def num_running(self) -> int:
+        """As `Engine.num_running`."""
+        ...
+
+    @property
+    def is_alive(self) -> bool:
+        """As `Engine.is_alive`."""
+        ...
+
+    @property
+    def pid(self) -> int | None:
+        """As `Engine.pid`."""
+        ...
+
+    def start(self) -> None:
+        """As `Engine.start`."""
+        ...
+
+    def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
+        """As `Engine.submit`."""
+        ...
+
+    def close(self) -> None:
+        """As `Engine.close`."""
+        ...
 
 
 class EnginePool:
     """Deals sentences out to its engines; to its callers it is one of them."""
 
-    def __init__(
-        self,
-        decoder: Decoder[Any],
-        *,
-        limits: EngineLimits,
-        num_engines: int = 1,
-        observer: Observer | None = None,
-    ) -> None:
-        """`limits.max_queue` holds for all engines together, the other limits for each of them.
-
-        `num_engines` threads call the decoder concurrently.
-        """
-        self._limits = limits
-        self._engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(num_engines)]
+    def __init__(self, engines: Sequence[Member], admission: Admission) -> None:
+        """The limits' `max_queue` holds for all engines together, the others for each of them."""
+        self._engines = engines
+        self._admission = admission
+        self._limits = admission.limits
+        num_engines = len(engines)
         self._load = [0] * num_engines
         self._urgent_load = [0] * num_engines
         self._num_accepted = dict.fromkeys(Priority, 0)
@@ -67,10 +92,18 @@ class EnginePool:
         """Whether sentences are decoded: its threads run, all of them."""
         return all(engine.is_alive for engine in self._engines)
 
+    @property
+    def pids(self) -> list[int]:
+        """The processes that engines have of their own."""
+        return [pid for engine in self._engines if (pid := engine.pid) is not None]
+
     def start(self) -> None:
-        """Starts the engines' threads."""
-        for engine in self._engines:
-            engine.start()
+        """Starts the engines, at the same time; where one can't be, none is left, and its error raised."""
+        try:
+            self._of_each(lambda engine: engine.start())
+        except BaseException:
+            self.close()
+            raise
 
     def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
         """Accepts all the sentences or none; as `Engine.submit` in all else.
@@ -78,7 +111,7 @@ class EnginePool:
         Raises SentenceError for a sentence that can never be decoded, QueueFullError, or EngineClosedError.
         """
         for sentence in sentences:
-            self._engines[0].check(sentence)
+            self._admission.check(sentence)
         with self._lock:
             self.check_queue(Counter(sentence.priority for sentence in sentences))
             shares = self._deal_out(sentences)
@@ -104,8 +137,12 @@ class EnginePool:
 
     def close(self) -> None:
         """Ends the engines after the steps they are in; what is left fails with EngineClosedError."""
-        for engine in self._engines:
-            engine.close()
+        self._of_each(lambda engine: engine.close())
+
+    def _of_each(self, do: Callable[[Member], None]) -> None:
+        with ThreadPoolExecutor(len(self._engines)) as hands:
+            # As a list: errors are raised when results are taken.
+            list(hands.map(do, self._engines))
 
     def _count(self, sentences: Iterable[Sentence], sign: int) -> None:
         for sentence in sentences:

@@ -17,14 +17,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from dragoman_server.engine.deadlines import Deadlines
-from dragoman_server.engine.errors import SentenceError
 from dragoman_server.engine.fairness import Fairness, is_awaited_elsewhere
 from dragoman_server.engine.grouping import group_by_length
 from dragoman_server.engine.lane import Lane
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.pace import Pace, RecentLow
-from dragoman_server.engine.padding import padded_positions
-from dragoman_server.engine.request import Priority, Sentence
+from dragoman_server.engine.request import Priority
 from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
 
@@ -76,21 +74,6 @@ class Scheduler:
     def num_running(self) -> int:
         """Sentences that are being encoded or decoded."""
         return sum(lane.num_running for lane in self._lanes.values())
-
-    def check(self, sentence: Sentence) -> None:
-        """Raises SentenceError for a sentence that no batch could ever hold."""
-        beam_size, length = sentence.options.beam_size, len(sentence.source)
-        if beam_size > self._limits.max_beam_size:
-            raise SentenceError(
-                f"beam_size is {beam_size}, and the engine's max_beam_size {self._limits.max_beam_size}; "
-                "ask for less, or start the server with a larger --max-beam-size"
-            )
-        if padded_positions(length) > self._limits.max_source_tokens:
-            raise SentenceError(
-                f"the source has {length} tokens, padded to {padded_positions(length)}, "
-                f"and the engine's max_source_tokens is {self._limits.max_source_tokens}; "
-                "send shorter sentences, or start the server with larger --max-source-tokens"
-            )
 
     def add(self, tickets: Sequence[Ticket]) -> None:
         """Lets tickets wait in the lanes of their beam sizes."""

@@ -1,0 +1,63 @@
+"""What an engine in a process of its own and its callers tell each other, through pipes and pickled."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman_server.engine.decoder import Decoder
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.request import Sentence, SentenceResult
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The first message to the process."""
+
+    opener: Callable[[], Decoder[Any]]
+    """Opens the decoder; whatever it raises comes back as `Failed`."""
+    limits: EngineLimits
+    warm_up: Sentence | None
+    """Translated before all others, and told to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Sentences for the engine, numbered from `first_number` on."""
+
+    first_number: int
+    sentences: Sequence[Sentence]
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Nobody waits any more for the sentence of this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The process decodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The process cannot decode, and ends."""
+
+    reason: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How the sentence of this number ended, unless it was cancelled."""
+
+    number: int
+    answer: SentenceResult | Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the engine told its observer: the method and its arguments."""
+
+    method: str
+    arguments: Mapping[str, Any]

@@ -1,0 +1,145 @@
+"""The process of an engine: decodes what comes by a pipe and answers by another.
+
+Started by `process` alone. It ends when its first pipe does, so it never outlives whoever started it, and is
+deaf to the signals that are meant for them.
+"""
+
+import logging
+import os
+import signal
+import traceback
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import Future
+from functools import partial
+from logging.handlers import QueueHandler
+from multiprocessing.connection import Connection
+from typing import Any
+
+from dragoman_server.engine.errors import EngineClosedError
+from dragoman_server.engine.loop import Engine
+from dragoman_server.engine.messages import Answer, Begin, Cancel, Failed, Observed, Ready, Submit
+from dragoman_server.engine.observer import Observer, Outcome
+from dragoman_server.engine.request import Priority, SentenceResult
+from dragoman_server.engine.warming import warm
+
+_MEANT_FOR_OTHERS = ("SIGINT", "SIGTERM", "SIGHUP")
+_LOOK_SECONDS = 1.0
+"""How often it looks whether the engine's thread still runs, while nothing comes."""
+
+
+class _Outbox(Observer):
+    """Collects what there is to tell, and sends what one turn of the engine brought in one message."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._messages: deque[object] = deque()
+
+    def put_nowait(self, message: object) -> None:
+        """Keeps a message until `flush`, from any thread."""
+        self._messages.append(message)
+
+    def on_queue(self, num_left: Mapping[Priority, int]) -> None:
+        self._observed("on_queue", num_left=num_left)
+
+    def on_encode(self, seconds: float) -> None:
+        self._observed("on_encode", seconds=seconds)
+
+    def on_step(self, **numbers: Any) -> None:
+        self._observed("on_step", **numbers)
+
+    def on_finish(self, outcome: Outcome) -> None:
+        self._observed("on_finish", outcome=outcome)
+
+    def flush(self) -> None:
+        messages = [self._messages.popleft() for _ in range(len(self._messages))]
+        if messages:
+            try:
+                self._connection.send(messages)
+            except OSError:
+                # Nobody reads any more. The other pipe has ended, too, and this process is about to.
+                return
+
+    def _observed(self, method: str, **arguments: Any) -> None:
+        self.put_nowait(Observed(method, arguments))
+
+
+def main() -> None:
+    """Decodes until standard input ends."""
+    for name in _MEANT_FOR_OTHERS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    inbox, outbox = _take_pipes()
+    try:
+        begin: Begin = inbox.recv()
+    except EOFError:
+        return
+    logging.getLogger().setLevel(logging.INFO)
+    logging.getLogger().addHandler(QueueHandler(outbox))  # type: ignore[arg-type]
+    try:
+        engine = _open(begin, outbox)
+    except Exception as error:
+        outbox.put_nowait(Failed(_portable(error)))
+        outbox.flush()
+        return
+    outbox.put_nowait(Ready())
+    outbox.flush()
+    engine.start()
+    _work(engine, inbox, outbox)
+    engine.close()
+    outbox.flush()
+
+
+def _take_pipes() -> tuple[Connection, _Outbox]:
+    """What came as standard input and output. What libraries print from now on goes to standard error."""
+    inbox = Connection(os.dup(0), writable=False)
+    outbox = Connection(os.dup(1), readable=False)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return inbox, _Outbox(outbox)
+
+
+def _open(begin: Begin, outbox: _Outbox) -> Engine:
+    decoder = begin.opener()
+    if begin.warm_up is not None:
+        warm(decoder, begin.limits, begin.warm_up)
+    return Engine(decoder, limits=begin.limits, observer=outbox)
+
+
+def _work(engine: Engine, inbox: Connection, outbox: _Outbox) -> None:
+    """Hands over what comes in, until nothing more can come or be decoded."""
+    futures: dict[int, Future[SentenceResult]] = {}
+
+    def answer(number: int, future: Future[SentenceResult]) -> None:
+        futures.pop(number, None)
+        if not future.cancelled():
+            error = future.exception()
+            assert error is None or isinstance(error, Exception)
+            outbox.put_nowait(Answer(number, future.result() if error is None else _portable(error)))
+
+    try:
+        while engine.is_alive:
+            if not inbox.poll(_LOOK_SECONDS):
+                continue
+            message = inbox.recv()
+            if isinstance(message, Submit):
+                for number, future in enumerate(engine.submit(message.sentences), message.first_number):
+                    futures[number] = future
+                    future.add_done_callback(partial(answer, number))
+            elif isinstance(message, Cancel) and (cancelled := futures.get(message.number)) is not None:
+                cancelled.cancel()
+    except (EOFError, EngineClosedError):
+        return
+
+
+def _portable(error: Exception) -> Exception:
+    """The error with its cause, which pickling leaves out, as a note."""
+    if error.__cause__ is not None:
+        error.add_note("".join(traceback.format_exception(error.__cause__)).rstrip())
+    return error
+
+
+if __name__ == "__main__":
+    main()

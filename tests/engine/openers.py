@@ -1,0 +1,44 @@
+"""Decoders that another process opens: whatever is here can be pickled by its name."""
+
+import logging
+import os
+import time
+
+from tests.engine.house import VOCABULARY, endless
+from tests.engine.table_decoder import TableDecoder, Tokens, random_model
+
+from dragoman_server.engine.errors import DecoderError
+
+
+def open_random() -> TableDecoder:
+    """As `random_model`; it prints and logs, as libraries do."""
+    print("printed where answers go", flush=True)
+    logging.getLogger("tests.openers").warning("opened in %s", "another process")
+    return TableDecoder(random_model(VOCABULARY), VOCABULARY)
+
+
+def open_slow() -> TableDecoder:
+    """A step takes ten milliseconds, and none ends a sentence."""
+    return TableDecoder(endless, VOCABULARY, lambda sources: time.sleep(0.01))
+
+
+def open_fragile() -> TableDecoder:
+    """A step with the source 13 in its batch fails, and one with 14 ends the engine's thread."""
+
+    def observe(sources: list[Tokens]) -> None:
+        if (13,) in sources:
+            raise RuntimeError("out of smoke") from KeyError("the cause's cause")
+        if (14,) in sources:
+            raise SystemExit
+
+    return TableDecoder(endless, VOCABULARY, observe)
+
+
+def refuse() -> TableDecoder:
+    """Cannot be opened."""
+    raise DecoderError("there is nothing to open") from OSError("no such thing")
+
+
+def vanish() -> TableDecoder:
+    """Takes its process with it."""
+    os._exit(3)

@@ -1,0 +1,284 @@
+"""An engine in a process of its own is to its callers what one in a thread is, until the process ends."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, wait
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.engine import openers
+from tests.engine.house import Recorder, admission_to, pool_over, sentence
+from tests.engine.table_decoder import TableDecoder
+
+from dragoman_bundle.bundle import open_bundle
+from dragoman_server.engine.errors import DeadlineExpiredError, DecoderError, EngineClosedError
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.observer import Outcome
+from dragoman_server.engine.onnx_decoder import OnnxDecoder
+from dragoman_server.engine.pool import EnginePool
+from dragoman_server.engine.process import EngineProcess
+from dragoman_server.engine.request import Priority, SearchOptions, Sentence
+
+ROOT = Path(__file__).parents[2]
+
+Start = Callable[..., EngineProcess]
+
+
+@pytest.fixture(autouse=True)
+def _tests_are_importable_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def start(recorder: Recorder) -> Iterator[Start]:
+    """Starts an engine by its opener, with the recorder as its observer."""
+    started: list[EngineProcess] = []
+
+    def start(
+        opener: Callable[[], TableDecoder], limits: EngineLimits | None = None, **options: Sentence
+    ) -> EngineProcess:
+        engine = EngineProcess(opener, limits=limits or EngineLimits(), observer=recorder, **options)
+        started.append(engine)
+        engine.start()
+        return engine
+
+    yield start
+    for engine in started:
+        engine.close()
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) -> None:
+    wanted = [sentence(i, 5, *range(i % 7), steps=1 + i % 5, beam_size=1 + i % 3) for i in range(60)]
+    decoder, limits = openers.open_random(), EngineLimits()
+    engines = [EngineProcess(openers.open_random, limits=limits, observer=recorder) for _ in range(2)]
+    answers = []
+    for pool in (pool_over(decoder), EnginePool(engines, admission_to(decoder, limits))):
+        pool.start()
+        assert pool.is_alive
+        answers.append([future.result(30).hypotheses for future in pool.submit(wanted)])
+        wait_until(lambda pool=pool: pool.num_waiting(Priority.INTERACTIVE) == pool.num_running == 0)
+        pool.close()
+        assert not pool.is_alive
+        assert pool.pids == []
+    assert [[each.tokens for each in found] for found in answers[0]] == [
+        [each.tokens for each in found] for found in answers[1]
+    ]
+    assert recorder.outcomes == {Outcome.FINISHED: 60}
+    assert recorder.num_encodes >= 2
+    assert sum(rows for _, rows, _, _ in recorder.steps) > 60
+
+
+def test_real_graphs_give_the_same_numbers_there() -> None:
+    bundle = open_bundle(ROOT / "models/de-en/1")
+    decoder, limits = OnnxDecoder.open(bundle, device="cpu"), EngineLimits(max_rows=40)
+    elsewhere = EnginePool([EngineProcess(decoder.opener, limits=limits)], admission_to(decoder, limits))
+    options = SearchOptions(beam_size=4, num_hypotheses=2, length_penalty=1.0, max_output_tokens=40)
+    lines = ["Guten Morgen.", "Wo ist der Bahnhof?", "Ich habe das Buch gestern gelesen."]
+    sentences = [
+        Sentence(source=(*ids, bundle.manifest.source_ids.eos), options=options, return_attention=True)
+        for ids in bundle.source_tokenizer.encode_ids(lines)
+    ]
+    answers = []
+    for pool in (pool_over(decoder, limits), elsewhere):
+        pool.start()
+        # One by one: alone, each has one result to the last bit.
+        answers.append([pool.submit([each])[0].result(60) for each in sentences])
+        pool.close()
+    for here, there in zip(*answers, strict=True):
+        assert there.queue_seconds >= 0
+        assert there.encode_seconds > 0
+        assert there.decode_seconds > 0
+        assert len(here.hypotheses) == 2
+        for mine, theirs in zip(here.hypotheses, there.hypotheses, strict=True):
+            assert mine.tokens == theirs.tokens
+            assert mine.score == theirs.score
+            assert mine.finish_reason == theirs.finish_reason
+            assert theirs.attention is not None
+            np.testing.assert_array_equal(mine.attention, theirs.attention)
+
+
+def test_who_is_cancelled_ends_there_too(start: Start, recorder: Recorder) -> None:
+    engine = start(openers.open_slow, EngineLimits(max_rows=1, max_beam_size=1))
+    running, waiting, last = engine.submit([sentence(7, steps=10_000), sentence(8), sentence(9, steps=2)])
+    wait_until(lambda: engine.num_running == 1)
+    assert waiting.cancel()
+    assert running.cancel()
+    assert last.result(30).hypotheses
+    wait_until(lambda: recorder.outcomes == {Outcome.CANCELLED: 2, Outcome.FINISHED: 1})
+    assert engine.num_running == 0
+    assert sum(engine.num_left.values()) == 3
+
+
+def test_a_deadline_holds_there_too(start: Start, recorder: Recorder) -> None:
+    engine = start(openers.open_slow)
+    late = engine.submit([sentence(7, steps=10_000, deadline=time.monotonic() + 0.3)])[0]
+    assert isinstance(late.exception(30), DeadlineExpiredError)
+    wait_until(lambda: recorder.outcomes == {Outcome.EXPIRED: 1})
+
+
+def test_a_failure_is_told_with_its_cause_and_harms_nobody_after(start: Start) -> None:
+    engine = start(openers.open_fragile)
+    error = engine.submit([sentence(13)])[0].exception(30)
+    assert isinstance(error, DecoderError)
+    assert str(error) == "the decoder failed: RuntimeError: out of smoke"
+    (note,) = error.__notes__
+    assert "the cause's cause" in note
+    assert "openers.py" in note
+    assert engine.submit([sentence(7)])[0].result(30).hypotheses
+
+
+@pytest.mark.parametrize("opener", [openers.refuse, openers.vanish])
+def test_what_cannot_be_opened_there_is_told_here(start: Start, opener: Callable[[], TableDecoder]) -> None:
+    with pytest.raises(DecoderError, match=r"nothing to open|did not start: exit status 3"):
+        start(opener)
+
+
+def test_where_one_cannot_be_started_none_is_left() -> None:
+    engines = [
+        EngineProcess(opener, limits=EngineLimits())
+        for opener in (openers.open_slow, openers.refuse, openers.open_slow)
+    ]
+    pool = EnginePool(engines, admission_to(openers.open_slow(), EngineLimits()))
+    with pytest.raises(DecoderError, match="nothing to open"):
+        pool.start()
+    for engine in engines:
+        assert engine._process is not None
+        assert engine._process.returncode is not None
+
+
+def test_what_is_printed_there_is_no_answer_and_what_is_logged_comes_here(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = start(openers.open_random)
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [
+        ("tests.openers", "opened in another process")
+    ]
+    assert engine.submit([sentence(7)])[0].result(30).hypotheses
+
+
+def test_warming_up_is_decoding(start: Start) -> None:
+    with pytest.raises(DecoderError, match="out of smoke"):
+        start(openers.open_fragile, warm_up=sentence(13))
+
+
+def test_warming_up_is_told_to_nobody(start: Start, recorder: Recorder) -> None:
+    engine = start(openers.open_slow, warm_up=sentence(7, steps=3))
+    assert engine.submit([sentence(8, steps=2)])[0].result(30).hypotheses
+    wait_until(lambda: recorder.outcomes == {Outcome.FINISHED: 1})
+    assert len(recorder.steps) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_that_are_meant_for_others_end_nothing(start: Start, number: signal.Signals) -> None:
+    engine = start(openers.open_slow)
+    future = engine.submit([sentence(7, steps=20)])[0]
+    assert engine.pid is not None
+    os.kill(engine.pid, number)
+    assert future.result(30).hypotheses
+
+
+def test_what_is_left_when_it_is_closed_fails(start: Start, recorder: Recorder) -> None:
+    engine = start(openers.open_slow, EngineLimits(max_rows=1, max_beam_size=1))
+    futures = engine.submit([sentence(7 + i, steps=10_000) for i in range(3)])
+    wait_until(lambda: engine.num_running == 1)
+    engine.close()
+    assert all(isinstance(future.exception(0), EngineClosedError) for future in futures)
+    assert recorder.outcomes == {Outcome.CLOSED: 3}
+    assert sum(engine.num_left.values()) == 3
+    with pytest.raises(EngineClosedError):
+        engine.submit([sentence(7)])
+
+
+@pytest.mark.parametrize("by_itself", [False, True])
+def test_nobody_waits_for_a_process_that_is_gone(
+    start: Start, recorder: Recorder, caplog: pytest.LogCaptureFixture, by_itself: bool
+) -> None:
+    engine = start(openers.open_fragile)
+    assert engine.pid is not None
+    futures = engine.submit([sentence(7 + i, steps=1_000_000) for i in range(3)])
+    if by_itself:
+        # Its thread ends, and there is nothing left that decodes.
+        futures += engine.submit([sentence(14)])
+    else:
+        os.kill(engine.pid, signal.SIGKILL)
+    assert not wait(futures, timeout=30).not_done
+    assert all(isinstance(future.exception(0), EngineClosedError) for future in futures)
+    wait_until(lambda: not engine.is_alive)
+    assert engine.pid is None
+    assert recorder.outcomes == {Outcome.CLOSED: len(futures)}
+    ended = [record for record in caplog.records if record.message == "an engine's process ended"]
+    assert [record.__dict__["reason"] for record in ended] == ["exit status 0" if by_itself else "signal 9"]
+    with pytest.raises(EngineClosedError):
+        engine.submit([sentence(7)])
+
+
+def test_a_cancelled_future_of_a_closed_engine_stays_cancelled(start: Start) -> None:
+    engine = start(openers.open_slow)
+    future = engine.submit([sentence(7, steps=10_000)])[0]
+    engine.close()
+    assert not future.cancel()
+    with pytest.raises(EngineClosedError):
+        future.result(0)
+    other = start(openers.open_slow).submit([sentence(7, steps=10_000)])[0]
+    other.cancel()
+    with pytest.raises(CancelledError):
+        other.result(0)
+
+
+def test_it_does_not_outlive_whoever_started_it(tmp_path: Path) -> None:
+    program = """
+        import sys, time
+        from tests.engine import openers
+        from dragoman_server.engine import EngineLimits, EngineProcess
+        engine = EngineProcess(openers.open_slow, limits=EngineLimits())
+        engine.start()
+        print(engine.pid, flush=True)
+        time.sleep(60)
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert is_running(pid)
+        parent.kill()
+    wait_until(lambda: not is_running(pid))
+
+
+def test_nothing_is_imported_from_the_folder_that_it_is_started_in(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "numpy.py").write_text("raise SystemExit('not this one')")
+    monkeypatch.chdir(tmp_path)
+    assert start(openers.open_random).is_alive
+
+
+def test_logging_of_its_own_level_is_kept(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, "tests.openers")
+    start(openers.open_random)
+    assert caplog.records == []
