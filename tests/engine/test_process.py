@@ -25,6 +25,7 @@ from dragoman_server.engine.onnx_decoder import OnnxDecoder
 from dragoman_server.engine.pool import EnginePool
 from dragoman_server.engine.process import EngineProcess
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
+from dragoman_server.engine.worker import NICENESS
 
 ROOT = Path(__file__).parents[2]
 
@@ -136,6 +137,12 @@ def test_who_is_cancelled_ends_there_too(start: Start, recorder: Recorder) -> No
     assert sum(engine.num_left.values()) == 3
 
 
+def test_steps_are_told_before_anybody_is_answered(start: Start, recorder: Recorder) -> None:
+    start(openers.open_slow).submit([sentence(7, steps=10_000)])
+    wait_until(lambda: len(recorder.steps) > 90)
+    assert not recorder.outcomes
+
+
 def test_a_deadline_holds_there_too(start: Start, recorder: Recorder) -> None:
     engine = start(openers.open_slow)
     late = engine.submit([sentence(7, steps=10_000, deadline=time.monotonic() + 0.3)])[0]
@@ -202,6 +209,13 @@ def test_signals_that_are_meant_for_others_end_nothing(start: Start, number: sig
     assert engine.pid is not None
     os.kill(engine.pid, number)
     assert future.result(30).hypotheses
+
+
+def test_it_stands_back_where_cores_are_short(start: Start) -> None:
+    engine = start(openers.open_slow)
+    assert engine.pid is not None
+    own, its = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (0, engine.pid))
+    assert its == min(19, own + NICENESS)
 
 
 def test_what_is_left_when_it_is_closed_fails(start: Start, recorder: Recorder) -> None:

@@ -24,44 +24,53 @@ from dragoman_server.engine.request import Priority, SentenceResult
 from dragoman_server.engine.warming import warm
 
 _MEANT_FOR_OTHERS = ("SIGINT", "SIGTERM", "SIGHUP")
+NICENESS = 5
+"""How far it stands back where cores are short: callers are answered by the process that started it."""
 _LOOK_SECONDS = 1.0
 """How often it looks whether the engine's thread still runs, while nothing comes."""
+_MAX_WAITING = 100
+"""Messages that nobody waits for are sent at the latest when there are so many."""
 
 
 class _Outbox(Observer):
-    """Collects what there is to tell, and sends what one turn of the engine brought in one message."""
+    """Collects what there is to tell, and sends what turns of the engine brought in one message.
+
+    To send and receive one takes a good part of a step's time, so what turns took is told with what comes of
+    them.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._messages: deque[object] = deque()
+        self._is_awaited = False
 
     def put_nowait(self, message: object) -> None:
-        """Keeps a message until `flush`, from any thread."""
+        """Keeps a message until the next `flush`, from any thread."""
         self._messages.append(message)
+        self._is_awaited = True
 
     def on_queue(self, num_left: Mapping[Priority, int]) -> None:
-        self._observed("on_queue", num_left=num_left)
+        self.put_nowait(Observed("on_queue", {"num_left": num_left}))
 
     def on_encode(self, seconds: float) -> None:
-        self._observed("on_encode", seconds=seconds)
+        self._messages.append(Observed("on_encode", {"seconds": seconds}))
 
     def on_step(self, **numbers: Any) -> None:
-        self._observed("on_step", **numbers)
+        self._messages.append(Observed("on_step", numbers))
 
     def on_finish(self, outcome: Outcome) -> None:
-        self._observed("on_finish", outcome=outcome)
+        self.put_nowait(Observed("on_finish", {"outcome": outcome}))
 
     def flush(self) -> None:
-        messages = [self._messages.popleft() for _ in range(len(self._messages))]
-        if messages:
+        if self._is_awaited or len(self._messages) >= _MAX_WAITING:
+            # Before the messages are taken: one that comes meanwhile is sent now or next time.
+            self._is_awaited = False
+            messages = [self._messages.popleft() for _ in range(len(self._messages))]
             try:
                 self._connection.send(messages)
             except OSError:
                 # Nobody reads any more. The other pipe has ended, too, and this process is about to.
                 return
-
-    def _observed(self, method: str, **arguments: Any) -> None:
-        self.put_nowait(Observed(method, arguments))
 
 
 def main() -> None:
@@ -69,6 +78,8 @@ def main() -> None:
     for name in _MEANT_FOR_OTHERS:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     inbox, outbox = _take_pipes()
     try:
         begin: Begin = inbox.recv()
