@@ -9,9 +9,10 @@ a sentence must get the same bits whatever its neighbours' lengths:
 - A product with a vector is another routine that groups rows by four. So a spare query, all zeros, keeps
   every product one of matrices at beam 1 as well.
 
-Shapes: S sentences, Q queries a sentence, T source positions, D widths.
+Shapes: S sentences, or sentences and their heads; Q queries a sentence, T source positions, D widths.
 """
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -40,26 +41,32 @@ class AttentionGraph(Attention):
         mask_ST: Tensor,
         window_SQT: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        queries = query_SQD.shape[1]
-        scores_SQT = self._scores(query_SQD, keys).float()
-        inside_SXT = mask_ST.unsqueeze(1) if window_SQT is None else mask_ST.unsqueeze(1) * window_SQT
+        return self.attend(self.scores(query_SQD, keys), values, mask_ST, window_SQT)
+
+    def scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
+        """How well each query matches each key: [S, Q, T], before mask and softmax."""
+        if isinstance(self.attention, ProductAttention):
+            queries = query_SQD.shape[-2]
+            scores_STQ = keys_STA @ with_spare(self.attention.scale(query_SQD)).transpose(-2, -1)
+            return scores_STQ[..., :queries].transpose(-2, -1)
+        return self.attention.scores(query_SQD, keys_STA)
+
+    def attend(
+        self, scores_SQT: Tensor, values_STD: Tensor, mask_ST: Tensor, window_SQT: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Softmax of the scores over source positions, and the sum of values it weighs."""
+        queries = scores_SQT.shape[-2]
+        inside_SXT = mask_ST.unsqueeze(-2) if window_SQT is None else mask_ST.unsqueeze(-2) * window_SQT
         is_masked_SXT = inside_SXT == 0
-        powers_SQT = exponentials(scores_SQT.masked_fill(is_masked_SXT, MASKED), is_masked_SXT)
+        powers_SQT = exponentials(scores_SQT.float().masked_fill(is_masked_SXT, MASKED), is_masked_SXT)
         # The sum over positions in two columns, of which one is read: (S, T) -> (S, T, 2)
-        mask_ST2 = mask_ST.float().unsqueeze(2).expand(-1, -1, 2)
-        sums_SQ1 = (with_spare(powers_SQT) @ mask_ST2)[:, :queries, :1]
+        mask_ST2 = torch.stack([mask_ST.float()] * 2, dim=-1)
+        sums_SQ1 = (with_spare(powers_SQT) @ mask_ST2)[..., :queries, :1]
         weights_SQT = powers_SQT / sums_SQ1
         if window_SQT is not None:
             weights_SQT = weights_SQT * window_SQT
-        context_SQD = (with_spare(weights_SQT.to(values.dtype)) @ values)[:, :queries]
+        context_SQD = (with_spare(weights_SQT.to(values_STD.dtype)) @ values_STD)[..., :queries, :]
         return context_SQD, weights_SQT
-
-    def _scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
-        if isinstance(self.attention, ProductAttention):
-            queries = query_SQD.shape[1]
-            scores_STQ = keys_STA @ with_spare(self.attention.scale(query_SQD)).transpose(1, 2)
-            return scores_STQ[:, :, :queries].transpose(1, 2)
-        return self.attention.scores(query_SQD, keys_STA)
 
 
 def with_spare(rows_SQX: Tensor) -> Tensor:

@@ -12,14 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_export.attention import AttentionGraph
-from dragoman_export.heads import HeadsGraph, check_head_width
+from dragoman_export.past import PastAttentionGraph, check_head_width
 from dragoman_export.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
 from dragoman_export.window import PredictedWindowGraph
 from dragoman_training.models import Seq2Seq, Tensors
 from dragoman_training.models.attention import ScoredAttention
 from dragoman_training.models.lstm import ForwardLayer
 from dragoman_training.models.recurrent import BidirectionalLayer
-from dragoman_training.models.transformer_attention import CrossAttention, Heads, SelfAttention
+from dragoman_training.models.transformer_attention import PastAttention, SelfAttention
 from dragoman_training.models.window import PredictedWindow
 
 
@@ -97,12 +97,12 @@ def export_ready(model: Seq2Seq) -> Seq2Seq:
                 setattr(parent, name, BidirectionalGraphLayer(child))
             elif isinstance(child, ForwardLayer):
                 setattr(parent, name, ForwardGraphLayer(child))
+            elif isinstance(child, PastAttention):
+                assert isinstance(parent, SelfAttention)
+                check_head_width(parent.output.in_features, parent.num_heads)
+                setattr(parent, name, PastAttentionGraph(child))
             elif isinstance(child, ScoredAttention):
                 setattr(parent, name, AttentionGraph(child))
             elif isinstance(child, PredictedWindow):
                 setattr(parent, name, PredictedWindowGraph(child))
-            elif isinstance(child, Heads):
-                assert isinstance(parent, SelfAttention | CrossAttention)
-                check_head_width(parent.output.in_features, parent.num_heads)
-                setattr(parent, name, HeadsGraph())
     return model

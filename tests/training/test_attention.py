@@ -1,13 +1,12 @@
 """Every attention: padding and windows are outside of it, and heads are what their names say."""
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from dragoman_training.models.attention import (
     AdditiveAttention,
@@ -16,8 +15,8 @@ from dragoman_training.models.attention import (
     GeneralAttention,
     ScaledDotAttention,
 )
-from dragoman_training.models.multi_head_attention import MultiHeadAttention
-from dragoman_training.models.transformer_attention import CrossAttention, Heads, SelfAttention
+from dragoman_training.models.multi_head_attention import HeadedAttention, MultiHeadAttention
+from dragoman_training.models.transformer_attention import CrossAttention, PastAttention, SelfAttention
 from dragoman_training.models.window import MonotonicWindow, PredictedWindow, Window
 
 WIDTH = 4
@@ -28,22 +27,13 @@ ATTENTIONS: dict[str, Attention] = {
     "concat": AdditiveAttention(query_size=WIDTH, value_size=WIDTH, units=5),
     "one head": MultiHeadAttention(query_size=WIDTH, value_size=WIDTH, units=6, heads=1),
     "three heads": MultiHeadAttention(query_size=WIDTH, value_size=WIDTH, units=6, heads=3),
+    "cross": CrossAttention(WIDTH, 2),
 }
 WINDOWS: dict[str, Window | None] = {
     "global": None,
     "local-m": MonotonicWindow(1),
     "local-p": PredictedWindow(2, WIDTH),
 }
-
-CROSS, ITSELF, HEADS = CrossAttention(8, 2), SelfAttention(8, 2), Heads()
-TRANSFORMER: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
-    "cross": lambda query, states, mask: CROSS(query, *CROSS.keys_and_values(states), mask),
-    "cross with weights": lambda query, states, mask: CROSS.weighted(
-        query, *CROSS.keys_and_values(states), mask
-    )[0],
-    "self": lambda query, states, mask: ITSELF(states, mask),
-}
-"""Queries, states and mask to what they look at; in self-attention the states are their own queries."""
 
 
 def mask_of(lengths: list[int], positions: int) -> Tensor:
@@ -91,6 +81,28 @@ def test_padding_of_any_length_changes_nothing(
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
+@settings(deadline=None)
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
+def test_what_is_had_alone_is_what_is_had_together(attention: str, lengths: list[int], padding: int) -> None:
+    torch.manual_seed(len(lengths) + padding)
+    module, sizes = ATTENTIONS[attention], (len(lengths), max(lengths) + padding)
+    query_SQD, states_STD = torch.randn(sizes[0], 12, WIDTH), torch.randn(*sizes, WIDTH)
+    mask_ST = mask_of(lengths, sizes[1])
+    context_SQD, weights_SQT = look(module, None, query_SQD, states_STD, mask_ST)
+    changed_STD = torch.where(mask_ST.unsqueeze(2) == 0, 1e3, states_STD)
+    with torch.no_grad():
+        keys, values = module.keys_and_values(changed_STD)
+        torch.testing.assert_close(module.keys(changed_STD), keys)
+        torch.testing.assert_close(module.values(changed_STD), values)
+        torch.testing.assert_close(module.context(query_SQD, keys, values, mask_ST), context_SQD)
+        if isinstance(module, HeadedAttention):
+            again_SQD, weights_SHQT = module.by_head(query_SQD, keys, values, mask_ST)
+            assert torch.equal(again_SQD, context_SQD)
+            assert torch.equal(weights_SHQT.mean(dim=1), weights_SQT)
+            assert (weights_SHQT.masked_select((mask_ST == 0)[:, None, None]) == 0).all()
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
 def test_weights_add_up_to_one(attention: str) -> None:
     _, weights = look(
         ATTENTIONS[attention], None, torch.randn(2, 3, WIDTH), torch.randn(2, 5, WIDTH), mask_of([5, 1], 5)
@@ -118,6 +130,23 @@ def test_each_head_attends_in_its_own_projections() -> None:
         found.append((of_head @ (states_STD @ attention.value.weight[head].T), of_head))
     torch.testing.assert_close(context, torch.cat([one for one, _ in found], dim=2))
     torch.testing.assert_close(weights, (found[0][1] + found[1][1]) / 2)
+
+
+@torch.no_grad()
+def test_a_transformer_s_attention_over_the_source_is_that_of_pytorch() -> None:
+    ours, theirs = CrossAttention(8, 2), nn.MultiheadAttention(8, 2, batch_first=True)
+    for parameter in ours.parameters():
+        nn.init.normal_(parameter)
+    theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, ours.memory.weight]))
+    theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, ours.memory.bias]))
+    theirs.out_proj.load_state_dict(ours.output.state_dict())
+    query_SQD, states_STD, mask_ST = torch.randn(2, 3, 8), torch.randn(2, 5, 8), mask_of([5, 2], 5)
+    found = ours.by_head(query_SQD, *ours.keys_and_values(states_STD), mask_ST)
+    expected = theirs(
+        *(query_SQD, states_STD, states_STD), key_padding_mask=mask_ST == 0, average_attn_weights=False
+    )
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_heads_are_joined_to_sentences_without_a_copy_at_each_step() -> None:
@@ -156,26 +185,22 @@ def test_a_predicted_window_is_a_gaussian_around_its_centre() -> None:
                 assert factor_SQT[sentence, query, position - 1].item() == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("attention", TRANSFORMER)
 @settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
-def test_padding_of_any_length_changes_nothing_for_a_transformer_s_heads(
-    attention: str, lengths: list[int], padding: int
+def test_padding_of_any_length_changes_nothing_in_a_sentence_that_looks_at_itself(
+    lengths: list[int], padding: int
 ) -> None:
     torch.manual_seed(len(lengths) + padding)
-    attend, sizes = TRANSFORMER[attention], (len(lengths), max(lengths) + padding)
-    query_SQD, states_STD = torch.randn(sizes[0], 12, 8), torch.randn(*sizes, 8)
-    mask_ST = mask_of(lengths, sizes[1])
+    attention, sizes = SelfAttention(8, 2), (len(lengths), max(lengths) + padding)
+    states_STD, mask_ST = torch.randn(*sizes, 8), mask_of(lengths, sizes[1])
     changed_STD = torch.where(mask_ST.unsqueeze(2) == 0, 1e3, states_STD)
     with torch.no_grad():
-        found, other = (attend(query_SQD, states, mask_ST) for states in (states_STD, changed_STD))
+        found, other = (attention(states, mask_ST) for states in (states_STD, changed_STD))
         for number, length in enumerate(lengths):
             here = slice(number, number + 1)
-            alone = attend(query_SQD[here], states_STD[here, :length], mask_ST[here, :length])
-            # Of self-attention those of the sentence's own positions.
-            queries = alone.shape[1]
-            assert torch.equal(found[here, :queries], other[here, :queries])
-            torch.testing.assert_close(found[here, :queries], alone)
+            alone = attention(states_STD[here, :length], mask_ST[here, :length])
+            assert torch.equal(found[here, :length], other[here, :length])
+            torch.testing.assert_close(found[here, :length], alone)
 
 
 @settings(deadline=None)
@@ -183,32 +208,17 @@ def test_padding_of_any_length_changes_nothing_for_a_transformer_s_heads(
 def test_padding_before_a_past_of_any_age_changes_nothing(ages: list[int], padding: int) -> None:
     torch.manual_seed(len(ages) + padding)
     sizes = (len(ages), 2, max(ages) + padding, 4)
-    query_XHQA = torch.randn(sizes[0], 2, 1, 4)
+    attention, query_XHQA = PastAttention(), torch.randn(sizes[0], 2, 1, 4)
     keys_XHNA, values_XHNA = torch.randn(sizes), torch.randn(sizes)
     mask_XN = mask_of(ages, sizes[2]).flip(1)
     is_padding_X1N1 = mask_XN[:, None, :, None] == 0
     changed_keys, changed_values = (
         states.masked_fill(is_padding_X1N1, 1e3) for states in (keys_XHNA, values_XHNA)
     )
-    found_XHQA = HEADS.past(query_XHQA, keys_XHNA, values_XHNA, mask_XN)
-    assert torch.equal(found_XHQA, HEADS.past(query_XHQA, changed_keys, changed_values, mask_XN))
+    found_XHQA = attention.past(query_XHQA, keys_XHNA, values_XHNA, mask_XN)
+    assert torch.equal(found_XHQA, attention.past(query_XHQA, changed_keys, changed_values, mask_XN))
     for number, age in enumerate(ages):
         here = slice(number, number + 1)
         keys, values = (states[here, :, -age:] for states in (keys_XHNA, values_XHNA))
-        alone = HEADS.past(query_XHQA[here], keys, values, mask_XN[here, -age:])
+        alone = attention.past(query_XHQA[here], keys, values, mask_XN[here, -age:])
         torch.testing.assert_close(found_XHQA[here], alone)
-
-
-@settings(deadline=None)
-@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
-def test_heads_with_weights_have_the_context_of_those_without_and_weigh_padding_with_nothing(
-    lengths: list[int], padding: int
-) -> None:
-    torch.manual_seed(len(lengths) + padding)
-    sizes = (len(lengths), max(lengths) + padding)
-    query_SQD, mask_ST = torch.randn(sizes[0], 12, 8), mask_of(lengths, sizes[1])
-    with torch.no_grad():
-        keys_and_values = CROSS.keys_and_values(torch.randn(*sizes, 8))
-        context, weights_SHQT = CROSS.weighted(query_SQD, *keys_and_values, mask_ST)
-        torch.testing.assert_close(CROSS(query_SQD, *keys_and_values, mask_ST), context)
-    assert not weights_SHQT[(mask_ST == 0)[:, None, None].expand_as(weights_SHQT)].any()

@@ -201,8 +201,8 @@ def test_a_decoder_loops_over_the_target_only_where_it_reads_what_it_attended_to
     if isinstance(model, Transformer):
         for layer in model.decoder_layers:
             assert isinstance(layer, DecoderLayer)
-            # Self-attention has a call of its own for all positions at once, which begins with its input's.
-            assert (again[layer.self_attention.input], again[layer.cross_attention]) == (1, 1)
+            # Both have calls of their own for all positions at once, which begin with these projections'.
+            assert (again[layer.self_attention.input], again[layer.cross_attention.query]) == (1, 1)
 
 
 def test_stepping_drops_as_many_activations_as_teacher_forcing(model: Seq2Seq) -> None:

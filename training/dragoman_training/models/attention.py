@@ -2,7 +2,8 @@
 
 Owns the interface that all families share, and the score functions. Must not know of decoders.
 
-Shapes: S sentences, Q queries a sentence, T source positions, D widths, A the attention's own width.
+Shapes: S sentences, Q queries a sentence, T source positions, D widths, A the attention's own width. To a
+score function heads are what sentences are: its S may be two axes, of sentences and their heads.
 """
 
 import math
@@ -10,6 +11,7 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 MASKED = -1e4
 """Score of a padded position; its exponential is exactly 0 in every precision."""
@@ -30,6 +32,10 @@ class Attention(nn.Module, ABC):
         """What is summed: [S, T, D] -> [S, ...]. The states themselves, unless an attention projects them."""
         return states_STD
 
+    def keys_and_values(self, states_STD: Tensor) -> tuple[Tensor, Tensor]:
+        """Both at once."""
+        return self.keys(states_STD), self.values(states_STD)
+
     @abstractmethod
     def forward(
         self,
@@ -45,6 +51,11 @@ class Attention(nn.Module, ABC):
         elsewhere a factor that its weight is multiplied by after the softmax (`window`); it must leave each
         query at least one position within the mask.
         """
+
+    def context(self, query_SQD: Tensor, keys: Tensor, values: Tensor, mask_ST: Tensor) -> Tensor:
+        """The context alone, which may be had faster where nobody asks for the weights."""
+        context_SQD, _ = self(query_SQD, keys, values, mask_ST)
+        return context_SQD
 
 
 class ScoredAttention(Attention):
@@ -72,7 +83,7 @@ def attend(
 
     Bahdanau et al. (2015), equations 5 and 6; with a window Luong et al. (2015), equations 7 and 10.
     """
-    inside_SXT = mask_ST.unsqueeze(1) if window_SQT is None else mask_ST.unsqueeze(1) * window_SQT
+    inside_SXT = mask_ST.unsqueeze(-2) if window_SQT is None else mask_ST.unsqueeze(-2) * window_SQT
     masked = scores_SQT.masked_fill(inside_SXT == 0, MASKED)
     weights_SQT = masked.float().softmax(dim=-1)
     if window_SQT is not None:
@@ -88,7 +99,7 @@ class ProductAttention(ScoredAttention):
         return query_SQD
 
     def scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
-        return self.scale(query_SQD) @ keys_STA.transpose(1, 2)
+        return self.scale(query_SQD) @ keys_STA.transpose(-2, -1)
 
 
 class DotAttention(ProductAttention):
@@ -102,7 +113,14 @@ class ScaledDotAttention(DotAttention):
     """The score q·k / sqrt(D) of Vaswani et al. (2017), equation 1."""
 
     def scale(self, query_SQD: Tensor) -> Tensor:
+        # Before the product, which might overflow in float16.
         return query_SQD * (1 / math.sqrt(query_SQD.shape[-1]))
+
+    def context(self, query_SQD: Tensor, keys: Tensor, values: Tensor, mask_ST: Tensor) -> Tensor:
+        # PyTorch has a kernel for it.
+        return functional.scaled_dot_product_attention(
+            query_SQD, keys, values, attn_mask=mask_ST.unsqueeze(-2) != 0
+        )
 
 
 class GeneralAttention(ProductAttention):
@@ -133,6 +151,6 @@ class AdditiveAttention(ScoredAttention):
         return self.key(states_STD)
 
     def scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
-        query_SQ1A = self.query(query_SQD).unsqueeze(2)
-        hidden_SQTA = torch.tanh(query_SQ1A + keys_STA.unsqueeze(1))
-        return self.energy(hidden_SQTA).squeeze(3)
+        query_SQ1A = self.query(query_SQD).unsqueeze(-2)
+        hidden_SQTA = torch.tanh(query_SQ1A + keys_STA.unsqueeze(-3))
+        return self.energy(hidden_SQTA).squeeze(-1)

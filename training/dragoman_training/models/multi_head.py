@@ -53,11 +53,8 @@ class MultiHead(AttentionalLSTM):
         self.config = config
 
     def remember(self, states_STM: Tensor, mask_ST: Tensor) -> Tensors:
-        return {
-            "keys": self.attention.keys(states_STM),
-            "values": self.attention.values(states_STM),
-            "mask": mask_ST,
-        }
+        keys, values = self.attention.keys_and_values(states_STM)
+        return {"keys": keys, "values": values, "mask": mask_ST}
 
     def look(self, top_SQH: Tensor, memory: Tensors, position_SQ: Tensor | None) -> tuple[Tensor, Tensor]:
         context_SQA, attention_SQT = self.attention(top_SQH, memory["keys"], memory["values"], memory["mask"])

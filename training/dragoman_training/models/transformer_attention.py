@@ -1,39 +1,23 @@
-"""Scaled dot-product attention in heads, as the Transformer uses it (Vaswani et al. 2017, section 3.2).
+"""Attention as the Transformer uses it (Vaswani et al. 2017, section 3.2.3).
 
-Shapes: X sentences or rows, H heads, Q queries, N positions attended to, A width of a head, D = H · A,
-S sentences, K beam, R = S·K rows, T source positions, U target positions.
+Shapes: H heads, A width of a head, D = H · A, S sentences, K beam, R = S·K rows, X sentences or rows,
+Q queries a sentence, T source positions, U target positions, N positions attended to.
 """
-
-import math
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dragoman_training.models.attention import MASKED
+from dragoman_training.models.attention import ScaledDotAttention
+from dragoman_training.models.multi_head_attention import HeadedAttention, join_heads, split_heads
 
 
-class Heads(nn.Module):
-    """softmax(q·kᵀ / √A)·v for every head (equation 1); holds no parameters."""
+class PastAttention(ScaledDotAttention):
+    """Of rows that look at their past too, which is padded on the left to that of the oldest."""
 
-    def forward(
-        self, query_XHQA: Tensor, keys_XHNA: Tensor, values_XHNA: Tensor, mask_XN: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Returns context [X, H, Q, A] and weights [X, H, Q, N]; a masked position weighs exactly 0."""
-        scores_XHQN = scaled(query_XHQA) @ keys_XHNA.transpose(2, 3)
-        masked_XHQN = scores_XHQN.float().masked_fill(mask_XN[:, None, None] == 0, MASKED)
-        weights_XHQN = masked_XHQN.softmax(dim=-1)
-        return weights_XHQN.to(values_XHNA.dtype) @ values_XHNA, weights_XHQN
-
-    def context(self, query_XHQA: Tensor, keys_XHNA: Tensor, values_XHNA: Tensor, mask_XN: Tensor) -> Tensor:
-        """The context alone, which PyTorch has a kernel for."""
-        return functional.scaled_dot_product_attention(
-            query_XHQA, keys_XHNA, values_XHNA, attn_mask=mask_XN[:, None, None] != 0
-        )
-
-    def past(self, query_XHQA: Tensor, keys_XHNA: Tensor, values_XHNA: Tensor, mask_XN: Tensor) -> Tensor:
-        """The same of rows whose last positions count, each its own number of them."""
-        return self.context(query_XHQA, keys_XHNA, values_XHNA, mask_XN)
+    def past(self, query_RHQA: Tensor, keys_RHNA: Tensor, values_RHNA: Tensor, mask_RN: Tensor) -> Tensor:
+        """The context of rows whose last positions count, each its own number of them: [R, H, Q, A]."""
+        return self.context(query_RHQA, keys_RHNA, values_RHNA, mask_RN.unsqueeze(1))
 
 
 class SelfAttention(nn.Module):
@@ -43,13 +27,13 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.num_heads = heads
         self.input = projection(width, 3)
-        self.heads = Heads()
+        self.heads = PastAttention()
         self.output = projection(width, 1)
 
     def forward(self, inputs_STD: Tensor, mask_ST: Tensor) -> Tensor:
         """All positions at once, each sees all that are not masked: [S, T, D] -> [S, T, D]."""
         query, keys, values = self._project(inputs_STD)
-        return self.output(join_heads(self.heads.context(query, keys, values, mask_ST)))
+        return self.output(join_heads(self.heads.context(query, keys, values, mask_ST.unsqueeze(1))))
 
     def causal(self, inputs_SUD: Tensor) -> Tensor:
         """All positions at once, each sees itself and those before it: [S, U, D] -> [S, U, D]."""
@@ -75,41 +59,31 @@ class SelfAttention(nn.Module):
         return [split_heads(part, self.num_heads) for part in self.input(inputs_XND).chunk(3, dim=-1)]
 
 
-class CrossAttention(nn.Module):
+class CrossAttention(HeadedAttention):
     """Every target position attends to the source."""
 
     def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.num_heads = heads
+        super().__init__(heads)
         self.query = projection(width, 1)
         self.memory = projection(width, 2)
-        self.heads = Heads()
         self.output = projection(width, 1)
 
-    def keys_and_values(self, source_STD: Tensor) -> tuple[Tensor, Tensor]:
-        """What is the same for all target positions of a sentence: [S, H, T, A] twice."""
+    def keys(self, states_STD: Tensor) -> Tensor:
+        return self.keys_and_values(states_STD)[0]
+
+    def values(self, states_STD: Tensor) -> Tensor:
+        return self.keys_and_values(states_STD)[1]
+
+    def keys_and_values(self, states_STD: Tensor) -> tuple[Tensor, Tensor]:
+        """Both by one product."""
         keys, values = (
-            split_heads(part, self.num_heads) for part in self.memory(source_STD).chunk(2, dim=-1)
+            split_heads(part, self.num_heads) for part in self.memory(states_STD).chunk(2, dim=-1)
         )
         return keys, values
 
-    def forward(self, inputs_SQD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor) -> Tensor:
-        """[S, Q, D] -> [S, Q, D]."""
-        query = split_heads(self.query(inputs_SQD), self.num_heads)
-        return self.output(join_heads(self.heads.context(query, keys_SHTA, values_SHTA, mask_ST)))
-
-    def weighted(
-        self, inputs_SQD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The same with the weights of every head, [S, H, Q, T]."""
-        query = split_heads(self.query(inputs_SQD), self.num_heads)
-        context, weights_SHQT = self.heads(query, keys_SHTA, values_SHTA, mask_ST)
-        return self.output(join_heads(context)), weights_SHQT
-
-
-def scaled(query_XHQA: Tensor) -> Tensor:
-    """Queries divided by √A, before the product: in float16 the product itself might overflow."""
-    return query_XHQA * (1 / math.sqrt(query_XHQA.shape[-1]))
+    def join(self, context_SHQA: Tensor) -> Tensor:
+        """The heads' contexts, projected together: [S, Q, D]."""
+        return self.output(super().join(context_SHQA))
 
 
 def projection(width: int, parts: int) -> nn.Linear:
@@ -119,13 +93,3 @@ def projection(width: int, parts: int) -> nn.Linear:
         nn.init.xavier_uniform_(part)
     nn.init.zeros_(linear.bias)
     return linear
-
-
-def split_heads(x_XND: Tensor, heads: int) -> Tensor:
-    """[X, N, D] -> [X, H, N, A]."""
-    return x_XND.unflatten(-1, (heads, -1)).transpose(1, 2)
-
-
-def join_heads(x_XHNA: Tensor) -> Tensor:
-    """[X, H, N, A] -> [X, N, D]."""
-    return x_XHNA.transpose(1, 2).flatten(2)

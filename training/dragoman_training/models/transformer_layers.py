@@ -94,7 +94,7 @@ class DecoderLayer(nn.Module):
         around = self.self_residual
         x_SUD = around.after(x_SUD, self.self_attention.causal(around.before(x_SUD)))
         around = self.cross_residual
-        change = self.cross_attention(around.before(x_SUD), keys_SHTA, values_SHTA, mask_ST)
+        change = self.cross_attention.context(around.before(x_SUD), keys_SHTA, values_SHTA, mask_ST)
         x_SUD = around.after(x_SUD, change)
         around = self.feed_forward_residual
         return around.after(x_SUD, self.feed_forward(around.before(x_SUD)))
@@ -112,7 +112,7 @@ class DecoderLayer(nn.Module):
         change, keys, values = self.self_attention.step(around.before(x_SKD), *past, past_mask_RN)
         x_SKD = around.after(x_SKD, change)
         around = self.cross_residual
-        change, weights_SHKT = self.cross_attention.weighted(around.before(x_SKD), *memory, mask_ST)
+        change, weights_SHKT = self.cross_attention.by_head(around.before(x_SKD), *memory, mask_ST)
         x_SKD = around.after(x_SKD, change)
         around = self.feed_forward_residual
         return around.after(x_SKD, self.feed_forward(around.before(x_SKD))), weights_SHKT, (keys, values)
