@@ -61,9 +61,17 @@ def test_weights_of_local_p_lie_around_the_centre_it_predicts() -> None:
         for weights_T, centre in zip(look.weights_UT, look.centre_U, strict=True):
             seen = weights_T.nonzero()[0] + 1
             assert abs(seen - centre).max() <= LOCAL_P.window
-    centres = centres_of(looks(LOCAL_P, [0, 2]), reach=2)
+
+
+def test_centres_are_those_of_all_target_pieces_but_the_ends() -> None:
+    found = looks(LOCAL_P, [0, 2])
+    centres = centres_of(found, reach=2)
     assert centres is not None
-    assert (centres.predicted <= centres.source_length).all()
+    inner = [(look.weights_UT.shape[1], look.centre_U[:-1]) for look in found if look.centre_U is not None]
+    assert centres.predicted.tolist() == [centre for _, inner_U in inner for centre in inner_U]
+    assert centres.source_length.tolist() == [length for length, inner_U in inner for _ in inner_U]
+    positions = [place for _, inner_U in inner for place in range(1, len(inner_U) + 1)]
+    assert centres.target_position.tolist() == positions
 
 
 def test_only_a_plain_model_looks_nowhere() -> None:

@@ -6,6 +6,7 @@ import math
 import os
 import signal
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import torch
 from click.testing import CliRunner
 from safetensors import safe_open
 from safetensors.torch import save_file
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
 
 from dragoman_training import objective, trainer
 from dragoman_training.batching import Pairs
@@ -23,6 +26,7 @@ from dragoman_training.cli import train
 from dragoman_training.models import Seq2Seq
 from dragoman_training.objective import Objective
 from dragoman_training.optimizer import MovingAverage
+from dragoman_training.reporter import StepReport
 from dragoman_training.stop_request import StopRequest
 from dragoman_training.system import CheckpointSystem, open_checkpoint_system
 from dragoman_training.validation import Validation
@@ -159,6 +163,7 @@ VARIANTS = {
         *("--set", "training.early_stopping=loss", "--set", "training.decay=cosine"),
     ],
     "luong in fp16": FP16,
+    "transformer, in fp16": FP16,
     "luong in bf16": ["--set", 'training.precision="bf16"'],
     "bahdanau gru, two vocabularies": ["--set", "vocabulary.shared=false", "--set", "vocabulary.size=100"],
     "bahdanau lstm": [],
@@ -207,6 +212,7 @@ def variant_recipe(toy_folder: Path, folder: Path, variant: str, *, num_train: i
         ("luong", "in a validation"),
         ("luong in bf16", "in a step"),
         ("luong in fp16", "in a step"),
+        ("transformer, in fp16", "in a step"),
         ("luong, all sampled", "in a step"),
         ("luong with AdamW", "in a step"),
         ("bahdanau gru, two vocabularies", "in a step"),
@@ -224,8 +230,10 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(
     toy_folder: Path, tmp_path: Path, variant: str, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The signals are real, and come where a person's do: in the middle of the work."""
-    if variant == "luong in fp16":
+    if VARIANTS[variant] is FP16:
         allow_fp16_anywhere(monkeypatch)
+        # So large that the first steps overflow, and that a run which begins with it again is seen.
+        monkeypatch.setattr(trainer, "FIRST_LOSS_SCALE", 2.0**22)
     recipe = variant_recipe(toy_folder, tmp_path, variant)
     options = ["--set", "training.max_epochs=2", "--set", "training.validate_every_epochs=0.7"]
     options += ["--set", "training.batch_tokens=400", *VARIANTS[variant]]
@@ -259,6 +267,9 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(
             assert torch.equal(value, parts[tensor_name]), tensor_name
         drop_time = [{**entry, "seconds": 0} for entry in whole_progress["validations"]]
         assert drop_time == [{**entry, "seconds": 0} for entry in parts_progress["validations"]]
+        if file == "last.safetensors":
+            for key in ("loss_scale", "loss_scale_age"):
+                assert whole_progress[key] == parts_progress[key]
 
 
 def test_a_second_signal_ends_at_once() -> None:
@@ -491,6 +502,105 @@ def test_a_state_that_is_not_whole_or_of_another_version_is_not_resumed(
     save_file(tensors, path, metadata | {"progress": json.dumps(progress)})
     said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *again)
     assert "another version of the program wrote it" in said
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeenStep:
+    """What one step did, as seen around it."""
+
+    loss: float
+    gradient_norm: float
+    scale: float
+    """Of the loss, after the step."""
+    changed: bool
+    """Whether a parameter is another one."""
+
+
+@pytest.fixture
+def seen_steps(monkeypatch: pytest.MonkeyPatch) -> list[SeenStep]:
+    """The steps of trainings from here on."""
+    seen: list[SeenStep] = []
+    original = trainer.Trainer._step
+
+    def step(self: trainer.Trainer, batches: list[list[int]]) -> StepReport:
+        before = [parameter.detach().clone() for parameter in self._model.parameters()]
+        report = original(self, batches)
+        seen.append(
+            SeenStep(
+                loss=report.loss,
+                gradient_norm=report.gradient_norm,
+                scale=self._scaler.get_scale(),
+                changed=not all(map(torch.equal, before, self._model.parameters())),
+            )
+        )
+        return report
+
+    monkeypatch.setattr(trainer.Trainer, "_step", step)
+    return seen
+
+
+SHORT_RUN = [
+    *("--set", "training.max_epochs=1", "--set", "training.batch_tokens=150", "--set", "model.dropout=0"),
+    *("--set", "training.warmup_steps=5", "--set", "training.decay=constant"),
+    *("--set", "decoding.max_output_tokens=5"),
+]
+"""A few tens of steps over `variant_recipe`'s pairs."""
+
+
+@pytest.mark.parametrize("family", ["luong", "transformer"])
+def test_a_model_learns_in_fp16_as_in_fp32(
+    toy_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seen_steps: list[SeenStep],
+    family: str,
+) -> None:
+    recipe = variant_recipe(toy_folder, tmp_path, family)
+    run(recipe, "--out", tmp_path / "fp32", *SHORT_RUN)
+    fp32 = seen_steps.copy()
+    seen_steps.clear()
+    allow_fp16_anywhere(monkeypatch)
+    types: set[torch.dtype] = set()
+
+    def see_type(module: nn.Module, inputs: Any, output: Any) -> None:
+        if isinstance(module, nn.Linear) and module.training:
+            types.add(output.dtype)
+
+    hook = register_module_forward_hook(see_type)
+    run(recipe, "--out", tmp_path / "fp16", *SHORT_RUN, *FP16)
+    hook.remove()
+    assert types == {torch.float16}
+    assert len(seen_steps) > 20
+    assert max(step.loss for step in seen_steps[-5:]) < 0.6 * seen_steps[0].loss
+    assert all(step.changed for step in seen_steps)
+    for one, other in zip(seen_steps, fp32, strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=0.01)
+        assert one.gradient_norm == pytest.approx(other.gradient_norm, rel=0.05)
+
+
+@pytest.mark.parametrize("family", ["luong", "transformer"])
+def test_a_step_whose_gradients_overflow_in_fp16_is_skipped_and_halves_the_scale(
+    toy_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seen_steps: list[SeenStep],
+    family: str,
+) -> None:
+    recipe = variant_recipe(toy_folder, tmp_path, family)
+    allow_fp16_anywhere(monkeypatch)
+    forward, calls = Objective.forward, itertools.count(1)
+
+    def steep(self: Objective, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        minimised, plain = forward(self, *arguments)
+        return minimised * (1e9 if next(calls) == 10 else 1.0), plain
+
+    monkeypatch.setattr(Objective, "forward", steep)
+    run(recipe, "--out", tmp_path / "run", *SHORT_RUN, *FP16)
+    assert [step.scale for step in seen_steps[:9]] == [2.0**16] * 9
+    assert {step.scale for step in seen_steps[9:]} == {2.0**15}
+    assert not math.isfinite(seen_steps[9].gradient_norm)
+    assert [number for number, step in enumerate(seen_steps, 1) if not step.changed] == [10]
+    assert seen_steps[-1].loss < 0.6 * seen_steps[0].loss
 
 
 def test_gradients_that_overflow_in_fp16_lower_the_scale_and_not_the_run(
