@@ -10,10 +10,10 @@ import numpy as np
 
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_export.training_corpus import TrainingCorpusError, token_pairs
 from dragoman_training.alignment import TranslationTable, find_links, train_model1
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
+from dragoman_training.training_corpus import TrainingCorpusError, token_pairs
 
 NUM_ITERATIONS = 6
 """Passes of expectation maximisation."""

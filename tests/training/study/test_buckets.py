@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_training.study.buckets import cut_buckets, num_words
+from dragoman_training.study.buckets import cut_buckets, joined_bucket, num_words
 
 
 def sentences(*lengths: int) -> list[str]:
@@ -43,3 +43,11 @@ def test_every_sentence_is_in_one_bucket_and_no_bucket_is_too_small(
     for bucket in buckets:
         assert all(bucket.least <= num_words(sources[n]) <= bucket.most for n in bucket.numbers)
     assert all(one.most < other.least for one, other in pairwise(buckets))
+
+
+def test_joined_sentences_are_a_bucket_that_says_so() -> None:
+    sources = sentences(3, 4, 9, 12)
+    bucket = joined_bucket(sources, [2, 3], min_sentences=2)
+    assert (bucket.label, bucket.numbers, bucket.joined) == ("9 to 12, joined", (2, 3), True)
+    with pytest.raises(ValueError, match=r"have 3 sentences, but joined there are only 2: lower --join"):
+        joined_bucket(sources, [2, 3], min_sentences=3)

@@ -1,4 +1,4 @@
-"""`dragoman study`, end to end, on models of three families that have hardly learned."""
+"""`dragoman study`, end to end, on models of four kinds of which three have hardly learned."""
 
 import dataclasses
 import re
@@ -24,6 +24,9 @@ OVERRIDES = {
             "decoder_units=24,attention='local-p',window=2}"
         )
     ],
+    "transformer": [
+        ("model={family='transformer',width=16,heads=2,feed_forward=24,encoder_layers=1,decoder_layers=2}")
+    ],
 }
 COMMON = ["training.max_epochs=1", "training.validate_every_epochs=0.5"]
 
@@ -32,7 +35,7 @@ COMMON = ["training.max_epochs=1", "training.validate_every_epochs=0.5"]
 def checkpoints(
     toy_folder: Path, toy_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """A plain and a local-p model of an epoch, and the global one that learned the corpus."""
+    """A plain, a local-p model and a Transformer of an epoch, and the global one that learned the corpus."""
     folder = tmp_path_factory.mktemp("study")
     for name, overrides in OVERRIDES.items():
         options = [word for each in [*overrides, f"name={name}", *COMMON] for word in ("--set", each)]
@@ -45,16 +48,17 @@ def checkpoints(
 
 
 def run(folder: Path, out: Path, *arguments: object) -> Result:
+    """Two sentences are joined to one, so that there are enough of them for a column."""
     files = ["--source", folder / "test.de", "--reference", folder / "test.en", "--out", out]
-    return CliRunner().invoke(study, [str(each) for each in [*arguments, *files, "--beam", 2]])
+    options = ["--beam", 2, "--join", 2, "--recipe-folder", folder]
+    return CliRunner().invoke(study, [str(each) for each in [*options, *arguments, *files]])
 
 
-def table_under(page: str, heading: str) -> list[list[str]]:
-    """The cells of the first table after a heading, header first."""
-    _, _, rest = page.partition(f"## {heading}")
-    rows = re.search(r"(\|.*\n)+", rest)
-    assert rows
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in rows[0].splitlines()]
+def table_under(page: str, heading: str, number: int = 0) -> list[list[str]]:
+    """The cells of the table of that number after a heading, header first."""
+    _, _, rest = page.partition(f"# {heading}")
+    rows = re.findall(r"(?:^\|.*\n)+", rest, re.M)[number]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in rows.splitlines()]
     return [cells[0], *cells[2:]]
 
 
@@ -74,12 +78,27 @@ def test_the_page_and_its_figures_hold_what_was_measured(
 
     header, sentences, *models = table_under(page, "BLEU by length")
     assert len(header) > 3
-    assert sum(int(cell.strip("*")) for cell in sentences[1:-1]) == 60
-    assert [row[0] for row in models] == ["`plain`", "`local-p`", "`toy`"]
-    assert "Against `plain`, which has no attention, `toy`, the best model with attention" in page
+    assert sum(int(cell.strip("*")) for cell in sentences[1:-2]) == 60
+    assert (header[-2].split(", ")[1], sentences[-2]) == ("joined", "*30*")
+    assert [row[0] for row in models] == ["`plain`", "`local-p`", "`transformer`", "`toy`"]
+    longest = max(len(line.split()) for line in (toy_folder / "train.de").read_text().splitlines())
+    assert f"none that the models were trained on more than {longest}." in page
 
-    assert [row[0] for row in table_under(page, "Where they look")[1:]] == ["`local-p`", "`toy`"]
+    assert "BLEU of `toy`, the best recurrent model with attention" in page
+    shares = table_under(page, "Does a fixed vector break down on long sentences?")
+    assert [len(row) for row in shares] == [len(header) - 1] * 2
+    assert shares[1][0] == "`plain`"
+    assert (
+        len(re.findall(r"^- `plain`, (?:among the test set's sentences|on to joined ones): ", page, re.M))
+        == 2
+    )
+
+    looking = table_under(page, "Where they look")[1:]
+    assert [row[0] for row in looking] == ["`local-p`", "`transformer`", "`toy`"]
+    assert re.search(r"`transformer`: (head \d of decoder layer|no head has more)", page)
     assert [row[0] for row in table_under(page, "What local-p predicts")[1:]] == ["`local-p`"]
+    (_, held_against) = table_under(page, "What local-p predicts", number=1)
+    assert held_against[:2] == ["`local-p`", "`toy`"]
     # Which validation was the best depends on numbers; the page has those up to it.
     validations = [len(load_checkpoint(path).progress["validations"]) for path in checkpoints.values()]
     assert max(validations) >= 2
@@ -88,6 +107,7 @@ def test_the_page_and_its_figures_hold_what_was_measured(
     command = page.split("```")[1]
     assert str(checkpoints["plain"]) in command
     assert "--sentences 4,7" in command
+    assert "--join 2" in command
     assert "--device" not in command
 
 
@@ -127,6 +147,7 @@ def test_models_without_attention_make_a_page_without_heat_maps(
         (["{toy}", "--sentences", "61"], "must be lines from 1 to 60"),
         (["{toy}", "--sentences", "one"], 'has "one", but must be lines'),
         (["{toy}", "--bucket-sentences", "61"], "to have 61 sentences, but there are only 60"),
+        (["{toy}", "--join", "3"], "to have 30 sentences, but joined there are only 20: lower --join"),
         (["{toy}", "--device", "abacus"], 'there is no device "abacus"'),
         (["{folder}/toy.toml"], "is damaged or no checkpoint"),
     ],
@@ -220,7 +241,12 @@ def test_the_bleu_of_the_table_is_sacrebleus(toy_checkpoint: Path, toy_folder: P
     sources = (toy_folder / "test.de").read_text().splitlines()
     references = (toy_folder / "test.en").read_text().splitlines()
     translations = translator.translate(sources)
-    _, _, (_, *cells, _) = table_under(out.read_text(), "BLEU by length")
+    page = out.read_text()
+    # The joined sentences are not the test set.
+    assert "\n60 sentences, " in page
+    whole = sacrebleu.corpus_bleu(translations, [references]).score
+    assert table_under(page, "What attention does")[1][3].split(" ± ")[0] == f"{whole:.1f}"
+    _, _, (_, *cells, _, _) = table_under(page, "BLEU by length")
     buckets = cut_buckets(sources, words=4, min_sentences=5)
     expected = [
         sacrebleu.corpus_bleu(

@@ -41,3 +41,17 @@ def test_a_language_without_spaces_is_scored_by_characters() -> None:
     expected = sacrebleu.corpus_bleu(translations, [references], tokenize="char")
     assert scorer.score((0,)).bleu == expected.score > 10
     assert "tok:char" in scorer.signature
+
+
+def test_length_is_that_of_the_translations_by_that_of_the_references() -> None:
+    scorer = Scorer(["a b c", "a"], ["a b c d e f", "a b"], lowercase=False, target_language="en")
+    assert scorer.length((0, 1)) == 4 / 8
+    assert scorer.length((0,)) == 3 / 6
+
+
+def test_systems_are_resampled_alike_and_parts_each_in_its_own_way() -> None:
+    one = Scorer(TRANSLATIONS, REFERENCES, lowercase=False, target_language="en")
+    same = Scorer(TRANSLATIONS, REFERENCES, lowercase=False, target_language="en")
+    assert (one.resampled(range(12)) == same.resampled(range(12))).all()
+    # The same sentences again, at other places: other draws of them.
+    assert (one.resampled(range(4)) != one.resampled(range(4, 8))).any()

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,15 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.IntRange(min=1),
     default=30,
     show_default=True,
-    help="Fewest sentences of a bucket; smaller ones are joined.",
+    help="Fewest sentences of a bucket; smaller ones are merged.",
+)
+@click.option(
+    "--join",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="Consecutive sentences that are joined to one, source and reference alike, for a column of long "
+    "ones; 1 for none.",
 )
 @click.option(
     "--beam",
@@ -67,6 +76,13 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     help="Length penalty, the same for every model, whatever its recipe has.",
 )
+@click.option(
+    "--recipe-folder",
+    default=Path("training/recipes"),
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Where the recipes were: their corpora's relative paths start there.",
+)
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, …; auto takes a GPU.")
 def study(
     *,
@@ -78,14 +94,17 @@ def study(
     sentences: str | None,
     bucket_words: int,
     bucket_sentences: int,
+    join: int,
     beam_size: int,
     length_penalty: float,
+    recipe_folder: Path,
     device: str,
 ) -> None:
     """Compare what trained models do with a test set, on one page with plots.
 
-    BLEU by source length, attention heat maps of the same sentences, what local-p attention predicts, and
-    training curves. A model is called after its recipe unless a LABEL is given.
+    BLEU by source length, and whether a fixed vector breaks down on long sentences; attention heat maps of
+    the same sentences, what local-p attention predicts, and training curves. A model is called after its
+    recipe unless a LABEL is given.
 
     \b
     Example:
@@ -93,15 +112,18 @@ def study(
         --source data/multi30k/test2016.de --reference data/multi30k/test2016.en --out runs/attention.md
     """
     from dragoman_training.device import choose_device
-    from dragoman_training.study.buckets import cut_buckets
+    from dragoman_training.study.buckets import cut_buckets, joined_bucket
     from dragoman_training.study.inputs import labelled_checkpoints, read_study_set
     from dragoman_training.study.page import FigureLinks, study_page
     from dragoman_training.study.plots import plot_centres, plot_heat_maps, plot_lengths, plot_training
 
     paths = labelled_checkpoints(checkpoints)
-    test_set = read_study_set(source, reference, sentences)
-    buckets = cut_buckets(test_set.sources, words=bucket_words, min_sentences=bucket_sentences)
-    findings = _examine(paths, test_set, beam_size, length_penalty, choose_device(device))
+    test_set = read_study_set(source, reference, sentences, join=join)
+    own = test_set.sources[: len(test_set.own)]
+    buckets = cut_buckets(own, words=bucket_words, min_sentences=bucket_sentences)
+    if join > 1:
+        buckets.append(joined_bucket(test_set.sources, test_set.joined, min_sentences=bucket_sentences))
+    findings = _examine(paths, test_set, beam_size, length_penalty, recipe_folder, choose_device(device))
     folder = figures or out.parent / "figures"
 
     def figure(name: str) -> Path:
@@ -157,13 +179,15 @@ def _examine(
     test_set: "StudySet",
     beam_size: int,
     length_penalty: float,
+    recipe_folder: Path,
     device: "torch.device",
 ) -> "list[Findings]":
-    """Examines one model after the other, under a progress bar."""
+    """Examines one model after the other, under a progress bar, and then local-p beside another."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from dragoman_training.study.examination import examine
+    from dragoman_training.study.witness import find_witness, with_witness
 
     console = Console(stderr=True)
     bar = Progress(
@@ -187,8 +211,21 @@ def _examine(
                     test_set,
                     beam_size=beam_size,
                     length_penalty=length_penalty,
+                    recipe_folder=recipe_folder,
                     device=device,
-                    advance=lambda count: bar.advance(task, count),
+                    advance=partial(bar.advance, task),
                 )
             )
+        for place, each in enumerate(findings):
+            if each.centres and (witness := find_witness(each, findings, test_set)):
+                name = f"{witness.label} along {each.label}"
+                task = bar.add_task(name, total=len(test_set.own))
+                findings[place] = with_witness(
+                    each,
+                    witness.label,
+                    paths[witness.label],
+                    test_set,
+                    device=device,
+                    advance=partial(bar.advance, task),
+                )
     return findings

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dragoman_training.alignment.head import ChosenHead
 from dragoman_training.looking import Look
 from dragoman_training.recipe import Recipe
 from dragoman_training.study.scores import Scorer
@@ -19,7 +20,7 @@ class Example:
     source_pieces: tuple[str, ...]
     """What it read, its end included."""
     target_pieces: tuple[str, ...]
-    """What it said, its end included."""
+    """What it said: a piece a row of its look."""
     look: Look
     """Where it looked."""
 
@@ -39,19 +40,40 @@ class Sharpness:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Witness:
+    """Where another model looks, made to say local-p's translations of the test set."""
+
+    label: str
+    """What the page calls it."""
+    most_looked_at: NDArray[np.float32]
+    """For every target piece but ends the source position with its largest weight, from 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Centres:
-    """What local-p predicted for every target piece of the test set; positions count from 1."""
+    """What local-p predicted for every target piece of the test set but ends; positions count from 1."""
 
     target_position: NDArray[np.float32]
     """Place of the target piece in its translation."""
     source_length: NDArray[np.float32]
     """Pieces of its source, the end included."""
-    most_looked_at: NDArray[np.float32]
-    """Source position with the largest weight."""
     predicted: NDArray[np.float32]
     """Centre of the window."""
     reach: int
     """Positions of the window to either side."""
+    witness: Witness | None = None
+    """What the predictions are held against; None where the study has nothing."""
+
+    @property
+    def monotonic(self) -> NDArray[np.float32]:
+        """The centres that local-m would take (Luong et al. 2015, section 3.2)."""
+        return np.minimum(self.target_position, self.source_length)
+
+    @property
+    def at_words(self) -> NDArray[np.bool_]:
+        """Where the witness looks at a word, rather than at the sentence's end."""
+        assert self.witness is not None
+        return self.witness.most_looked_at < self.source_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,14 +88,20 @@ class Findings:
     """How far, and the validations on the way."""
     num_parameters: int
     """Parameters of the model."""
-    vocabulary: bytes
-    """The target's tokenizer: perplexities are comparable where it is the same."""
+    vocabularies: tuple[bytes, bytes]
+    """The source's tokenizer and the target's: perplexities are comparable where that is the same."""
+    longest_trained: int | None
+    """Words of the longest source that it was trained on; None where that can't be known."""
+    tokens: tuple[tuple[int, ...], ...]
+    """Its translations of the test set, in its order, as ids without eos."""
     translations: tuple[str, ...]
-    """Of the test set, in its order."""
+    """The same as text."""
     cased: Scorer
     """BLEU of its parts."""
     lower_cased: Scorer
     """The same without case."""
+    head: ChosenHead | None
+    """Of which head its attention is; None but of a Transformer."""
     sharpness: Sharpness | None
     """How its attention is spread; None without attention."""
     centres: Centres | None
@@ -98,26 +126,24 @@ def sharpness_of(looks: Sequence[Look]) -> Sharpness:
 
 
 def centres_of(looks: Sequence[Look], reach: int) -> Centres | None:
-    """All predictions of a local-p model, or None where there are none."""
+    """All predictions of a local-p model but those of ends, which come from no word; None of another."""
     rows = [
         (
-            np.arange(1, len(look.centre_U) + 1),
-            np.full(len(look.centre_U), look.weights_UT.shape[1]),
-            look.weights_UT.argmax(axis=1) + 1,
-            look.centre_U,
+            np.arange(1, len(look.centre_U)),
+            np.full(len(look.centre_U) - 1, look.weights_UT.shape[1]),
+            look.centre_U[:-1],
         )
         for look in looks
         if look.centre_U is not None
     ]
     if not rows:
         return None
-    target, length, most, predicted = (
+    target, length, predicted = (
         np.concatenate(column).astype(np.float32) for column in zip(*rows, strict=True)
     )
     return Centres(
         target_position=target,
         source_length=length,
-        most_looked_at=most,
         predicted=predicted,
         reach=reach,
     )

@@ -13,9 +13,25 @@ class StudySet:
     """What every model of the study translates."""
 
     sources: tuple[str, ...]
+    """The test set's own sentences, and behind them long ones, each of several of these joined."""
     references: tuple[str, ...]
+    """Their translations, joined alike."""
+    num_sentences: int
+    """How many are the test set's own."""
+    join: int
+    """Sentences of a joined one; 1 where there are none."""
     examples: tuple[int, ...]
     """Places of the sentences that heat maps are drawn of."""
+
+    @property
+    def own(self) -> range:
+        """Places of the test set's own sentences."""
+        return range(self.num_sentences)
+
+    @property
+    def joined(self) -> range:
+        """Places of the joined ones."""
+        return range(self.num_sentences, len(self.sources))
 
 
 def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:
@@ -44,8 +60,11 @@ def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:
     return labelled
 
 
-def read_study_set(source: Path, reference: Path, sentences: str | None) -> StudySet:
-    """The test set and its examples. Raises ValueError for files that don't fit, or lines not in them."""
+def read_study_set(source: Path, reference: Path, sentences: str | None, *, join: int) -> StudySet:
+    """The test set, its examples, and sentences joined of `join` consecutive ones; for 1 there are none.
+
+    Raises ValueError for files that don't fit, or lines not in them.
+    """
     sources, references = read_lines(source), read_lines(reference)
     if len(sources) != len(references):
         raise ValueError(
@@ -63,7 +82,30 @@ def read_study_set(source: Path, reference: Path, sentences: str | None) -> Stud
         examples = dict.fromkeys(by_length[len(sources) * share // 100] for share in (20, 50, 80))
     else:
         examples = dict.fromkeys(_line(text, len(sources)) - 1 for text in sentences.split(","))
-    return StudySet(sources=tuple(sources), references=tuple(references), examples=tuple(examples))
+    return StudySet(
+        sources=(*sources, *_joined(sources, join)),
+        references=(*references, *_joined(references, join)),
+        num_sentences=len(sources),
+        join=join,
+        examples=tuple(examples),
+    )
+
+
+def _joined(sentences: list[str], join: int) -> list[str]:
+    """Each so many consecutive sentences as one; what is left over at the end is in none."""
+    if join == 1:
+        return []
+    return [_one_of(sentences[end - join : end]) for end in range(join, len(sentences) + 1, join)]
+
+
+def _one_of(sentences: list[str]) -> str:
+    """With commas and small letters where one sentence ends and the next begins.
+
+    After a full stop a model that has learnt from single sentences would end its translation.
+    """
+    first, *others = sentences
+    *beginning, end = [first, *(other[:1].lower() + other[1:] for other in others)]
+    return ", ".join([*(each.rstrip(" .!?") for each in beginning), end])
 
 
 def _line(text: str, num_lines: int) -> int:

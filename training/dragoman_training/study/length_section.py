@@ -2,50 +2,106 @@
 
 from collections.abc import Sequence
 
-from dragoman_training.markdown import code, enumeration, table
+from dragoman_training.markdown import code, table
+from dragoman_training.models import TransformerConfig
 from dragoman_training.study.buckets import Bucket
 from dragoman_training.study.findings import Findings
+from dragoman_training.study.inputs import StudySet
+from dragoman_training.study.shares import Share, change_between, share_of
 
 _PROSE = """\
 Words are what white space separates. Sentences of different lengths differ in more than their length, so \
-models are better compared within a column, and columns by how that comparison changes."""
+models are better compared within a column, and columns by how that comparison changes. Length: of the \
+translations in the last column of sentences, by that of their references."""
+
+_SHARES_PROSE = """\
+The share that models without attention have of the BLEU of {best}, the best {kind} with attention over the \
+whole test set. Behind ± is half of its 95% interval, by bootstrap over the sentences, both models on the \
+same ones."""
 
 
-def length_section(findings: Sequence[Findings], buckets: Sequence[Bucket], link: str) -> str:
-    """Figure, table, and how far models without attention are behind the best one with it."""
+def length_section(
+    findings: Sequence[Findings], test_set: StudySet, buckets: Sequence[Bucket], link: str
+) -> str:
+    """Figure, table, and whether models without attention fall behind on long sentences."""
+    header = ["words", *(bucket.label for bucket in buckets), "length"]
     rows = [["*sentences*", *(f"*{len(bucket.numbers)}*" for bucket in buckets), ""]]
     for each in findings:
         scores = [each.cased.score(bucket.numbers) for bucket in buckets]
         cells = (f"{score.bleu:.1f} ± {score.half_width:.1f}" for score in scores)
-        rows.append([code(each.label), *cells, f"{scores[-1].bleu - scores[0].bleu:+.1f}"])
-    header = ["words", *(bucket.label for bucket in buckets), "last less first"]
+        rows.append([code(each.label), *cells, f"{each.cased.length(buckets[-1].numbers):.2f}"])
     parts = [
         "## BLEU by length of the source",
         f"![BLEU by words of the source, a line a model]({link})",
         table(header, rows),
         _PROSE,
-        *_fixed_vectors(findings, buckets),
+        *([_joined(findings, test_set, buckets)] if test_set.joined else []),
+        *_fixed_vectors(findings, test_set, buckets),
     ]
     return "\n\n".join(parts)
 
 
-def _fixed_vectors(findings: Sequence[Findings], buckets: Sequence[Bucket]) -> list[str]:
-    """A sentence on each model without attention: its distance to the best one with it, by bucket."""
+def _joined(findings: Sequence[Findings], test_set: StudySet, buckets: Sequence[Bucket]) -> str:
+    """What the joined sentences are, and how long ones the models know."""
+    longest = max(bucket.most for bucket in buckets if not bucket.joined)
+    trained = [each.longest_trained for each in findings if each.longest_trained is not None]
+    is_known = len(trained) == len(findings)
+    known = f", and none that the models were trained on more than {max(trained)}" if is_known else ""
+    return (
+        f"Joined ones are {test_set.join} consecutive sentences each, made one with commas, source and "
+        f"reference alike. No source of the test set itself has more than {longest} words{known}. A model "
+        "that has learnt from short sentences may end too soon, which BLEU punishes: see the length."
+    )
+
+
+def _fixed_vectors(findings: Sequence[Findings], test_set: StudySet, buckets: Sequence[Bucket]) -> list[str]:
+    """The shares that models without attention have of the best one with it, and how they change.
+
+    That one is recurrent as they are, where there is one: a Transformer differs in more than attention.
+    """
     with_attention = [each for each in findings if each.sharpness is not None]
     without = [each for each in findings if each.sharpness is None]
     if not with_attention or not without:
         return []
-    everything = range(len(findings[0].translations))
-    best = max(with_attention, key=lambda each: each.cased.score(everything).bleu)
-    sentences = ["Does a fixed vector break down on long sentences?"]
+    recurrent = [each for each in with_attention if not isinstance(each.recipe.model, TransformerConfig)]
+    best = max(recurrent or with_attention, key=lambda each: each.cased.score(test_set.own).bleu)
+    rows, verdicts = [], []
     for each in without:
-        distances = [
-            f"{best.cased.score(bucket.numbers).bleu - each.cased.score(bucket.numbers).bleu:+.1f} at "
-            f"{bucket.label} words"
-            for bucket in buckets
-        ]
-        sentences.append(
-            f"Against {code(each.label)}, which has no attention, {code(best.label)}, the best model "
-            f"with attention, has {enumeration(distances)}."
-        )
-    return [" ".join(sentences)]
+        shares = [share_of(each.cased, best.cased, bucket.numbers) for bucket in buckets]
+        cells = [f"{share.value:.1%} ± {share.half_width:.1%}" if share else "none" for share in shares]
+        rows.append([code(each.label), *cells])
+        verdicts += _verdicts(each.label, buckets, shares)
+    return [
+        "### Does a fixed vector break down on long sentences?",
+        _SHARES_PROSE.format(best=code(best.label), kind="recurrent model" if recurrent else "model"),
+        table(["words", *(bucket.label for bucket in buckets)], rows),
+        *(["\n".join(verdicts)] if verdicts else []),
+    ]
+
+
+def _verdicts(label: str, buckets: Sequence[Bucket], shares: Sequence[Share | None]) -> list[str]:
+    """From the shortest sentences to the longest, and to joined ones."""
+    (short, first), *others = zip(buckets, shares, strict=True)
+    own = [(bucket, share) for bucket, share in others if not bucket.joined][-1:]
+    joined = [(bucket, share) for bucket, share in others if bucket.joined]
+    return [
+        f"- {code(label)}, {what}: {verdict(short, first, bucket, share)}"
+        for what, ends in (("among the test set's sentences", own), ("on to joined ones", joined))
+        for bucket, share in ends
+        if first is not None and share is not None
+    ]
+
+
+def verdict(short: Bucket, first: Share, long: Bucket, last: Share) -> str:
+    """Whether the share changes from one bucket to another, and what follows."""
+    change = change_between(first, last)
+    ends = f"{first.value:.1%} at {short.label} words {{}} {last.value:.1%} at {long.label}"
+    sure = (
+        f"difference {change.difference * 100:+.1f} points, 95% interval {change.low * 100:+.1f} to "
+        f"{change.high * 100:+.1f}"
+    )
+    if change.falls:
+        return f"the share falls from {ends.format('to')} ({sure}): the fixed vector breaks down."
+    if change.rises:
+        return f"the share rises from {ends.format('to')} ({sure}): the fixed vector does not break down."
+    return f"the shares, {ends.format('and')}, cannot be told apart ({sure})."

@@ -39,7 +39,7 @@ def study_page(
     """The whole page."""
     sections = [
         _head(command, findings, test_set, beam_size, length_penalty),
-        length_section(findings, buckets, links.lengths),
+        length_section(findings, test_set, buckets, links.lengths),
         attention_section(findings, test_set, links.heat_maps),
         centres_section(findings, links.centres),
         _training(findings, links.training),
@@ -51,10 +51,9 @@ def _head(
     command: str, findings: Sequence[Findings], test_set: StudySet, beam_size: int, length_penalty: float
 ) -> str:
     data = findings[0].recipe.data
-    everything = range(len(test_set.sources))
     rows = []
     for each in findings:
-        cased, lower = each.cased.score(everything), each.lower_cased.score(everything)
+        cased, lower = each.cased.score(test_set.own), each.lower_cased.score(test_set.own)
         rows.append(
             [
                 code(each.label),
@@ -65,7 +64,7 @@ def _head(
             ]
         )
     setting = (
-        f"{len(test_set.sources):,} sentences, {data.direction}, translated by each model in PyTorch with "
+        f"{len(test_set.own):,} sentences, {data.direction}, translated by each model in PyTorch with "
         f"beam {beam_size} and length penalty {length_penalty:g}. BLEU is sacreBLEU's, "
         f"{code(findings[0].cased.signature)}; behind ± is half of its 95% interval, by bootstrap over the "
         "sentences."
@@ -97,7 +96,7 @@ def _training(findings: Sequence[Findings], link: str) -> str:
             ]
         )
     header = ["model", "validations", "steps", "minutes", "best BLEU", "its perplexity"]
-    same = len({each.vocabulary for each in findings}) == 1
+    same = len({each.vocabularies[1] for each in findings}) == 1
     comparable = (
         "All models say the same pieces, so their perplexities are comparable."
         if same

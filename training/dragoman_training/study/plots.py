@@ -22,7 +22,7 @@ MAX_COLUMNS = 3
 
 
 def plot_lengths(findings: Sequence[Findings], buckets: Sequence[Bucket], path: Path) -> None:
-    """BLEU of each bucket, one line per model."""
+    """BLEU of each bucket, one line per model; joined sentences stand behind a dotted line."""
     with drawing():
         figure = Figure(figsize=(7.5, 4.2), layout="constrained")
         axes = figure.add_subplot()
@@ -30,7 +30,11 @@ def plot_lengths(findings: Sequence[Findings], buckets: Sequence[Bucket], path: 
         for number, each in enumerate(findings):
             bleu = [each.cased.score(bucket.numbers).bleu for bucket in buckets]
             _line(axes, places, bleu, number, each.label)
-        axes.set_xticks(places, [f"{bucket.label}\n({len(bucket.numbers)})" for bucket in buckets])
+        labels = [bucket.label.replace(", ", "\n") for bucket in buckets]
+        counts = [f"({len(bucket.numbers)})" for bucket in buckets]
+        axes.set_xticks(places, [f"{label}\n{count}" for label, count in zip(labels, counts, strict=True)])
+        if buckets[-1].joined:
+            axes.axvline(len(buckets) - 1.5, color="#7F7F7F", linestyle=":", linewidth=1)
         axes.set_xlabel("words of the source (sentences)")
         axes.set_ylabel("BLEU")
         axes.set_ylim(bottom=0)
@@ -104,20 +108,24 @@ def _heat_map(axes: Axes, label: str, example: Example) -> None:
 
 
 def plot_centres(labelled: Sequence[tuple[str, Centres]], path: Path) -> None:
-    """Local-p's predicted centres against where the target stands and against where the model looks most."""
+    """Local-p's predicted centres against where the target stands and where the witness looks most."""
     with drawing():
         figure = Figure(figsize=(7.5, 3.6 * len(labelled)), layout="constrained")
         panels = figure.subplots(len(labelled), 2, squeeze=False)
         for (left, right), (label, centres) in zip(panels, labelled, strict=True):
             longest = float(max(centres.target_position.max(), centres.source_length.max()))
             edges = np.arange(longest + 1)
-            for axes, across, name in (
-                (left, centres.target_position, "position of the target piece"),
-                (right, centres.most_looked_at, "source position looked at most"),
-            ):
+            shown = [(left, centres.target_position, centres.predicted, "position of the target piece")]
+            if centres.witness is None:
+                right.set_visible(False)
+            else:
+                name = f"source position that {centres.witness.label} looks at most"
+                at = centres.at_words
+                shown.append((right, centres.witness.most_looked_at[at], centres.predicted[at], name))
+            for axes, across, up, name in shown:
                 axes.hist2d(
                     across,
-                    centres.predicted,
+                    up,
                     bins=(np.append(edges, longest + 1) - 0.5, edges),
                     cmap=SHADES,
                     norm="log",

@@ -50,12 +50,30 @@ class Scorer:
 
     def score(self, numbers: Sequence[int]) -> Score:
         """The BLEU of some sentences, by their places; its interval comes out the same every time."""
+        low, high = interval(self.resampled(numbers))
+        return Score(bleu=_bleu(self._counts[list(numbers)].sum(axis=0)), half_width=(high - low) / 2)
+
+    def length(self, numbers: Sequence[int]) -> float:
+        """How long some translations are by their references, in what BLEU counts."""
+        *_, system_length, reference_length = self._counts[list(numbers)].sum(axis=0).tolist()
+        return float(system_length / reference_length)
+
+    def resampled(self, numbers: Sequence[int]) -> NDArray[np.float64]:
+        """The BLEU of RESAMPLES draws of as many of these sentences.
+
+        Which are drawn depends on `numbers` alone: systems are compared on the same draws, and those of other
+        sentences are others.
+        """
         counts = self._counts[list(numbers)]
-        generator = np.random.default_rng(12345)
+        generator = np.random.default_rng(list(numbers))
         drawn = generator.integers(0, len(counts), (RESAMPLES, len(counts)))
-        resampled = [_bleu(counts[draw].sum(axis=0)) for draw in drawn]
-        low, high = np.percentile(resampled, [2.5, 97.5])
-        return Score(bleu=_bleu(counts.sum(axis=0)), half_width=float(high - low) / 2)
+        return np.array([_bleu(counts[draw].sum(axis=0)) for draw in drawn])
+
+
+def interval(resampled: NDArray[np.float64]) -> tuple[float, float]:
+    """The middle 95% of what came of the draws."""
+    low, high = np.percentile(resampled, [2.5, 97.5])
+    return float(low), float(high)
 
 
 def _bleu(counts: NDArray[np.int64]) -> float:

@@ -1,4 +1,4 @@
-"""The pairs that a checkpoint was trained on, found again, for what an export learns from them."""
+"""The pairs that a checkpoint was trained on, found again, for what else is learnt from them."""
 
 from pathlib import Path
 

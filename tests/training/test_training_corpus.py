@@ -1,0 +1,54 @@
+"""The pairs that a checkpoint was trained on, found again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.training.toy_pairs import toy_model, toy_tokenizer
+
+from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.corpus import Corpus
+from dragoman_training.models import PlainConfig
+from dragoman_training.recipe import DataConfig, Recipe
+from dragoman_training.training_corpus import TrainingCorpusError, read_training_corpus
+
+FILES: dict[str, Any] = {
+    "train_source": ("train.de",),
+    "train_target": ("train.en",),
+    "valid_source": ("val.de",),
+    "valid_target": ("val.en",),
+}
+
+
+def trained_on(progress: dict[str, Any], **data: Any) -> Checkpoint:
+    tokenizer, model = toy_tokenizer(), PlainConfig(embedding_size=8, layers=1, units=6)
+    return Checkpoint(
+        recipe=Recipe(
+            name="toy", data=DataConfig(source_language="de", target_language="en", **data), model=model
+        ),
+        model=toy_model(model, tokenizer),
+        source_tokenizer=tokenizer,
+        target_tokenizer=tokenizer,
+        progress=progress,
+    )
+
+
+def test_a_data_set_that_cannot_be_loaded_is_a_corpus_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "train.jsonl").write_text("{")
+    with pytest.raises(TrainingCorpusError, match=r"set: can't be loaded.*--recipe-folder"):
+        read_training_corpus(trained_on({}, hugging_face="set"), tmp_path)
+
+
+def test_other_pairs_than_the_model_was_trained_on_are_refused(tmp_path: Path) -> None:
+    for side in ("de", "en"):
+        (tmp_path / f"train.{side}").write_text("a b\nc d\n")
+    trained = Corpus(["a b", "c d"], ["a b", "c d"]).fingerprint()
+    checkpoint = trained_on({"corpus": trained}, **FILES)
+    assert len(read_training_corpus(checkpoint, tmp_path)) == 2
+    (tmp_path / "train.en").write_text("a b\nc e\n")
+    with pytest.raises(TrainingCorpusError, match=r"hold other pairs.*--recipe-folder"):
+        read_training_corpus(checkpoint, tmp_path)

@@ -1,0 +1,174 @@
+"""Which of a Transformer's heads tells what its words come from, found by an alignment that needs no model.
+
+The heads of the last layers look at what the next token comes from, though spread over many; those of the
+first at what the token just read comes from, and one of them often at little else (Chen et al. 2020,
+"Accurate Word Alignment Induction from Neural Machine Translation", section 3). Each is held against the
+links that IBM model 1 finds in training pairs.
+
+Shapes: S sentences, K = 1, H heads, T source positions, U target tokens.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training.alignment.links import find_links
+from dragoman_training.alignment.model1 import train_model1
+from dragoman_training.alignment.table import TranslationTable
+from dragoman_training.corpus import Corpus, evenly_spaced
+from dragoman_training.looking import look_along
+from dragoman_training.models.transformer import AlignmentHead, Transformer
+from dragoman_training.models.transformer_layers import DecoderLayer
+from dragoman_training.training_corpus import token_pairs
+
+MAX_PAIRS = 20_000
+"""Training pairs that the table is learnt from, evenly spread over the corpus."""
+NUM_ITERATIONS = 5
+"""Passes of expectation maximisation."""
+NUM_EXAMINED = 400
+"""Most of them that the heads are held against."""
+BATCH = 20
+"""Sentences that are looked at together."""
+
+Pair = tuple[Sequence[int], Sequence[int]]
+TokenAlignment = dict[int, int]
+"""For target positions the source position that each comes from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenHead:
+    """Whose weights are a Transformer's alignments."""
+
+    head: AlignmentHead | None
+    """None: the mean over the heads of the last layer."""
+    of_input: bool
+    """Whether a token's weights are taken from the step that reads it, not the one that predicts it."""
+    told: str
+    """Which it is and why, for people."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How well a head's strongest weights agree with the links."""
+
+    head: AlignmentHead | None
+    """None: the mean over the heads of the last layer."""
+    of_input: bool
+    """Whether a token's weights are taken from the step that reads it, not the one that predicts it."""
+    share: float
+    """Of the links, those that the head has too."""
+
+
+def choose_head(
+    model: Transformer, source: Tokenizer, target: Tokenizer, corpus: Corpus, *, max_tokens: int
+) -> ChosenHead:
+    """The head that agrees best, in pairs of at most `max_tokens` a side; the mean where none does better."""
+    pairs = token_pairs(corpus, source, target, max_pairs=MAX_PAIRS, max_tokens=max_tokens)
+    if not pairs:
+        told = "no training pair is short enough to choose a head by; the last layer's mean it is"
+        return ChosenHead(head=None, of_input=False, told=told)
+    links = find_links(
+        *zip(*pairs, strict=True),
+        source_vocabulary=source.vocabulary_size,
+        target_vocabulary=target.vocabulary_size,
+    )
+    table = train_model1(links, num_iterations=NUM_ITERATIONS)
+    examined = [pairs[place] for place in evenly_spaced(len(pairs), NUM_EXAMINED)]
+    mean, *heads = agreements(
+        model,
+        [([*from_, source.eos_id], [*to, target.eos_id]) for from_, to in examined],
+        [likeliest_links(table, pair) for pair in examined],
+        pads=(source.pad_id, target.pad_id),
+        bos=target.bos_id,
+    )
+    best = max(mean, *heads, key=lambda each: each.share)
+    if best.head is None:
+        told = f"no head has more of IBM model 1's links than the last layer's mean {mean.share:.1%}"
+    else:
+        told = (
+            f"head {best.head.head + 1} of decoder layer {best.head.layer + 1}, of the token "
+            f"{'read' if best.of_input else 'predicted'}, has {best.share:.1%} of IBM model 1's links, "
+            f"and the last layer's mean {mean.share:.1%}"
+        )
+    return ChosenHead(head=best.head, of_input=best.of_input, told=told)
+
+
+def likeliest_links(table: TranslationTable, pair: Pair) -> TokenAlignment:
+    """For each target token the source token it most likely comes from, unless that is NULL."""
+    source, target = pair
+    rows = [table.row(token) for token in (*source, table.null)]
+    links = {}
+    for place, token in enumerate(target):
+        probabilities = [row.get(token, 0.0) for row in rows]
+        likeliest = int(np.argmax(probabilities))
+        if likeliest < len(source):
+            links[place] = likeliest
+    return links
+
+
+def agreements(
+    model: Transformer,
+    pairs: Sequence[Pair],
+    links: Sequence[TokenAlignment],
+    *,
+    pads: tuple[int, int],
+    bos: int,
+) -> list[Agreement]:
+    """Of every head, both ways, and first of the last layer's mean. Pairs are ids with eos, links without."""
+    heads = [
+        AlignmentHead(layer=layer, head=head)
+        for layer in range(model.config.decoder_layers)
+        for head in range(model.config.heads)
+    ]
+    choices: list[tuple[AlignmentHead | None, bool]] = [(None, False)]
+    choices += [(head, of_input) for head in heads for of_input in (False, True)]
+    hits = dict.fromkeys(choices, 0)
+    for first in range(0, len(pairs), BATCH):
+        looks = look_through(model, pairs[first : first + BATCH], pads=pads, bos=bos)
+        for look_LHUT, own in zip(looks, links[first : first + BATCH], strict=True):
+            for head, of_input in choices:
+                weights_UT = look_LHUT[-1].mean(axis=0) if head is None else look_LHUT[head.layer, head.head]
+                from_U = weights_UT[int(of_input) :, :-1].argmax(axis=1)
+                hits[head, of_input] += sum(int(from_U[place]) == source for place, source in own.items())
+    num_links = max(1, sum(map(len, links)))
+    return [
+        Agreement(head=head, of_input=of_input, share=hits[head, of_input] / num_links)
+        for head, of_input in choices
+    ]
+
+
+def look_through(
+    model: Transformer, pairs: Sequence[Pair], *, pads: tuple[int, int], bos: int
+) -> list[NDArray[np.float32]]:
+    """For each pair of ids with eos where all layers and heads look saying the target: [L, H, U, T]."""
+    sources, targets = zip(*pairs, strict=True)
+    heard = [_Weights(layer) for layer in model.decoder_layers]
+    try:
+        look_along(model, sources, targets, pad_ids_of_sides=pads, bos_id=bos)
+    finally:
+        for each in heard:
+            each.handle.remove()
+    # Steps of layers to layers of steps: U times [S, H, 1, T] -> [S, L, H, U, T]
+    looks_SLHUT = torch.stack([torch.cat(each.steps, dim=2) for each in heard], dim=1).numpy()
+    return [
+        look_LHUT[:, :, : len(target), : len(source)]
+        for look_LHUT, source, target in zip(looks_SLHUT, sources, targets, strict=True)
+    ]
+
+
+class _Weights:
+    """Hears what the heads of a layer look at."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        assert isinstance(layer, DecoderLayer)
+        self.steps: list[Tensor] = []
+        self.handle = layer.cross_attention.heads.register_forward_hook(self._hear)
+
+    def _hear(self, heads: nn.Module, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        self.steps.append(output[1].float().cpu())
