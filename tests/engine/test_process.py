@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, wait
@@ -251,6 +252,24 @@ def test_nobody_waits_for_a_process_that_is_gone(
     assert [record.__dict__["reason"] for record in ended] == ["exit status 0" if by_itself else "signal 9"]
     with pytest.raises(EngineClosedError):
         engine.submit([sentence(7)])
+
+
+def test_nobody_waits_for_whom_this_side_cannot_hear(
+    start: Start, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(**numbers: object) -> None:
+        raise RuntimeError("no metrics")
+
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    monkeypatch.setattr(recorder, "on_step", explode)
+    engine = start(openers.open_slow)
+    pid = engine.pid
+    assert pid is not None
+    # What is told of the first one's answer, its steps, ends the reader.
+    futures = engine.submit([sentence(7, steps=2), sentence(8, steps=1_000_000)])
+    assert not wait(futures, timeout=30).not_done
+    assert isinstance(futures[1].exception(0), EngineClosedError)
+    wait_until(lambda: not engine.is_alive and not is_running(pid))
 
 
 def test_a_cancelled_future_of_a_closed_engine_stays_cancelled(start: Start) -> None:

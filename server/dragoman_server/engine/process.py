@@ -149,8 +149,14 @@ class EngineProcess:
             # It has ended, or was told to.
             pass
         finally:
-            self._fail_what_is_left()
+            # It may be this side that goes no further: without its pipes the process ends, too.
             self._from_process.close()
+            with self._lock:
+                was_closed, self._closed = self._closed, True
+                self._to_process.close()
+            self._fail_what_is_left()
+            if not was_closed:
+                logger.error("an engine's process ended", extra={"reason": self._how_it_ended()})
 
     def _take(self, message: object) -> None:
         if isinstance(message, Answer):
@@ -175,12 +181,9 @@ class EngineProcess:
 
     def _fail_what_is_left(self) -> None:
         with self._lock:
-            was_closed, self._closed = self._closed, True
             left = list(self._futures.values())
             self._futures.clear()
             self.num_left = dict(self._num_submitted)
-        if not was_closed:
-            logger.error("an engine's process ended", extra={"reason": self._how_it_ended()})
         for future in left:
             try:
                 future.set_exception(
