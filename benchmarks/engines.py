@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dragoman_bundle import Bundle
 from dragoman_server.config import Batching, EngineConfig
 from dragoman_server.document import TranslationOptions
-from dragoman_server.engine import EnginePool, Observer, OnnxDecoder
-from dragoman_server.loader import open_engine
+from dragoman_server.engine import Admission, Engine, EnginePool, Observer, OnnxDecoder
+from dragoman_server.loader import engine_limits, open_engine
 from dragoman_server.segmentation import Segmentation
 from dragoman_server.system import MAX_QUEUE, BundleSystem
 
@@ -68,7 +68,13 @@ def running_engine(
     """
     batching: Batching = "continuous" if continuous else "request"
     config = EngineConfig(threads=threads, max_queue=MAX_QUEUE, batching=batching)
-    engine = open_engine(decoder, config, beam_size, observer=observer, in_one_process=in_one_process)
+    if in_one_process:
+        limits = engine_limits(config, beam_size)
+        engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(threads)]
+        engine = EnginePool(engines, Admission.to(decoder, limits))
+        engine.start()
+    else:
+        engine = open_engine(decoder, config, beam_size, observer=observer)
     try:
         yield engine
     finally:

@@ -80,28 +80,23 @@ def open_engine(
     *,
     observer: Observer | None = None,
     warm_up: Sentence | None = None,
-    in_one_process: bool = False,
 ) -> EnginePool:
     """A running engine, which has decoded the sentence `warm_up`.
 
     On a CPU it has a batch for each thread, on a GPU a single one. Several are processes of their own, each
-    with a decoder opened as this one was, unless they are to be `in_one_process`. Raises SentenceError where
-    the sentence is more than the configuration allows, and DecoderError.
+    with a decoder opened as this one was. Raises SentenceError where the sentence is more than the
+    configuration allows, and DecoderError.
     """
     limits = engine_limits(config, max_beam_size)
-    admission = Admission(
-        limits=limits,
-        source_vocabulary=decoder.source_vocabulary,
-        target_vocabulary=decoder.target_vocabulary,
-    )
+    admission = Admission.to(decoder, limits)
     if warm_up is not None:
         admission.check(warm_up)
     num_engines = (config.threads or count_processors()) if decoder.device == "cpu" else 1
     engines: Sequence[Engine | EngineProcess]
-    if in_one_process or num_engines == 1:
+    if num_engines == 1:
         if warm_up is not None:
             warm(decoder, limits, warm_up)
-        engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(num_engines)]
+        engines = [Engine(decoder, limits=limits, observer=observer)]
     else:
         engines = [
             EngineProcess(decoder.opener, limits=limits, observer=observer, warm_up=warm_up)

@@ -68,15 +68,6 @@ class Recorder(SilentObserver):
         self.outcomes[outcome] += 1
 
 
-def admission_to(decoder: Decoder[Any], limits: EngineLimits) -> Admission:
-    """What a pool of engines over the decoder checks sentences against."""
-    return Admission(
-        limits=limits,
-        source_vocabulary=decoder.source_vocabulary,
-        target_vocabulary=decoder.target_vocabulary,
-    )
-
-
 def pool_over(
     decoder: Decoder[Any],
     limits: EngineLimits | None = None,
@@ -87,7 +78,7 @@ def pool_over(
     """Engines that are threads of this process."""
     limits = limits or EngineLimits()
     engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(num_engines)]
-    return EnginePool(engines, admission_to(decoder, limits))
+    return EnginePool(engines, Admission.to(decoder, limits))
 
 
 class House:

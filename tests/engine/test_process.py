@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.engine import openers
-from tests.engine.house import Recorder, admission_to, pool_over, sentence
+from tests.engine.house import Recorder, pool_over, sentence
 from tests.engine.table_decoder import TableDecoder
 
 from dragoman_bundle.bundle import open_bundle
+from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import DeadlineExpiredError, DecoderError, EngineClosedError
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Outcome
@@ -81,7 +82,7 @@ def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) 
     decoder, limits = openers.open_random(), EngineLimits()
     engines = [EngineProcess(openers.open_random, limits=limits, observer=recorder) for _ in range(2)]
     answers = []
-    for pool in (pool_over(decoder), EnginePool(engines, admission_to(decoder, limits))):
+    for pool in (pool_over(decoder), EnginePool(engines, Admission.to(decoder, limits))):
         pool.start()
         assert pool.is_alive
         answers.append([future.result(30).hypotheses for future in pool.submit(wanted)])
@@ -100,7 +101,7 @@ def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) 
 def test_real_graphs_give_the_same_numbers_there() -> None:
     bundle = open_bundle(ROOT / "models/de-en/1")
     decoder, limits = OnnxDecoder.open(bundle, device="cpu"), EngineLimits(max_rows=40)
-    elsewhere = EnginePool([EngineProcess(decoder.opener, limits=limits)], admission_to(decoder, limits))
+    elsewhere = EnginePool([EngineProcess(decoder.opener, limits=limits)], Admission.to(decoder, limits))
     options = SearchOptions(beam_size=4, num_hypotheses=2, length_penalty=1.0, max_output_tokens=40)
     lines = ["Guten Morgen.", "Wo ist der Bahnhof?", "Ich habe das Buch gestern gelesen."]
     sentences = [
@@ -173,7 +174,7 @@ def test_where_one_cannot_be_started_none_is_left() -> None:
         EngineProcess(opener, limits=EngineLimits())
         for opener in (openers.open_slow, openers.refuse, openers.open_slow)
     ]
-    pool = EnginePool(engines, admission_to(openers.open_slow(), EngineLimits()))
+    pool = EnginePool(engines, Admission.to(openers.open_slow(), EngineLimits()))
     with pytest.raises(DecoderError, match="nothing to open"):
         pool.start()
     for engine in engines:

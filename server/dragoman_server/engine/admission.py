@@ -1,7 +1,9 @@
 """Which sentences an engine can decode at all, however long they wait."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.errors import SentenceError
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.padding import padded_positions
@@ -17,6 +19,15 @@ class Admission:
     """How many tokens a source has to choose from."""
     target_vocabulary: int
     """The same of a target prefix."""
+
+    @classmethod
+    def to(cls, decoder: Decoder[Any], limits: EngineLimits) -> "Admission":
+        """To engines over the decoder."""
+        return cls(
+            limits=limits,
+            source_vocabulary=decoder.source_vocabulary,
+            target_vocabulary=decoder.target_vocabulary,
+        )
 
     def check(self, sentence: Sentence) -> None:
         """Raises SentenceError for a sentence that no batch could ever hold, or with unknown tokens."""
