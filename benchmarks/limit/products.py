@@ -1,13 +1,15 @@
 """The matrix products of a graph and how large they are, found by running it.
 
-Shapes that depend on the inputs' are not in the file: each product's operands and result are made outputs of
-the graph, and a run at real sizes tells.
+What is made of constants alone is made when the graph is loaded, and is no work of a step. Shapes that
+depend on the inputs' are not in the file: each product's operands and result are made outputs of the graph,
+and a run at real sizes tells.
 """
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +19,7 @@ import onnxruntime
 from benchmarks.limit.inputs import Array
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, GraphProto, NodeProto
+    from onnx import AttributeProto, NodeProto
 
 FLOAT_PRODUCTS = frozenset({"MatMul", "Gemm", "FusedMatMul"})
 INTEGER_PRODUCTS = frozenset(
@@ -49,14 +51,29 @@ class Product:
 
 def find_products(path: Path, inputs: Mapping[str, Array]) -> list[Product]:
     """The products of the graph in the file when it is run with these inputs."""
-    model = onnx.load(path)
+    model = load_folded(path)
     if nested := [node.op_type for node in model.graph.node if any(_subgraphs(node))]:
         raise ValueError(f"{path} has a {nested[0]}, whose products would not be counted")
     nodes = [node for node in model.graph.node if node.op_type in FLOAT_PRODUCTS | INTEGER_PRODUCTS]
-    constants = _constants(model.graph)
+    constants = frozenset(value.name for value in model.graph.initializer)
     wanted = {name for node in nodes for name in (node.input[0], node.input[1], node.output[0])}
     shapes = shapes_of(model, wanted, inputs)
     return [_product(node, shapes, constants) for node in nodes]
+
+
+def load_folded(path: Path) -> onnx.ModelProto:
+    """The graph in the file as it is run, what is made of constants alone being constants."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    # It warns that the graph may not suit another machine.
+    options.log_severity_level = 3
+    with TemporaryDirectory() as folder:
+        options.optimized_model_filepath = f"{folder}/step.onnx"
+        options.add_session_config_entry(
+            "session.optimized_model_external_initializers_file_name", "weights.bin"
+        )
+        onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return onnx.load(options.optimized_model_filepath)
 
 
 def shapes_of(
@@ -73,7 +90,7 @@ def shapes_of(
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    for name, array in zip(asked, session.run(asked, dict(inputs)), strict=True):
+    for name, array in zip(asked, session.run(asked, dict(inputs)) if asked else (), strict=True):
         shapes[name] = np.shape(array)
     return shapes
 
@@ -93,15 +110,6 @@ def _product(node: "NodeProto", shapes: Mapping[str, tuple[int, ...]], constants
         columns=result[-1],
         is_weight=is_weight,
     )
-
-
-def _constants(graph: "GraphProto") -> frozenset[str]:
-    """Names of what does not depend on the inputs: weights, and what is made of them alone."""
-    constants = {value.name for value in graph.initializer}
-    for node in graph.node:
-        if all(name in constants for name in node.input if name):
-            constants.update(node.output)
-    return frozenset(constants)
 
 
 def _subgraphs(node: "NodeProto") -> Iterator["AttributeProto"]:

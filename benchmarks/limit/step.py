@@ -9,7 +9,7 @@ import onnx
 import onnxruntime
 
 from benchmarks.limit.inputs import Array, make_inputs
-from benchmarks.limit.products import Product, find_products, shapes_of
+from benchmarks.limit.products import Product, find_products, load_folded, shapes_of
 from dragoman_server.engine.onnx_session import open_session
 
 
@@ -62,7 +62,7 @@ class Step:
 
 def weight_bytes(path: Path, inputs: Mapping[str, Array]) -> int:
     """Bytes of a graph's weights that a step with these inputs reads."""
-    model = onnx.load(path)
+    model = load_folded(path)
     users: dict[str, list[onnx.NodeProto]] = defaultdict(list)
     for node in model.graph.node:
         for name in node.input:

@@ -8,10 +8,10 @@ Shapes: S sentences, K beam, R = S·K rows, P rows of the step before, T source 
 
 import copy
 
-import torch
 from torch import Tensor, nn
 
 from dragoman_export.attention import AttentionGraph
+from dragoman_export.best import best_continuations
 from dragoman_export.past import PastAttentionGraph, check_head_width
 from dragoman_export.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
 from dragoman_export.window import PredictedWindowGraph
@@ -64,8 +64,7 @@ class DecoderStepGraph(nn.Module):
         logits_RV = self.model.output(features_RD)
         token_score_RV = logits_RV.float().log_softmax(dim=-1)
         forced_score_R1 = token_score_RV.gather(1, forced_SK.reshape(-1, 1))
-        running_RV = token_score_RV + score_SK.reshape(-1, 1)
-        top_score, top_index = torch.topk(running_RV.reshape(sentences, -1), 2 * beam, dim=1)
+        top_score, top_index = best_continuations(token_score_RV, score_SK)
         return (
             top_score,
             top_index,

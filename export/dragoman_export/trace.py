@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from dragoman_export.graphs import DecoderStepGraph, EncoderGraph, export_ready
 from dragoman_export.initializers import share_transposed
 from dragoman_export.output_layer import store_by_rows
+from dragoman_export.token_tables import look_up_token_products
 from dragoman_training.models import Seq2Seq
 
 OPSET = 20
@@ -88,6 +89,9 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
         ],
     )
     store_by_rows(decoder_step.graph)
+    if dtype == torch.float32:
+        # In float16 it is a GPU that multiplies, to which so small a product is nothing.
+        look_up_token_products(decoder_step.graph)
     return Graphs(encoder, decoder_step)
 
 

@@ -56,9 +56,33 @@ def test_of_a_table_only_the_rows_that_are_looked_up_are_read(tmp_path: Path) ->
     )
     path = tmp_path / "tables.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path)
-    assert weight_bytes(path, {"token": np.arange(7)}) == 4 * (7 * 3 + 1000 * 3)
+    # The tied one is also there as it is multiplied.
+    assert weight_bytes(path, {"token": np.arange(7)}) == 4 * (2 * 7 * 3 + 1000 * 3)
     # No more than there is.
-    assert weight_bytes(path, {"token": np.zeros(2000, np.int64)}) == 4 * (1000 * 3 + 1000 * 3)
+    assert weight_bytes(path, {"token": np.zeros(2000, np.int64)}) == 4 * (2 * 1000 * 3 + 1000 * 3)
+
+
+def test_what_is_made_when_a_graph_is_loaded_is_no_work_of_a_step(tmp_path: Path) -> None:
+    weights = [
+        numpy_helper.from_array(np.ones(shape, np.float32), name)
+        for name, shape in (("embedding", (1000, 3)), ("matrix", (3, 5)))
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["embedding", "matrix"], ["table"]),
+        helper.make_node("Gather", ["table", "token"], ["rows"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "a table of products",
+        [helper.make_tensor_value_info("token", TensorProto.INT64, ["R"])],
+        [helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["R", 5])],
+        weights,
+    )
+    path = tmp_path / "table.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path)
+    tokens = {"token": np.arange(7)}
+    assert find_products(path, tokens) == []
+    assert weight_bytes(path, tokens) == 4 * 7 * 5
 
 
 def test_products_are_counted_at_the_sizes_of_the_inputs(tmp_path: Path) -> None:

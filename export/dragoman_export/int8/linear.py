@@ -2,11 +2,12 @@
 
 import numpy as np
 import onnx_ir as ir
+from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
 from dragoman_export.initializers import there
 from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, QuantizedRows, StoredWeight, width_of
-from dragoman_export.int8.matrix_product import float_matrix, matrix_product, row_constant
+from dragoman_export.int8.matrix_product import MatrixProduct, float_matrix, matrix_product, row_constant
 
 POSITIONS = ".positions.table_LD"
 """What the name of a Transformer's table of positions ends in."""
@@ -21,6 +22,10 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
     """
     found = matrix_product(node)
     if found is None or found.num_outputs == 1 or found.matrix.name in int8.kept:
+        return
+    embedding = float_matrix(found.rows)
+    if embedding is not None:
+        _replace_table(int8, node, found, embedding)
         return
     bias, last = (found.bias, node) if found.bias is not None else _added_bias(node)
     tape = Tape()
@@ -45,6 +50,29 @@ def replace_product(int8: Int8Graph, node: ir.Node) -> None:
         shape = int8.constant(f"int8.rows_of_{outputs}", np.array([-1, outputs]))
         result = tape.op("Reshape", [result, shape])
     int8.replace(last, tape, [result])
+
+
+def _replace_table(
+    int8: Int8Graph, node: ir.Node, product: MatrixProduct, embedding: NDArray[np.float32]
+) -> None:
+    """Rewrites the product of two constant matrices, which onnxruntime multiplies when it loads the graph.
+
+    The codes are multiplied as floats, for whose products it does that, and their sums are exact as well.
+    """
+    tape = Tape()
+    rows = int8.weight(str(product.rows.name), embedding, output_axis=0)
+    columns = int8.weight(str(product.matrix.name), product.array, output_axis=product.output_axis)
+    rows_VE, columns_EN = (
+        tape.op("Cast", [weight.codes], {"to": ir.DataType.FLOAT}) for weight in (rows, columns)
+    )
+    if product.is_transposed:
+        columns_EN = tape.op("Transpose", [columns_EN], {"perm": [1, 0]})
+    sums_VN = tape.op("MatMul", [rows_VE, columns_EN])
+    table_VN = tape.op("Mul", [sums_VN, columns.scale])
+    table_VN = tape.op("Mul", [table_VN, tape.op("Unsqueeze", [rows.scale, int8.last_axis])])
+    if product.bias is not None:
+        table_VN = tape.op("Add", [table_VN, product.bias])
+    int8.replace(node, tape, [table_VN])
 
 
 def replace_embedding(int8: Int8Graph, node: ir.Node) -> None:

@@ -1,0 +1,56 @@
+"""The search by blocks finds what a search of everything finds."""
+
+import pytest
+import torch
+
+from dragoman_export.best import best_continuations, block_size
+
+
+@pytest.mark.parametrize("beam", [1, 4, 8])
+@pytest.mark.parametrize(
+    "vocabulary",
+    [
+        pytest.param(40, id="few blocks"),
+        pytest.param(4000, id="many blocks"),
+        pytest.param(31, id="a prime, in no blocks"),
+    ],
+)
+def test_the_best_are_those_of_all_scores(beam: int, vocabulary: int) -> None:
+    torch.manual_seed(beam)
+    token_score_RV = torch.randn(7 * beam, vocabulary).log_softmax(dim=-1)
+    # As a vocabulary has them: tokens that are never produced.
+    token_score_RV[:, :3] = -torch.inf
+    score_SK = -10 * torch.rand(7, beam)
+    running_SX = (token_score_RV + score_SK.reshape(-1, 1)).reshape(7, -1)
+    expected_score, expected_place = running_SX.topk(2 * beam, dim=1)
+    score, place = best_continuations(token_score_RV, score_SK)
+    assert torch.equal(score, expected_score)
+    assert torch.equal(place, expected_place)
+
+
+def test_of_a_row_that_is_not_in_use_nothing_is_found() -> None:
+    """At its first step a sentence has one row, in whose few blocks all of its best are."""
+    token_score_RV = torch.randn(3 * 8, 40).log_softmax(dim=-1)
+    score_SK = torch.full((3, 8), -torch.inf)
+    score_SK[:, 0] = 0
+    score, place = best_continuations(token_score_RV, score_SK)
+    expected_score, expected_place = token_score_RV[::8].topk(16, dim=1)
+    assert torch.equal(score, expected_score)
+    assert torch.equal(place, expected_place)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "size"),
+    [
+        (4000, 80),
+        (6000, 80),
+        (16000, 128),
+        (40, 8),
+        (58101, 321),
+        pytest.param(4, 2, id="two blocks"),
+        pytest.param(3, None, id="too few for two blocks"),
+        pytest.param(2 * 4001, None, id="blocks would be too long"),
+    ],
+)
+def test_blocks_are_about_as_long_as_there_are_many(vocabulary: int, size: int | None) -> None:
+    assert block_size(vocabulary) == size
