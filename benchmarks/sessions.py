@@ -6,47 +6,61 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from weakref import WeakKeyDictionary
 
 from onnxruntime import InferenceSession, SessionOptions
 
-ENCODER_CALLS = ("run",)
-STEP_CALLS = ("run_with_iobinding", "run_with_ort_values")
+_CALLS = ("run", "run_with_iobinding", "run_with_ort_values")
+_OF_A_STEP = "token"
+"""What a step's graph is given, and no other."""
 
 
 class SessionClock:
-    """How long onnxruntime was at work."""
+    """How long onnxruntime was at work, in seconds; runs that were under way at the same time count each."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[str, float]] = []
+        self._runs: list[tuple[bool, float]] = []
 
-    def note(self, call: str, started: float, ended: float) -> None:
-        """A call of a session, by the method's name, in seconds of `time.perf_counter`."""
-        self._calls.append((call, ended - started))
+    def note(self, seconds: float, *, is_step: bool) -> None:
+        """A run of a session."""
+        self._runs.append((is_step, seconds))
 
-    def seconds(self, *calls: str) -> float:
-        """Seconds that these calls took; those that were under way at the same time count each."""
-        return sum(seconds for call, seconds in self._calls if call in calls)
+    @property
+    def step_seconds(self) -> float:
+        """Decoder steps took so long."""
+        return sum(seconds for is_step, seconds in self._runs if is_step)
+
+    @property
+    def encoder_seconds(self) -> float:
+        """Everything else took so long: encoding, and gathering candidates."""
+        return sum(seconds for is_step, seconds in self._runs if not is_step)
 
 
 @contextmanager
 def clocked_sessions() -> Iterator[SessionClock]:
     """Notes every run of every session meanwhile."""
     clock = SessionClock()
+    steps: WeakKeyDictionary[InferenceSession, bool] = WeakKeyDictionary()
+
+    def is_step(session: InferenceSession) -> bool:
+        if session not in steps:
+            steps[session] = any(value.name == _OF_A_STEP for value in session.get_inputs())
+        return steps[session]
 
     def clocked(call: str) -> Callable[..., Any]:
         original = getattr(InferenceSession, call)
 
-        def run(*arguments: Any, **options: Any) -> Any:
+        def run(session: InferenceSession, *arguments: Any, **options: Any) -> Any:
             started = time.perf_counter()
             try:
-                return original(*arguments, **options)
+                return original(session, *arguments, **options)
             finally:
-                clock.note(call, started, time.perf_counter())
+                clock.note(time.perf_counter() - started, is_step=is_step(session))
 
         return run
 
     with ExitStack() as stack:
-        for call in (*ENCODER_CALLS, *STEP_CALLS):
+        for call in _CALLS:
             stack.enter_context(mock.patch.object(InferenceSession, call, clocked(call)))
         yield clock
 

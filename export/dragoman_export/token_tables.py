@@ -75,7 +75,7 @@ def _look_up(step: ir.Graph, node: ir.Node, lookup: _Lookup, outputs: int) -> No
     (old,) = node.outputs
     tape = Tape()
     table = tape.op(node.op_type, [lookup.embedding, *node.inputs[1:]], dict(node.attributes))
-    table.shape, table.dtype = ir.Shape([lookup.vocabulary, outputs]), old.dtype
+    table.shape, table.type = ir.Shape([lookup.vocabulary, outputs]), old.type
     rows = tape.op("Gather", [table, lookup.token])
     if lookup.factor is not None:
         rows = tape.op("Mul", [rows, lookup.factor])

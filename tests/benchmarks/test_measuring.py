@@ -43,14 +43,14 @@ def test_a_ratio_is_taken_repeat_by_repeat() -> None:
     assert ratio([4.0, 2.0, 4.4], [2.0, 1.0, 2.0]).median == 2.0
 
 
-def test_the_calls_of_sessions_are_added_up_by_name() -> None:
+def test_runs_of_sessions_are_added_up_steps_apart() -> None:
     clock = SessionClock()
-    clock.note("run", 10.0, 11.0)
-    clock.note("run_with_iobinding", 11.0, 13.0)
-    clock.note("run", 13.0, 15.5)
-    assert clock.seconds("run") == 3.5
-    assert clock.seconds("run", "run_with_iobinding") == 5.5
-    assert clock.seconds() == 0.0
+    assert clock.step_seconds == clock.encoder_seconds == 0.0
+    clock.note(1.0, is_step=False)
+    clock.note(2.0, is_step=True)
+    clock.note(2.5, is_step=False)
+    assert clock.encoder_seconds == 3.5
+    assert clock.step_seconds == 2.0
 
 
 def test_a_corpus_leaves_out_empty_lines_with_their_references(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tests.engine.table_decoder import (
 )
 
 from dragoman_server.engine.beam import Beams, advance
+from dragoman_server.engine.decoder import StepOutput
 from dragoman_server.engine.ranking import normalised_score
 from dragoman_server.engine.request import FinishReason, Hypothesis, SearchOptions, Sentence
 from dragoman_training.recipe import DecodingConfig
@@ -292,6 +293,14 @@ def test_an_end_beyond_the_kth_rank_is_dropped() -> None:
 
 
 def test_an_end_of_a_row_that_is_not_in_use_ends_nothing() -> None:
-    scores = np.array([[-1.0, -np.inf, -np.inf, -np.inf]], np.float32)
-    new = advance(scores, np.array([[2, 4 + EOS, 3, 4 + 2]]), vocabulary=4, eos=EOS)
-    assert not new.ended_SK.any()
+    beams = Beams(beam_size=2, vocabulary=4, bos=BOS, eos=EOS)
+    beams.regroup(np.array([0]), [sentence((1,), beam_size=2, max_output_tokens=1)])
+    output = StepOutput(
+        top_score_SC=np.array([[-1.0, -np.inf, -np.inf, -np.inf]], np.float32),
+        top_index_SC=np.array([[2, 4 + EOS, 3, 4 + 2]]),
+        forced_score_SK=np.zeros((1, 2), np.float32),
+        attention_SKT=None,
+    )
+    assert beams.advance(output) == [0]
+    (found,) = beams.hypotheses(0)
+    assert (found.tokens, found.finish_reason) == ((2,), FinishReason.LENGTH)

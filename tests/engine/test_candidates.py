@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dragoman_bundle import Shortlist
-from dragoman_server.engine.candidates import CANDIDATE, BatchCandidates, CandidateChooser
+from dragoman_server.engine.candidates import CANDIDATE, BatchCandidates, CandidateChooser, Offer
 from dragoman_server.engine.padding import padded_candidates
+from dragoman_server.engine.tensors import Moves
 
 AXES = {CANDIDATE: 1, "memory.weight": 2}
 
@@ -35,6 +36,11 @@ def own(batch: BatchCandidates, s: int, count: int) -> list[int]:
     return batch.arrays[CANDIDATE][s, :count].tolist()
 
 
+def regroup(batch: BatchCandidates, origin_S: np.ndarray, joined: list[Offer]) -> None:
+    num_before = len(batch.ids) if batch.width else 0
+    batch.regroup(Moves(origin_S, num_before, [len(each.num_candidates_S) for each in joined]), joined)
+
+
 @pytest.mark.parametrize(("num_candidates", "width"), [(1, 128), (128, 128), (129, 192), (192, 192)])
 def test_widths_are_few(num_candidates: int, width: int) -> None:
     assert padded_candidates(num_candidates) == width
@@ -43,13 +49,13 @@ def test_widths_are_few(num_candidates: int, width: int) -> None:
 def test_sentences_keep_their_candidates_when_others_come_and_go() -> None:
     chooser = make_chooser()
     batch = BatchCandidates(chooser, AXES)
-    batch.regroup(np.arange(3), [chooser.choose([[5], [6, 7]]), chooser.choose([[8]])])
+    regroup(batch, np.arange(3), [chooser.choose([[5], [6, 7]]), chooser.choose([[8]])])
     assert [own(batch, 0, 3), own(batch, 1, 4), own(batch, 2, 3)] == [
         [0, 1, 205],
         [0, 1, 206, 207],
         [0, 1, 208],
     ]
-    batch.regroup(np.array([3, 1]), [chooser.choose([list(range(90, 100))])])
+    regroup(batch, np.array([3, 1]), [chooser.choose([list(range(90, 100))])])
     assert [own(batch, 0, 12), own(batch, 1, 4)] == [[0, 1, *range(290, 300)], [0, 1, 206, 207]]
     assert not batch.arrays[CANDIDATE][1, 4:].any()
 
@@ -57,9 +63,9 @@ def test_sentences_keep_their_candidates_when_others_come_and_go() -> None:
 def test_batch_grows_and_shrinks_with_its_sentences() -> None:
     chooser = make_chooser(num_always=100)
     batch = BatchCandidates(chooser, AXES)
-    batch.regroup(np.arange(2), [chooser.choose([[1], list(range(100))])])
+    regroup(batch, np.arange(2), [chooser.choose([[1], list(range(100))])])
     assert batch.arrays["memory.weight"].shape == (2, 2, 256)
-    batch.regroup(np.array([0]), [])
+    regroup(batch, np.array([0]), [])
     assert batch.arrays["memory.weight"].shape == (1, 2, 128)
     assert own(batch, 0, 101) == [*range(100), 201]
 
@@ -67,7 +73,7 @@ def test_batch_grows_and_shrinks_with_its_sentences() -> None:
 def test_token_that_is_no_candidate_becomes_one_of_its_sentence_alone() -> None:
     chooser = make_chooser()
     batch = BatchCandidates(chooser, AXES)
-    batch.regroup(np.arange(2), [chooser.choose([[5], [6]])])
+    regroup(batch, np.arange(2), [chooser.choose([[5], [6]])])
     place_SK, has_changed = batch.find(np.array([[205, 0], [301, 0]]))
     assert place_SK.tolist() == [[2, 0], [3, 0]]
     assert has_changed
@@ -80,7 +86,7 @@ def test_token_that_is_no_candidate_becomes_one_of_its_sentence_alone() -> None:
 def test_full_batch_grows_for_a_token() -> None:
     chooser = make_chooser(num_always=127)
     batch = BatchCandidates(chooser, AXES)
-    batch.regroup(np.arange(2), [chooser.choose([[5], [5]])])
+    regroup(batch, np.arange(2), [chooser.choose([[5], [5]])])
     assert batch.arrays[CANDIDATE].shape == (2, 128)
     place_SK, _ = batch.find(np.array([[0], [399]]))
     assert place_SK.tolist() == [[0], [128]]

@@ -52,7 +52,7 @@ def step(batch: OnnxBatch, parent_S: list[int]) -> np.ndarray:
 
 def past(batch: OnnxBatch) -> int:
     (keys,) = (value for name, value in batch._state.items() if name.endswith(".keys0"))
-    return int(keys.shape()[2])
+    return int(keys.shape[2])
 
 
 def test_the_past_is_as_long_as_the_oldest_who_is_there(exported: Bundle) -> None:

@@ -22,8 +22,9 @@ class Ages:
 
     def regroup(self, origin_S: IntArray, num_joined: int) -> None:
         """Lets sentences leave and join; `origin_S` as in `Batch.regroup`."""
-        newcomers_S = np.full(num_joined, self.now)
-        self._joined_at_S = np.concatenate([self._joined_at_S, newcomers_S])[origin_S]
+        if num_joined:
+            self._joined_at_S = np.concatenate([self._joined_at_S, np.full(num_joined, self.now)])
+        self._joined_at_S = self._joined_at_S.take(origin_S)
 
     def step(self) -> None:
         """Counts a step."""
@@ -32,6 +33,11 @@ class Ages:
     def age(self, place: int) -> int:
         """Steps that the sentence at this place has gone through."""
         return self.now - int(self._joined_at_S[place])
+
+    def of(self, places_S: IntArray) -> list[int]:
+        """Steps that the sentences at these places have gone through."""
+        ages: list[int] = (self.now - self._joined_at_S.take(places_S)).tolist()
+        return ages
 
     def oldest(self) -> int:
         """Steps that the oldest sentence has gone through; 0 where there is none."""

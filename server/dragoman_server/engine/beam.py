@@ -8,6 +8,7 @@ Shape suffixes: S sentences of the lane, K beam, C = 2K candidates, T source pos
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +22,8 @@ from dragoman_server.engine.request import FinishReason, Hypothesis, Sentence
 
 Number = TypeVar("Number", np.int64, np.float32)
 
+_NEVER = np.iinfo(np.int64).max
+
 
 @dataclass(frozen=True, slots=True)
 class Advance:
@@ -33,7 +36,7 @@ class Advance:
     score_SK: FloatArray
     """Running log-probability of each next row, descending; -inf for one that is not in use."""
     ended_SK: npt.NDArray[np.bool_]
-    """Which of the K best candidates end a hypothesis."""
+    """Which of the K best candidates end a hypothesis, or would if their row were in use."""
     ended_row_SK: IntArray
     """The sentence's row that each of the K best candidates continues."""
 
@@ -45,18 +48,37 @@ def advance(top_score_SC: FloatArray, top_index_SC: IntArray, *, vocabulary: int
     is dropped otherwise; the others are the next rows until there are K. At most K of the 2K candidates end,
     one a row, so K are always left.
     """
-    beam_size = top_score_SC.shape[1] // 2
+    sentences, candidates = top_score_SC.shape
+    beam_size = candidates // 2
     row_SC, token_SC = np.divmod(top_index_SC, vocabulary)
-    ends_SC = (token_SC == eos) & (top_score_SC > -np.inf)
-    rank_SK = np.argsort(ends_SC, axis=1, kind="stable")[:, :beam_size]
-    next_SK = np.arange(len(rank_SK))[:, None], rank_SK
+    ends_SC = token_SC == eos
+    place_SK = ends_SC.argsort(axis=1, kind="stable")[:, :beam_size]
+    place_SK += _first_places(sentences, candidates)
     return Advance(
-        token_SK=token_SC[next_SK],
-        row_SK=row_SC[next_SK],
-        score_SK=top_score_SC[next_SK],
+        token_SK=token_SC.take(place_SK),
+        row_SK=row_SC.take(place_SK),
+        score_SK=top_score_SC.take(place_SK),
         ended_SK=ends_SC[:, :beam_size],
         ended_row_SK=row_SC[:, :beam_size],
     )
+
+
+@cache
+def _first_places(sentences: int, candidates: int) -> IntArray:
+    """Where each sentence's candidates begin: [S, 1]."""
+    return np.arange(0, sentences * candidates, candidates)[:, None]
+
+
+def _regrouped(
+    running: npt.NDArray[Number], joined: npt.ArrayLike, num_joined: int, origin_S: IntArray
+) -> npt.NDArray[Number]:
+    """Those who run, [S, ...], and behind them newcomers, each with what is joined, at their new places."""
+    if num_joined:
+        pool = np.empty((len(running) + num_joined, *running.shape[1:]), running.dtype)
+        pool[: len(running)] = running
+        pool[len(running) :] = joined
+        running = pool
+    return running.take(origin_S, axis=0)
 
 
 class Beams:
@@ -68,56 +90,49 @@ class Beams:
         self._history = History()
         self._sentences: list[Sentence] = []
         self._endings: list[list[Ending]] = []
-        self._num_endings_S = np.empty(0, np.int64)
         self._token_SK = np.empty((0, beam_size), np.int64)
         self._parent_SK = np.empty((0, beam_size), np.int64)
         self._score_SK = np.empty((0, beam_size), np.float32)
-        self._first_row_S = np.empty(0, np.int64)
+        self._first_score_K = np.full(beam_size, -np.inf, np.float32)
+        self._first_score_K[0] = 0
+        self._first_row_S1 = np.empty((0, 1), np.int64)
         self._no_forced_SK = np.empty((0, beam_size), np.int64)
         self._ages = Ages()
         self._leave_at_S = np.empty(0, np.int64)
         self._prefix_until_S = np.empty(0, np.int64)
         # The first of the steps at which sentences have as many tokens as they may.
-        self._first_leaves_at = 0
+        self._first_leaves_at = _NEVER
         self._wants_attention = False
         self._has_prefixes = False
 
     def regroup(self, origin_S: IntArray, joined: Sequence[Sentence]) -> None:
         """Lets sentences leave and join; `origin_S` as in `Batch.regroup`."""
         num_before, num_joined, K = len(self._sentences), len(joined), self._beam_size
-        first_score_K = np.full(K, -np.inf, np.float32)
-        first_score_K[0] = 0
         # Running sentences own K rows each of the decoder's state, and behind these every newcomer has one.
-        first_parent_S = num_before * K + np.arange(num_joined)
-
-        def moved(running: npt.NDArray[Number], new: npt.ArrayLike) -> npt.NDArray[Number]:
-            if not num_joined:
-                return running[origin_S]
-            pool = np.empty((num_before + num_joined, *running.shape[1:]), running.dtype)
-            pool[:num_before] = running
-            pool[num_before:] = new
-            return pool[origin_S]
-
-        self._token_SK = moved(self._token_SK, self._bos)
-        self._parent_SK = moved(self._parent_SK, first_parent_S[:, None])
-        self._score_SK = moved(self._score_SK, first_score_K)
+        first_parent_S1 = num_before * K + np.arange(num_joined)[:, None]
+        self._token_SK = _regrouped(self._token_SK, self._bos, num_joined, origin_S)
+        self._parent_SK = _regrouped(self._parent_SK, first_parent_S1, num_joined, origin_S)
+        self._score_SK = _regrouped(self._score_SK, self._first_score_K, num_joined, origin_S)
         now = self._ages.now
         self._ages.regroup(origin_S, num_joined)
-        self._leave_at_S = moved(self._leave_at_S, [now + s.options.max_output_tokens for s in joined])
-        self._prefix_until_S = moved(self._prefix_until_S, [now + len(s.target_prefix) for s in joined])
-        self._first_leaves_at = int(self._leave_at_S.min(initial=np.iinfo(np.int64).max))
-        self._first_row_S = np.arange(len(origin_S)) * K
+        leave_at = [now + sentence.options.max_output_tokens for sentence in joined]
+        self._leave_at_S = _regrouped(self._leave_at_S, leave_at, num_joined, origin_S)
+        self._first_leaves_at = self._leave_at_S.min(initial=_NEVER)
+        self._first_row_S1 = np.arange(0, len(origin_S) * K, K)[:, None]
         self._no_forced_SK = np.zeros_like(self._token_SK)
         sentences = [*self._sentences, *joined]
         endings = [*self._endings, *([] for _ in joined)]
         origin = origin_S.tolist()
         self._sentences = [sentences[place] for place in origin]
         self._endings = [endings[place] for place in origin]
-        self._num_endings_S = moved(self._num_endings_S, 0)
-        self._history.regroup(origin_S)
+        self._history.regroup(origin)
         self._history.forget(self._ages.oldest())
-        self._wants_attention = any(sentence.return_attention for sentence in self._sentences)
-        self._has_prefixes = any(sentence.target_prefix for sentence in self._sentences)
+        if joined or self._wants_attention:
+            self._wants_attention = any(sentence.return_attention for sentence in self._sentences)
+        prefix_until = [now + len(sentence.target_prefix) for sentence in joined]
+        self._prefix_until_S = _regrouped(self._prefix_until_S, prefix_until, num_joined, origin_S)
+        if joined or self._has_prefixes:
+            self._has_prefixes = bool((self._prefix_until_S > now).any())
 
     def rows(self) -> StepInput:
         """What goes into the next step."""
@@ -147,7 +162,7 @@ class Beams:
             new.score_SK[s, 0] = output.forced_score_SK[s, 0]
             new.ended_SK[s] = False
         self._token_SK, self._score_SK = new.token_SK, new.score_SK
-        self._parent_SK = new.row_SK + self._first_row_S[:, None]
+        self._parent_SK = new.row_SK + self._first_row_S1
         self._ages.step()
         self._history.append(
             new.token_SK, new.row_SK, output.attention_SKT if self._wants_attention else None
@@ -160,20 +175,16 @@ class Beams:
     def hypotheses(self, place: int) -> tuple[Hypothesis, ...]:
         """The hypotheses of the sentence at this place, best first, if it ended with the last step."""
         options, age = self._sentences[place].options, self.age(place)
-        live = [
-            Ending(
-                log_probability=float(score),
-                num_tokens=age,
-                row=row,
-                finish_reason=FinishReason.LENGTH,
-            )
-            for row, score in enumerate(self._score_SK[place])
-            if score > -np.inf
-        ]
-        endings = [*self._endings[place], *live[: self._beam_size - len(self._endings[place])]]
+        endings = self._endings[place]
+        if num_open := self._beam_size - len(endings):
+            live = [
+                Ending(log_probability=score, num_tokens=age, row=row, finish_reason=FinishReason.LENGTH)
+                for row, score in enumerate(self._score_SK[place, :num_open].tolist())
+                if score > -np.inf
+            ]
+            endings = endings + live
         best = rank(endings, length_penalty=options.length_penalty, num_hypotheses=options.num_hypotheses)
-        places = self._history.places(place, age)
-        return tuple(self._hypothesis(place, places, score, ending) for score, ending in best)
+        return tuple(self._hypothesis(place, age, score, ending) for score, ending in best)
 
     def age(self, place: int) -> int:
         """Steps that the sentence at this place has gone through."""
@@ -188,25 +199,37 @@ class Beams:
 
     def _record_endings(self, new: Advance, top_score_SC: FloatArray) -> set[int]:
         """Returns the sentences that have K endings now."""
-        for s, k in np.argwhere(new.ended_SK).tolist():
-            if len(self._endings[s]) < self._beam_size:
-                ending = Ending(
-                    log_probability=float(top_score_SC[s, k]),
-                    num_tokens=self.age(s),
-                    row=int(new.ended_row_SK[s, k]),
-                    finish_reason=FinishReason.STOP,
+        done = set()
+        places_S, ranks_S = np.nonzero(new.ended_SK)
+        for s, num_tokens, log_probability, row in zip(
+            places_S.tolist(),
+            self._ages.of(places_S),
+            top_score_SC[places_S, ranks_S].tolist(),
+            new.ended_row_SK[places_S, ranks_S].tolist(),
+            strict=True,
+        ):
+            endings = self._endings[s]
+            if len(endings) < self._beam_size and log_probability > -np.inf:
+                endings.append(
+                    Ending(
+                        log_probability=log_probability,
+                        num_tokens=num_tokens,
+                        row=row,
+                        finish_reason=FinishReason.STOP,
+                    )
                 )
-                self._endings[s].append(ending)
-                self._num_endings_S[s] += 1
-        return set(np.flatnonzero(self._num_endings_S == self._beam_size).tolist())
+                if len(endings) == self._beam_size:
+                    done.add(s)
+        return done
 
-    def _hypothesis(self, s: int, places: list[int], score: float, ending: Ending) -> Hypothesis:
+    def _hypothesis(self, place: int, age: int, score: float, ending: Ending) -> Hypothesis:
         stopped = ending.finish_reason is FinishReason.STOP
-        tokens, rows = self._history.tokens(places, ending.row, ending.num_tokens - stopped)
+        tokens, rows = self._history.tokens(place, age, ending.row, ending.num_tokens - stopped)
         attention = None
-        if self._sentences[s].return_attention:
+        sentence = self._sentences[place]
+        if sentence.return_attention:
             attended = [*rows, ending.row] if stopped else rows
-            attention = self._history.attention(places, attended, len(self._sentences[s].source))
+            attention = self._history.attention(place, age, attended, len(sentence.source))
         return Hypothesis(
             tokens=tuple(tokens),
             score=score,

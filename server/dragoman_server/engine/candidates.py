@@ -79,10 +79,10 @@ class BatchCandidates:
         own_SC = np.arange(self._width) < self._num_S[:, None]
         return np.where(own_SC, self._buffers[CANDIDATE].array, PADDING)
 
-    def regroup(self, origin_S: IntArray, joined: Sequence[Offer]) -> None:
-        """As `Batch.regroup`."""
-        moves = Moves(origin_S, len(self._num_S), [len(offer.num_candidates_S) for offer in joined])
-        self._num_S = np.concatenate([self._num_S, *(offer.num_candidates_S for offer in joined)])[origin_S]
+    def regroup(self, moves: Moves, joined: Sequence[Offer]) -> None:
+        """As `Batch.regroup`, of sentences that move so."""
+        pool = np.concatenate([self._num_S, *(offer.num_candidates_S for offer in joined)])
+        self._num_S = pool[moves.origin_S]
         needed = padded_candidates(int(self._num_S.max(initial=0)))
         if needed > self._width or worth_trimming(needed, self._width):
             self._width = needed
@@ -110,7 +110,8 @@ class BatchCandidates:
         place = int(self._num_S[s])
         self._num_S[s] += 1
         if place == self._width:
-            self.regroup(np.arange(len(self._num_S)), [])
+            everybody_S = np.arange(len(self._num_S))
+            self.regroup(Moves(everybody_S, len(everybody_S), []), [])
         memory = self._chooser.choose_token(token)
         for name, buffer in self._buffers.items():
             buffer.array[s, ..., place] = memory[name][0, ..., 0]

@@ -28,7 +28,7 @@ from dragoman_server.engine.captured_steps import NOT_CAPTURED, CapturedSteps, P
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
 from dragoman_server.engine.padding import padded_positions
 from dragoman_server.engine.regrouper import Part, Regrouper
-from dragoman_server.engine.tensors import Array, pad_sources, steps_to_keep
+from dragoman_server.engine.tensors import Array, Moves, pad_sources, steps_to_keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,15 +149,16 @@ class DeviceBatch:
 
     def regroup(self, origin_S: IntArray, joined: Sequence[DeviceEncoded], source_positions: int) -> None:
         """As `Batch.regroup`, of a batch that is not empty afterwards."""
+        if self._candidates is not None:
+            offers = [encoded.offer for encoded in joined if encoded.offer is not None]
+            sizes = [encoded.part.num_sentences for encoded in joined]
+            self._candidates.regroup(Moves(origin_S, self._ages.num_sentences, sizes), offers)
         self._ages.regroup(origin_S, sum(encoded.part.num_sentences for encoded in joined))
         oldest = self._ages.oldest()
         self._num_grown = oldest if joined else steps_to_keep(self._num_grown, oldest)
         running, newcomers = self._part, self._join([encoded.part for encoded in joined], source_positions)
         if running is None:
             running, newcomers = newcomers, self._model.nobody
-        if self._candidates is not None:
-            offers = [encoded.offer for encoded in joined if encoded.offer is not None]
-            self._candidates.regroup(origin_S, offers)
         self._positions = source_positions
         # What is read lies in the place that the batch leaves, and so that one is released afterwards.
         left, self._place = self._place, self._take_place(len(origin_S))

@@ -3,6 +3,7 @@
 Shape suffixes: S sentences of the step, K beam, T source positions, U target tokens.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ class _Step:
     """The sentence's row that each row continues."""
     attention_SKT: FloatArray | None
     """The attention of the rows that went into the step: those that `parent_SK` names."""
-    origin_S: IntArray | None
+    origins: Sequence[int] | None
     """Each sentence's place one step earlier; None where all kept theirs. Beyond it for who was not there."""
 
 
@@ -27,48 +28,44 @@ class History:
 
     def __init__(self) -> None:
         self._steps: list[_Step] = []
-        self._origin_S: IntArray | None = None
+        self._origins: Sequence[int] | None = None
 
-    def regroup(self, origin_S: IntArray) -> None:
+    def regroup(self, origins: Sequence[int]) -> None:
         """The next step's sentences come from these places; a newcomer's place lies beyond the last."""
-        assert self._origin_S is None, "regrouped twice without a step"
-        self._origin_S = origin_S
+        assert self._origins is None, "regrouped twice without a step"
+        self._origins = origins
 
     def append(self, token_SK: IntArray, parent_SK: IntArray, attention_SKT: FloatArray | None) -> None:
         """Records a step."""
-        self._steps.append(_Step(token_SK, parent_SK, attention_SKT, self._origin_S))
-        self._origin_S = None
+        self._steps.append(_Step(token_SK, parent_SK, attention_SKT, self._origins))
+        self._origins = None
 
     def forget(self, num_steps: int) -> None:
         """Drops all but the newest `num_steps`, the age of the oldest sentence."""
         del self._steps[: len(self._steps) - num_steps]
 
-    def places(self, sentence: int, num_steps: int) -> list[int]:
-        """Where the sentence at this place of the newest step stood in each of the last `num_steps`."""
-        places = [sentence]
-        for step in reversed(self._steps[len(self._steps) - num_steps + 1 :]):
-            places.append(places[-1] if step.origin_S is None else int(step.origin_S[places[-1]]))
-        return places[::-1]
-
-    def tokens(self, places: list[int], row: int, num_tokens: int) -> tuple[list[int], list[int]]:
+    def tokens(self, place: int, age: int, row: int, num_tokens: int) -> tuple[list[int], list[int]]:
         """The first `num_tokens` tokens of the hypothesis that was in `row` after the last of them.
 
-        Returns them with the row that each was chosen from, which is the row of its attention.
+        Its sentence stands at this place after the newest step, its `age`th. Returns the tokens with the
+        row that each was chosen from, which is the row of its attention.
         """
         tokens, rows = [0] * num_tokens, [0] * num_tokens
-        first = len(self._steps) - len(places)
-        for age in range(num_tokens - 1, -1, -1):
-            step, sentence = self._steps[first + age], places[age]
-            tokens[age] = int(step.token_SK[sentence, row])
-            row = rows[age] = int(step.parent_SK[sentence, row])
+        for number, step in zip(range(age - 1, -1, -1), reversed(self._steps), strict=False):
+            if number < num_tokens:
+                tokens[number] = step.token_SK.item(place, row)
+                row = rows[number] = step.parent_SK.item(place, row)
+            if step.origins is not None:
+                place = step.origins[place]
         return tokens, rows
 
-    def attention(self, places: list[int], rows: list[int], num_positions: int) -> FloatArray:
+    def attention(self, place: int, age: int, rows: list[int], num_positions: int) -> FloatArray:
         """[U, T]: the attention of each row in turn, from the sentence's first step on."""
         attention_UT = np.empty((len(rows), num_positions), np.float32)
-        first = len(self._steps) - len(places)
-        for age, row in enumerate(rows):
-            attention_SKT = self._steps[first + age].attention_SKT
-            assert attention_SKT is not None
-            attention_UT[age] = attention_SKT[places[age], row, :num_positions]
+        for number, step in zip(range(age - 1, -1, -1), reversed(self._steps), strict=False):
+            if number < len(rows):
+                assert step.attention_SKT is not None
+                attention_UT[number] = step.attention_SKT[place, rows[number], :num_positions]
+            if step.origins is not None:
+                place = step.origins[place]
         return attention_UT

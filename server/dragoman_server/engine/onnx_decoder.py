@@ -1,8 +1,8 @@
 """The decoder of a bundle's ONNX graphs.
 
 Knows the graphs' contract and nothing of what they compute: tensors that begin with "memory." are fixed for a
-sentence, those that begin with "state." pass from step to step on the device. On a CPU its batches regroup in
-buffers of the host, which copies least; on a GPU `device_model` takes over, where the bundle has the graph.
+sentence, those that begin with "state." pass from step to step. On a CPU its batches regroup in buffers of
+the host, which copies least; on a GPU `device_model` takes over, where the bundle has the graph.
 
 Shape suffixes: S sentences, K beam, T source positions.
 """
@@ -290,7 +290,7 @@ class OnnxDecoder:
         candidates = None
         if self._chooser is not None:
             candidates = BatchCandidates(self._chooser, self._candidate_axes)
-        return OnnxBatch(self._decoder_step, self._contract, self.device, candidates)
+        return OnnxBatch(self._decoder_step, self._contract, candidates)
 
     def _try_out(self) -> None:
         """Decodes one token, which loads whatever the device loads late."""
@@ -333,7 +333,7 @@ def _stays_on_device(bundle: Bundle, precision: str, device: str, wanted: bool |
         )
     if wanted is None and device != "cpu" and not has_graph:
         logger.warning(
-            "%s has no graph %r: whenever a sentence joins, its batch passes through the host; "
+            "%s has no graph %r: its batches pass through the host at every step; "
             "export the model again to keep it on the GPU",
             bundle.path,
             REGROUP_GRAPH,

@@ -7,6 +7,7 @@ Shape suffixes: S sentences, T source positions.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ Array = npt.NDArray[Any]
 
 Places = IntArray | slice
 """Places that follow one another are a slice, which numpy copies without an array in between."""
+Spans = tuple[Places, Places]
+"""Where something is copied to, and where from."""
 
 
 class Moves:
@@ -26,33 +29,47 @@ class Moves:
 
     def __init__(self, origin_S: IntArray, num_before: int, num_joined: Sequence[int]) -> None:
         """`origin_S` as in `Batch.regroup`, of a batch of `num_before`, joined by groups of these sizes."""
+        self.origin_S = origin_S
         self.num_before, self.num_after = num_before, len(origin_S)
-        place_S = np.arange(self.num_after)
-        stays_S = origin_S < num_before
-        self.stayed = _spans(place_S, origin_S, stays_S)
+        # They are few: lists and loops are done before numpy has begun.
+        self._pairs = list(enumerate(origin_S.tolist()))
+        self._num_joined = num_joined
+
+    @cached_property
+    def stayed(self) -> Spans:
         """Who was in the batch: the new places and the old ones."""
-        self.moved = _spans(place_S, origin_S, stays_S & (origin_S != place_S))
+        num_before = self.num_before
+        return _spans([(place, origin) for place, origin in self._pairs if origin < num_before])
+
+    @cached_property
+    def moved(self) -> Spans:
         """Those of them who don't stand where they stood."""
-        self.arrived: list[tuple[Places, Places]] = []
+        num_before = self.num_before
+        return _spans([(place, origin) for place, origin in self._pairs if place != origin < num_before])
+
+    @cached_property
+    def arrived(self) -> list[Spans]:
         """For each group that joined: the new places, and those in the group."""
-        first = num_before
-        for size in num_joined:
-            inside_S = (origin_S >= first) & (origin_S < first + size)
-            self.arrived.append(_spans(place_S, origin_S - first, inside_S))
-            first += size
+        spans, first = [], self.num_before
+        for size in self._num_joined:
+            end = first + size
+            spans.append(
+                _spans([(place, origin - first) for place, origin in self._pairs if first <= origin < end])
+            )
+            first = end
+        return spans
 
 
-def _spans(place_S: IntArray, origin_S: IntArray, chosen_S: npt.NDArray[np.bool_]) -> tuple[Places, Places]:
-    return _span(place_S[chosen_S]), _span(origin_S[chosen_S])
+def _spans(pairs: Sequence[tuple[int, int]]) -> Spans:
+    places, origins = zip(*pairs, strict=True) if pairs else ((), ())
+    return _span(places), _span(origins)
 
 
-def _span(places: IntArray) -> Places:
-    size = len(places)
-    if not size:
+def _span(places: tuple[int, ...]) -> Places:
+    if not places:
         return slice(0, 0)
-    first, last = int(places[0]), int(places[-1])
-    follow = last - first == size - 1 and (size <= 2 or bool((places[1:] - places[:-1] == 1).all()))
-    return slice(first, last + 1) if follow else places
+    follow = range(places[0], places[0] + len(places))
+    return slice(follow.start, follow.stop) if places == tuple(follow) else np.array(places)
 
 
 class Memory:
@@ -94,7 +111,7 @@ class Memory:
             shape[self._axis] = length
         return buffer if tuple(shape) == buffer.shape else np.empty(shape, buffer.dtype)
 
-    def _put(self, target: Array, source: Array, spans: tuple[Places, Places]) -> None:
+    def _put(self, target: Array, source: Array, spans: Spans) -> None:
         into, out_of = spans
         if isinstance(into, slice) and into.start == into.stop:
             return
