@@ -21,7 +21,7 @@ QUALITY_HEAD = (
     "Score",
     "Signature",
 )
-PARITY_HEAD = ("Precision", "Same best translation", "Mean error", "Largest error", "Tokens compared")
+PARITY_HEAD = ("Precision", "Same best output", "Mean error", "Largest error", "Tokens compared")
 
 QUALITY_BEGIN = "<!-- quality: written by dragoman record-quality -->"
 QUALITY_END = "<!-- end of quality -->"
@@ -42,7 +42,7 @@ def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Pari
         ("Family", manifest.architecture.family),
         ("Parameters", f"{manifest.architecture.parameters:,}"),
         ("Sizes", manifest.architecture.description),
-        ("Vocabulary", _vocabulary(manifest)),
+        ("Vocabulary", _vocabulary(manifest, subject)),
         ("Precisions", ", ".join(manifest.precisions)),
         ("Training data", card.data or NOT_STATED),
         ("Licence", manifest.licence or NOT_STATED),
@@ -60,7 +60,7 @@ def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Pari
     ]
     return f"""# {manifest.name}, version {manifest.version}
 
-Translates {manifest.source_language} to {manifest.target_language}. {description}
+{_purpose(manifest, subject)} {description}
 
 {table(FACTS_HEAD, facts, words=len(FACTS_HEAD))}
 
@@ -73,8 +73,8 @@ Translates {manifest.source_language} to {manifest.target_language}. {descriptio
 - Made for sentences of up to {decoding.max_source_tokens} source tokens; a longer one must be split or cut.
 - Writes at most {decoding.max_output_tokens} tokens per sentence, and no more than
   {decoding.max_output_ratio:g} for each source token and {decoding.max_output_margin} besides.
-- Knows what its training data knows. Words and scripts that are not in it become unknown tokens, and the
-  translation of another kind of text can be fluent and wrong.
+- Knows what its training data knows. Words and scripts that are not in it become unknown tokens, and what it
+  makes of another kind of text can be fluent and wrong.
 
 ## Training
 
@@ -124,7 +124,15 @@ def quality_block(quality: Sequence[Quality]) -> str:
     return f"{QUALITY_BEGIN}\n{measured}\n{QUALITY_END}"
 
 
-def _vocabulary(manifest: Manifest) -> str:
+def _purpose(manifest: Manifest, subject: Subject) -> str:
+    if subject.continues:
+        return f"Continues text in {manifest.target_language}: of a sentence's beginning it writes the rest."
+    return f"Translates {manifest.source_language} to {manifest.target_language}."
+
+
+def _vocabulary(manifest: Manifest, subject: Subject) -> str:
+    if subject.continues:
+        return f"{manifest.target_vocabulary:,} pieces"
     if manifest.source_tokenizer == manifest.target_tokenizer:
         return f"{manifest.source_vocabulary:,} pieces, shared by both languages"
     return f"{manifest.source_vocabulary:,} source and {manifest.target_vocabulary:,} target pieces"

@@ -12,11 +12,13 @@ from torch import Tensor, nn
 
 from dragoman_export.attention import AttentionGraph
 from dragoman_export.best import best_continuations
+from dragoman_export.continuing import ContinuingAttentionGraph
 from dragoman_export.past import PastAttentionGraph, check_head_width
 from dragoman_export.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
 from dragoman_export.window import PredictedWindowGraph
 from dragoman_training.models import Seq2Seq, Tensors
 from dragoman_training.models.attention import ScoredAttention
+from dragoman_training.models.continuing_attention import ContinuingAttention
 from dragoman_training.models.lstm import ForwardLayer
 from dragoman_training.models.recurrent import BidirectionalLayer
 from dragoman_training.models.transformer_attention import PastAttention, SelfAttention
@@ -100,6 +102,8 @@ def export_ready(model: Seq2Seq) -> Seq2Seq:
                 assert isinstance(parent, SelfAttention)
                 check_head_width(parent.output.in_features, parent.num_heads)
                 setattr(parent, name, PastAttentionGraph(child))
+            elif isinstance(child, ContinuingAttention):
+                setattr(parent, name, ContinuingAttentionGraph(child))
             elif isinstance(child, ScoredAttention):
                 setattr(parent, name, AttentionGraph(child))
             elif isinstance(child, PredictedWindow):

@@ -11,7 +11,18 @@ from dragoman_training.training_corpus import TrainingCorpusError, read_training
 def learns_shortlist(
     members: Sequence[Checkpoint], wanted: bool | None, report: Callable[[str], None]
 ) -> bool:
-    """Whether a shortlist is to be learnt, if the corpus can be read; `wanted`: None where nobody said."""
+    """Whether a shortlist is to be learnt, if the corpus can be read; `wanted`: None where nobody said.
+
+    Raises ValueError where one is wanted of a language model.
+    """
+    first = members[0].recipe
+    if not first.data.has_source:
+        if wanted:
+            raise ValueError(
+                f'a shortlist is learnt from pairs of sentences, and "{first.name}" is a language model; '
+                "leave --shortlist out"
+            )
+        return False
     starts = [start for member in members if (start := member.recipe.training.start_from)]
     if wanted is None and starts:
         # Its words alone would be candidates, and what the model learnt before could not be said any more.

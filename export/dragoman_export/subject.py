@@ -8,7 +8,7 @@ from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.training_text import training_text
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.members import as_one, decoding_of
-from dragoman_training.models import ModelConfig, Seq2Seq
+from dragoman_training.models import LanguageModelConfig, ModelConfig, Seq2Seq
 from dragoman_training.provenance import provenances
 from dragoman_training.recipe import CardConfig, DecodingConfig, Recipe
 
@@ -44,26 +44,26 @@ class Subject:
     recipes: tuple[Recipe, ...]
     """How it was trained, where that was here; of an ensemble, each member."""
 
+    @property
+    def continues(self) -> bool:
+        """Whether it is a language model, whose outputs are how its sources go on."""
+        return isinstance(self.configs[0], LanguageModelConfig)
+
 
 def subject_of(members: Sequence[Checkpoint]) -> Subject:
-    """A checkpoint, or several as an ensemble, as what is exported. Raises ValueError for a language model.
+    """A checkpoint, or several as an ensemble, as what is exported.
 
-    An ensemble is decoded and described by the recipe of its first member, but owes what each of them owes.
+    An ensemble is decoded and described by the recipe of its first member, but owes what each of them owes. A
+    language model goes on in the language that it is given.
     """
     first = members[0]
-    for member in members:
-        if not member.recipe.data.has_source:
-            raise ValueError(
-                f'"{member.recipe.name}" is a language model, which can\'t be exported: a bundle translates. '
-                "`dragoman evaluate --checkpoint` measures it"
-            )
     return Subject(
         model=as_one(members),
         configs=tuple(member.recipe.model for member in members),
         parameters=sum(parameter.numel() for member in members for parameter in member.model.parameters()),
         source_tokenizer=first.source_tokenizer,
         target_tokenizer=first.target_tokenizer,
-        source_language=first.recipe.data.source_language,
+        source_language=first.recipe.data.source_language or first.recipe.data.target_language,
         target_language=first.recipe.data.target_language,
         decoding=decoding_of(members),
         card=_card_of(members),

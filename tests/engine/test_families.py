@@ -12,9 +12,11 @@ from dragoman_bundle.bundle import Bundle
 from dragoman_server.engine import OnnxDecoder
 
 
-@pytest.fixture(scope="module", params=[name for name in CONFIGS if not name.startswith("transformer")])
+@pytest.fixture(
+    scope="module", params=[name for name in CONFIGS if not name.startswith(("transformer", "lm"))]
+)
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
-    """The Transformers, whose state grows, are in `test_growing_state`."""
+    """Those whose state grows are in `test_growing_state`."""
     return export_family(request.param, tmp_path_factory.mktemp("models"))
 
 

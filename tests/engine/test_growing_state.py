@@ -1,4 +1,4 @@
-"""Sentences of every age in one running batch of a Transformer, whose past grows with each step."""
+"""Sentences of every age in one running batch of a model whose past grows with each step."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from dragoman_server.engine.decoder import StepInput
 from dragoman_server.engine.onnx_batch import OnnxBatch
 
 
-@pytest.fixture(scope="module", params=["transformer", "transformer-post", "ensemble"])
+@pytest.fixture(scope="module", params=["transformer", "transformer-post", "lm", "lm-span", "ensemble"])
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return export_family(request.param, tmp_path_factory.mktemp("models"))
 
@@ -51,8 +51,10 @@ def step(batch: OnnxBatch, parent_S: list[int]) -> np.ndarray:
 
 
 def past(batch: OnnxBatch) -> int:
-    (keys,) = (value for name, value in batch._state.items() if name.endswith(".keys0"))
-    return int(keys.shape[2])
+    (grown,) = {
+        batch._state[name].shape[axis] for name, axis in batch._growth_axis.items() if axis is not None
+    }
+    return int(grown)
 
 
 def test_the_past_is_as_long_as_the_oldest_who_is_there(exported: Bundle) -> None:

@@ -96,6 +96,7 @@ def test_a_state_falls_with_another_that_it_is_made_of() -> None:
         ("bahdanau-lstm", {"state.hidden"}),
         ("plain", {"state.hidden0"}),
         ("transformer", set()),
+        ("lm-span", {"state.hidden0", "state.hidden1", "state.past"}),
     ],
 )
 def test_hidden_states_of_families(family: str, expected: set[str], tokenizer: Tokenizer) -> None:

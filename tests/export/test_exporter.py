@@ -82,6 +82,18 @@ def test_recipe_in_the_bundle_is_the_one_it_was_trained_with(luong: Checkpoint, 
     assert load_recipe(exported / "recipe.toml") == luong.recipe
 
 
+def test_a_language_model_continues_texts_in_its_own_language(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    checkpoint = make_checkpoint(CONFIGS["lm"], tokenizer, tokenizer)
+    export(checkpoint, tmp_path / "1")
+    manifest = exporter.open_bundle(tmp_path / "1").manifest
+    assert (manifest.source_language, manifest.target_language) == ("en", "en")
+    card = (tmp_path / "1" / "README.md").read_text()
+    assert "Continues text in en: " in card
+    assert "| Vocabulary | 40 pieces |" in card
+    assert "ranslat" not in card
+    assert load_recipe(tmp_path / "1" / "recipe.toml") == checkpoint.recipe
+
+
 def test_two_vocabularies_make_two_tokenizers(
     tokenizer: Tokenizer, other_tokenizer: Tokenizer, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.onnx_stepper import Arrays, OnnxStepper
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.models import LuongConfig
+from dragoman_training.models import LanguageModelConfig, LuongConfig
 
 LENGTHS = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 20, 31, 33, 64, 65, 100, 130]
 """Around the sizes at which matrix and vector kernels change their ways."""
@@ -87,24 +87,35 @@ def test_neighbours_order_and_padding_change_no_bit(
     check_company_changes_no_bit(checkpoint, graphs_folder / precision, beam)
 
 
-@pytest.fixture(scope="module")
-def wide(tokenizer: Tokenizer) -> Checkpoint:
-    """What of it stays float in int8 has sums as long as a real model's, longer than a block of 256."""
-    config = LuongConfig(
+WIDE = {
+    ("local-p", "int8"): LuongConfig(
         embedding_size=72, encoder_units=40, decoder_units=300, attention="local-p", window=4
-    )
-    return make_checkpoint(config, tokenizer, tokenizer)
+    ),
+    **dict.fromkeys(
+        [("lm", "fp32"), ("lm", "int8")],
+        LanguageModelConfig(embedding_size=72, layers=1, units=300, attention_units=270),
+    ),
+}
+"""What of them is float has sums as long as a real model's, longer than a block of 256."""
+
+
+@pytest.fixture(scope="module", params=WIDE, ids=" in ".join)
+def wide(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> tuple[Checkpoint, str]:
+    _, precision = request.param
+    return make_checkpoint(WIDE[request.param], tokenizer, tokenizer), precision
 
 
 @pytest.fixture(scope="module")
-def wide_folder(wide: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wide") / "int8"
-    write_graphs(make_graphs(wide.model, ["int8"])["int8"], folder)
+def wide_folder(wide: tuple[Checkpoint, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    checkpoint, precision = wide
+    folder = tmp_path_factory.mktemp("wide") / precision
+    write_graphs(make_graphs(checkpoint.model, [precision])[precision], folder)
     return folder
 
 
 @pytest.mark.parametrize("beam", [1, 5])
-def test_nor_do_they_where_products_stay_float_in_int8(
-    wide: Checkpoint, wide_folder: Path, beam: int
+def test_nor_do_they_where_float_products_are_wide(
+    wide: tuple[Checkpoint, str], wide_folder: Path, beam: int
 ) -> None:
-    check_company_changes_no_bit(wide, wide_folder, beam)
+    checkpoint, _ = wide
+    check_company_changes_no_bit(checkpoint, wide_folder, beam)

@@ -12,6 +12,7 @@ from dragoman_export.onnx_stepper import OnnxStepper
 from dragoman_training.checkpoint import Checkpoint, vocabulary_shape
 from dragoman_training.models import (
     BahdanauConfig,
+    LanguageModelConfig,
     LuongConfig,
     ModelConfig,
     MultiHeadConfig,
@@ -21,7 +22,7 @@ from dragoman_training.models import (
     TransformerConfig,
     build_model,
 )
-from dragoman_training.recipe import CardConfig, DataConfig, DecodingConfig, Recipe
+from dragoman_training.recipe import CardConfig, DataConfig, DecodingConfig, Recipe, TrainingConfig
 
 CONFIGS: dict[str, ModelConfig] = {
     "luong": LuongConfig(
@@ -97,6 +98,8 @@ CONFIGS: dict[str, ModelConfig] = {
         max_positions=130,
         activation="swish",
     ),
+    "lm": LanguageModelConfig(embedding_size=12, layers=1, units=14, attention_units=9),
+    "lm-span": LanguageModelConfig(embedding_size=12, layers=2, units=14, attention_units=9, span=3),
 }
 ENSEMBLE = ("luong-scaled", "transformer-post", "plain")
 """Members that have little in common: one of them grows, and one looks nowhere."""
@@ -140,17 +143,19 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
         enlarged = model.output if isinstance(model, Transformer) else model
         for parameter in enlarged.parameters():
             parameter.mul_(2.5)
+    is_pairs = not isinstance(config, LanguageModelConfig)
     recipe = Recipe(
         name="toy",
         data=DataConfig(
-            source_language="de",
+            source_language="de" if is_pairs else "",
             target_language="en",
-            train_source=("train.de",),
+            train_source=("train.de",) if is_pairs else (),
             train_target=("train.en",),
-            valid_source=("val.de",),
+            valid_source=("val.de",) if is_pairs else (),
             valid_target=("val.en",),
         ),
         model=config,
+        training=TrainingConfig(early_stopping="bleu" if is_pairs else "loss"),
         decoding=DecodingConfig(max_source_tokens=60, max_output_tokens=12, beam_size=4),
         card=CardConfig(
             description="For tests | nothing else.",

@@ -1,24 +1,28 @@
-"""The attention language model: it sees the past alone, counts rightly, and learns."""
+"""The attention language model: it sees the past alone, counts rightly, learns, and continues texts."""
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
 
 from dragoman.cli import main
-from dragoman_training.batching import Pairs
+from dragoman_training.batching import Pairs, pad_ids
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.cli import train
 from dragoman_training.corpus import Corpus
 from dragoman_training.models import LanguageModel, LanguageModelConfig, VocabularyShape, build_model
-from dragoman_training.recipe import RecipeError
+from dragoman_training.recipe import DecodingConfig, RecipeError
 from dragoman_training.recipe_reader import load_recipe
+from dragoman_training.search import Candidates, Ids, Scores, beam_search
+from dragoman_training.stepper import TorchStepper
 from dragoman_training.validation import perplexity
 
-VOCABULARY = VocabularyShape(source_size=30, target_size=30, shared=True, never_produced=(0, 1, 2))
+VOCABULARY = VocabularyShape(source_size=30, target_size=30, shared=True, bos=2, never_produced=(0, 1, 2))
 SOURCE = {"source_ST": torch.tensor([[3], [3]]), "source_length_S": torch.tensor([1, 1])}
 
 RECIPE = """
@@ -76,28 +80,25 @@ def test_a_later_token_never_changes_an_earlier_prediction(span: int) -> None:
 def test_steps_predict_what_the_whole_sequence_does(span: int) -> None:
     model = tiny(span=span)
     target_SU = torch.randint(4, 30, (2, 7))
-    memory, state = model.encode(**SOURCE)
-    features = []
-    for token_S1 in target_SU.split(1, dim=1):
-        features_SE, attention_S1T, state = model.step(token_S1, memory, state)
-        features.append(features_SE)
-        assert attention_S1T.shape == (2, 1, 1)
-        assert not attention_S1T.any()
-    torch.testing.assert_close(torch.stack(features, dim=1), model(**SOURCE, target_SU=target_SU))
+    features_SUE, attention_SUT = step_through(model, SOURCE, target_SU)
+    assert attention_SUT.shape == (2, 7, 1)
+    assert not attention_SUT.any()
+    torch.testing.assert_close(features_SUE, model(**SOURCE, target_SU=target_SU))
 
 
-def test_the_attention_reaches_as_far_back_as_its_span() -> None:
+def test_the_attention_reaches_as_far_back_as_its_span(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only the attention carries the past on, a change is felt for `span` steps and no longer."""
     model = tiny(span=2, layers=1)
-    queries_SUH = torch.randn(1, 1, 7).expand(1, 6, 7)
-    past_SNH = torch.randn(1, 6, 7)
-    changed_SNH = past_SNH.clone()
-    changed_SNH[:, 1] += 1
-    one, other = (
-        model._look_back(queries_SUH, states, model.attention.keys(states))
-        for states in (past_SNH, changed_SNH)
-    )
-    assert (one != other).any(-1)[0].tolist() == [False, True, True, False, False, False]
+    states_SUH = torch.randn(1, 6, 7)
+    changed_SUH = states_SUH.clone()
+    changed_SUH[:, 1] += 1
+    found = []
+    for each in (states_SUH, changed_SUH):
+        monkeypatch.setattr(model.decoder, "forward", lambda inputs, state, each=each: each)
+        source = {name: value[:1] for name, value in SOURCE.items()}
+        found.append(model(**source, target_SU=torch.full((1, 6), 5)))
+    # The state itself, and the two after it.
+    assert (found[0] != found[1]).any(-1)[0].tolist() == [False, True, True, True, False, False]
 
 
 def test_a_step_makes_the_key_of_its_own_state_alone() -> None:
@@ -115,11 +116,154 @@ def test_a_step_makes_the_key_of_its_own_state_alone() -> None:
     assert made == 7  # Of the zeros too that the LSTM begins with.
 
 
-def test_the_source_is_not_read() -> None:
+def test_where_no_text_has_a_beginning_no_layer_reads_one() -> None:
+    """Training would take longer."""
+    model, read = tiny(), []
+    model.reader[0].register_forward_hook(lambda module, inputs, output: read.append(len(inputs[0])))
+    model.encode(**SOURCE)
+    assert read == []
+    model.encode(torch.tensor([[5, 3], [3, 0]]), torch.tensor([2, 1]))
+    assert read == [2]
+
+
+TEXTS = torch.randint(4, 30, (6, 8), generator=torch.Generator().manual_seed(1))
+"""What is read after bos."""
+READ = list(range(6))
+"""Tokens of each text that are its beginning: none of the first, five of the last."""
+
+
+def beginnings(numbers: list[int]) -> dict[str, torch.Tensor]:
+    """Of these texts, each with its eos behind it, as sources."""
+    sources = [[*TEXTS[number, : READ[number]].tolist(), 3] for number in numbers]
+    return {
+        "source_ST": pad_ids(sources, 0),
+        "source_length_S": torch.tensor([len(source) for source in sources]),
+    }
+
+
+def rest(num_steps: int) -> torch.Tensor:
+    """What is then given to each step, bos first: it stands for what was to be read last."""
+    return torch.stack([torch.cat([torch.tensor([2]), text[n:]])[:num_steps] for n, text in enumerate(TEXTS)])
+
+
+def step_through(
+    model: LanguageModel, source: dict[str, torch.Tensor], target_SU: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Features [S, U, E] and attention [S, U, T]."""
+    memory, state = model.encode(**source)
+    features, attention = [], []
+    for token_S1 in target_SU.split(1, dim=1):
+        features_SE, attention_S1T, state = model.step(token_S1, memory, state)
+        features.append(features_SE)
+        attention.append(attention_S1T)
+    return torch.stack(features, dim=1), torch.cat(attention, dim=1)
+
+
+@pytest.mark.parametrize("span", [0, 1, 3])
+@torch.inference_mode()
+def test_to_read_a_beginning_and_step_on_is_to_step_through_the_whole_text(span: int) -> None:
+    model = tiny(span=span)
+    nothing = {name: value[:1].expand(6, *value.shape[1:]) for name, value in SOURCE.items()}
+    whole_SUE, _ = step_through(model, nothing, torch.cat([torch.full((6, 1), 2), TEXTS], dim=1))
+    found_SUE, _ = step_through(model, beginnings(READ), rest(4))
+    for number, read in enumerate(READ):
+        torch.testing.assert_close(found_SUE[number], whole_SUE[number, read : read + 4])
+
+
+@pytest.mark.parametrize("span", [0, 1, 3])
+@torch.inference_mode()
+def test_decoding_from_a_beginning_is_stepping_from_it(span: int) -> None:
+    model = tiny(span=span)
+    found_SUE, _ = step_through(model, beginnings(READ), rest(4))
+    torch.testing.assert_close(model(**beginnings(READ), target_SU=rest(4)), found_SUE)
+
+
+@torch.inference_mode()
+def test_padding_of_a_beginning_changes_nothing() -> None:
     model = tiny()
-    target_SU = torch.randint(4, 30, (2, 5))
-    other = {"source_ST": torch.randint(4, 30, (2, 4)), "source_length_S": torch.tensor([4, 2])}
-    assert torch.equal(model(**SOURCE, target_SU=target_SU), model(**other, target_SU=target_SU))
+    together_SUE, attention_SUT = step_through(model, beginnings(READ), rest(4))
+    for number, read in enumerate(READ):
+        alone_SUE, alone_SUT = step_through(model, beginnings([number]), rest(4)[number : number + 1])
+        torch.testing.assert_close(together_SUE[number], alone_SUE[0])
+        torch.testing.assert_close(attention_SUT[number, :, : read + 1], alone_SUT[0])
+        assert not attention_SUT[number, :, read:].any()  # Its eos is never read.
+
+
+@pytest.mark.parametrize("span", [0, 3])
+@torch.inference_mode()
+def test_the_attention_at_a_word_is_that_on_the_state_that_has_just_read_it(span: int) -> None:
+    model = tiny(span=span)
+    text_1U, read = TEXTS[5:6], READ[5]
+    memory, state = model.encode(torch.tensor([[3]]), torch.tensor([1]))
+    _, attention_SUT = step_through(model, beginnings([5]), rest(4)[5:])
+    for token_11 in torch.cat([torch.tensor([[2]]), text_1U], dim=1).split(1, dim=1):
+        _, _, state = model.step(token_11, memory, state)
+    # Behind the zeros come the states that have read bos and each of the text's tokens.
+    states_1NH = torch.cat([memory["past"], state["past"]], dim=1)
+    for step in range(4):
+        last = 1 + read + step
+        first = max(0, last - span) if span else 0
+        past_1NH = states_1NH[:, first:last]
+        _, weights_11N = model.attention(
+            states_1NH[:, last : last + 1],
+            model.attention.keys(past_1NH),
+            past_1NH,
+            torch.ones_like(past_1NH[:, :, 0]),
+        )
+        expected_N = torch.cat([torch.zeros(first), weights_11N[0, 0]])[2 : 2 + read]
+        found_N = attention_SUT[0, step, :read]
+        torch.testing.assert_close(found_N[: len(expected_N)], expected_N)
+        assert not found_N[len(expected_N) :].any()
+
+
+class NextTokens:
+    """Knows of a model only how probable the next token of a whole text is; its context is the texts."""
+
+    vocabulary_size, bos_id, eos_id = 30, 2, 3
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+
+    def encode(self, sources: Sequence[Sequence[int]]) -> list[list[list[int]]]:
+        # Each sentence's beginning, bos and all, and the rows' texts.
+        return [[[2, *source[:-1]] for source in sources], [[2, *source[:-1]] for source in sources]]
+
+    def step(
+        self, context: list[list[list[int]]], token_SK: Ids, parent_SK: Ids, score_SK: Scores
+    ) -> tuple[Candidates, list[list[list[int]]]]:
+        beginning, rows = context
+        sentences, beam = token_SK.shape
+        texts = [list(rows[parent]) for parent in parent_SK.flatten()]
+        for row, token in enumerate(token_SK.flatten().tolist()):
+            if token != self.bos_id:
+                texts[row].append(token)
+        scores = []
+        for text in texts:
+            features = self.model(torch.tensor([[3]]), torch.tensor([1]), torch.tensor([text]))[0, -1]
+            scores.append(self.model.output(features).log_softmax(dim=-1))
+        running_RV = torch.stack(scores) + torch.from_numpy(score_SK).flatten().unsqueeze(1)
+        score_SC, index_SC = running_RV.view(sentences, -1).topk(2 * beam, dim=1)
+        return Candidates(score_SC=score_SC.numpy(), index_SC=index_SC.numpy()), [beginning, texts]
+
+    def select(self, context: list[list[list[int]]], sentences: Ids) -> list[list[list[int]]]:
+        return [[context[0][sentence] for sentence in sentences], context[1]]
+
+
+@pytest.mark.parametrize("span", [0, 2])
+@torch.inference_mode()
+def test_to_continue_is_to_search_for_the_most_probable_next_tokens(span: int) -> None:
+    model = tiny(span=span)
+    for parameter in model.parameters():
+        parameter.mul_(2)  # It shall have preferences.
+    decoding = DecodingConfig(beam_size=3, max_output_tokens=9)
+    sources = [[*TEXTS[number, :read].tolist(), 3] for number, read in enumerate(READ)]
+    found = beam_search(TorchStepper(model, source_pad_id=0, bos_id=2, eos_id=3), sources, decoding)
+    expected = beam_search(NextTokens(model), sources, decoding)
+    assert [[each.tokens for each in one] for one in found] == [
+        [each.tokens for each in one] for one in expected
+    ]
+    scores = [[[each.score for each in one] for one in side] for side in (found, expected)]
+    np.testing.assert_allclose(*scores, atol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +360,7 @@ def test_text_of_which_nothing_is_left_has_no_perplexity(checkpoint: Path, tmp_p
         ("evaluate --checkpoint {lm} --reference {en} --no-shortlist", "--shortlist is of translations"),
         ("evaluate --checkpoint {lm} --reference {en} --beam 1", "--beam is of translations"),
         ("evaluate --checkpoint {lm} --reference {en} --from de", "--from is of translations"),
-        ("export {lm} --out {out}/1", "is a language model, which can't be exported"),
+        ("export {lm} --out {out}/1 --shortlist", "a shortlist is learnt from pairs of sentences"),
         (
             "study {lm} --source {en} --reference {en} --out {out}",
             "is a language model and translates nothing",
@@ -248,11 +392,6 @@ def test_what_a_language_model_is_not_is_said(
             "subword_sampling.source=true",
             r"subword_sampling\.source is True, but changes nothing: .* no source",
         ),
-        (
-            "decoding.beam_size=9",
-            r"decoding\.beam_size is 9, but changes nothing: .*decodes nothing; leave it",
-        ),
-        ("decoding.length_penalty=3", r"decoding\.length_penalty is 3\.0, but changes nothing"),
         ("data.valid_target=[]", "nothing to validate on"),
     ],
 )
@@ -260,6 +399,12 @@ def test_a_recipe_that_does_not_fit_is_refused(tmp_path: Path, override: str, me
     (tmp_path / "lm.toml").write_text(RECIPE)
     with pytest.raises(RecipeError, match=message):
         load_recipe(tmp_path / "lm.toml", (override,))
+
+
+def test_a_recipe_says_how_texts_are_continued(tmp_path: Path) -> None:
+    (tmp_path / "lm.toml").write_text(RECIPE)
+    recipe = load_recipe(tmp_path / "lm.toml", ("decoding.beam_size=9", "decoding.max_output_tokens=20"))
+    assert (recipe.decoding.beam_size, recipe.decoding.max_output_tokens) == (9, 20)
 
 
 def test_sources_are_refused_where_nothing_is_translated_and_asked_for_where_something_is(

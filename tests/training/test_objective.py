@@ -8,13 +8,11 @@ from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.batching import Pairs
 from dragoman_training.loss import linear_cross_entropy
-from dragoman_training.models import LanguageModelConfig, Seq2Seq
+from dragoman_training.models import Seq2Seq
 from dragoman_training.objective import Objective
 from dragoman_training.scheduled_sampling import decode_scheduled
 
-TRAINED = CONFIGS | {"lm": LanguageModelConfig(embedding_size=12, units=14, attention_units=9)}
-"""The families that can be exported, and the one that can't."""
-FAMILIES = pytest.mark.parametrize("family", list(TRAINED))
+FAMILIES = pytest.mark.parametrize("family", CONFIGS)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +27,7 @@ def pairs(tokenizer: Tokenizer) -> Pairs:
 
 def model_of(family: str, tokenizer: Tokenizer) -> Seq2Seq:
     torch.manual_seed(2)
-    return toy_model(TRAINED[family], tokenizer)
+    return toy_model(CONFIGS[family], tokenizer)
 
 
 @FAMILIES

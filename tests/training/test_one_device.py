@@ -35,9 +35,6 @@ from dragoman_training.trainer import Trainer
 from dragoman_training.translator import Translator
 
 CPU, META = torch.device("cpu"), torch.device("meta")
-FAMILIES: dict[str, ModelConfig] = CONFIGS | {
-    "lm": LanguageModelConfig(embedding_size=12, units=14, attention_units=9, span=2)
-}
 BETWEEN_DEVICES = (
     torch.ops.aten.copy_.default,
     # Lengths are on the CPU, wherever what they are the lengths of is.
@@ -116,7 +113,7 @@ def recipe_of(config: ModelConfig, token: Any = "best") -> Recipe:
         # The first step reads the reference alone; those after it read what was predicted too.
         scheduled_sampling=ScheduledSamplingConfig(decay="linear", pace=10, token=token),
         subword_sampling=SubwordSamplingConfig(source=has_source, target=True),
-        decoding=DECODING if has_source else DecodingConfig(),
+        decoding=DECODING,
     )
 
 
@@ -142,13 +139,13 @@ def test_an_operator_of_tensors_on_two_devices_is_refused() -> None:
     assert functional.embedding(ids_S.to(META), table_VD).sum().item() == 1
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", CONFIGS)
 def test_a_run_keeps_to_its_device(family: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
     """Steps, validations with their searches, and what is saved and resumed."""
     with Reporter(tmp_path) as reporter:
-        first = trainer_of(recipe_of(FAMILIES[family], "sampled"), tokenizer, tmp_path, reporter)
+        first = trainer_of(recipe_of(CONFIGS[family], "sampled"), tokenizer, tmp_path, reporter)
         first.run()
-        second = trainer_of(recipe_of(FAMILIES[family], "best"), tokenizer, tmp_path, reporter)
+        second = trainer_of(recipe_of(CONFIGS[family], "best"), tokenizer, tmp_path, reporter)
         tensors, _, progress = read_checkpoint(first.last_path)
         second.restore(tensors, progress | {"epoch": 1})
         second.run()
@@ -176,7 +173,7 @@ def test_translating_keeps_to_its_device(family: str, tokenizer: Tokenizer) -> N
 
 
 def test_a_language_model_measures_on_its_device(tokenizer: Tokenizer) -> None:
-    recipe = recipe_of(FAMILIES["lm"])
+    recipe = recipe_of(CONFIGS["lm"])
     checkpoint = Checkpoint(
         recipe=recipe,
         model=toy_model(recipe.model, tokenizer),

@@ -27,7 +27,7 @@ def test_the_rate_rises_linearly_and_falls_as_the_recipe_says(decay: str, late: 
 
 
 def test_the_average_follows_the_parameters_without_sharing_them() -> None:
-    shape = VocabularyShape(source_size=9, target_size=9, shared=True, never_produced=(0, 1, 2))
+    shape = VocabularyShape(source_size=9, target_size=9, shared=True, bos=2, never_produced=(0, 1, 2))
     model = build_model(LuongConfig(embedding_size=4, encoder_units=4, decoder_units=4), shape)
     average = MovingAverage(model, decay=0.9)
     before = model.bridge.bias.detach().clone()  # type: ignore[union-attr]
@@ -50,7 +50,7 @@ def test_the_average_follows_the_parameters_without_sharing_them() -> None:
     ids=lambda config: config.family,
 )
 def test_only_weight_matrices_decay(config: ModelConfig) -> None:
-    shape = VocabularyShape(source_size=9, target_size=9, shared=True, never_produced=(0, 1, 2))
+    shape = VocabularyShape(source_size=9, target_size=9, shared=True, bos=2, never_produced=(0, 1, 2))
     model = build_model(config, shape)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     optimizer = build_optimizer(TrainingConfig(optimizer="adamw", weight_decay=0.5), model)

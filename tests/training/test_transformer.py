@@ -11,7 +11,7 @@ from dragoman_training.models.transformer_layers import sinusoids
 from dragoman_training.recipe import DataConfig, DecodingConfig, Recipe, RecipeError
 
 CONFIG = TransformerConfig(width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2)
-VOCABULARY = VocabularyShape(source_size=40, target_size=30, shared=False, never_produced=(0, 1, 2))
+VOCABULARY = VocabularyShape(source_size=40, target_size=30, shared=False, bos=2, never_produced=(0, 1, 2))
 
 
 @pytest.fixture(params=["pre", "post"])

@@ -174,6 +174,7 @@ def vocabulary_shape(source: Tokenizer, target: Tokenizer) -> VocabularyShape:
         source_size=source.vocabulary_size,
         target_size=target.vocabulary_size,
         shared=source is target,
+        bos=target.bos_id,
         never_produced=(target.pad_id, target.unk_id, target.bos_id),
     )
 

@@ -43,4 +43,5 @@ def _own_data(recipe: Recipe, progress: Mapping[str, Any]) -> str:
         data = recipe.data
         files = [*data.train_source, *data.train_target, *data.train_tsv]
         told = ", ".join(f"`{path_tail(file, 1)}`" for file in files) or data.hugging_face
-    return f"{told}: {num_pairs:,} sentence pairs" if num_pairs else told
+    counted = "sentence pairs" if recipe.data.has_source else "sentences"
+    return f"{told}: {num_pairs:,} {counted}" if num_pairs else told

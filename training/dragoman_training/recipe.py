@@ -1,6 +1,5 @@
 """Recipes: everything about a training run, as frozen settings that check themselves."""
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -281,12 +280,6 @@ class Recipe:
                 "subword_sampling",
                 "source",
                 because="model.family is lm, which has no source side",
-            )
-            require_default(
-                self.decoding,
-                "decoding",
-                *(each.name for each in dataclasses.fields(self.decoding)),
-                because="model.family is lm, and a language model decodes nothing",
             )
         elif not self.data.has_source:
             raise RecipeError(

@@ -66,6 +66,7 @@ def marian_transformer(marian: Any, never_produced: Iterable[int]) -> Transforme
         source_size=encoder.embed_tokens.num_embeddings,
         target_size=decoder.embed_tokens.num_embeddings,
         shared=torch.equal(encoder.embed_tokens.weight, decoder.embed_tokens.weight),
+        bos=config.decoder_start_token_id,
         # Unlike our own models, these may produce the unknown token.
         never_produced=tuple(never_produced),
     )

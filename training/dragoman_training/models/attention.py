@@ -151,6 +151,9 @@ class AdditiveAttention(ScoredAttention):
         return self.key(states_STD)
 
     def scores(self, query_SQD: Tensor, keys_STA: Tensor) -> Tensor:
-        query_SQ1A = self.query(query_SQD).unsqueeze(-2)
-        hidden_SQTA = torch.tanh(query_SQ1A + keys_STA.unsqueeze(-3))
+        return self.match(self.query(query_SQD), keys_STA.unsqueeze(-3))
+
+    def match(self, query_SQA: Tensor, keys_SQTA: Tensor) -> Tensor:
+        """The scores of projected queries, which have keys of their own each, or all the same (Q = 1)."""
+        hidden_SQTA = torch.tanh(query_SQA.unsqueeze(-2) + keys_SQTA)
         return self.energy(hidden_SQTA).squeeze(-1)

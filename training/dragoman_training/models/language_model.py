@@ -1,7 +1,7 @@
 """A language model that attends over its own past (Daniluk et al. 2017, section 2.1): the target side alone.
 
-Shapes: S sentences, K beam, R = S·K rows, T source positions (which nobody reads), U target positions, N past
-positions, E embedding width, H units, A attention units.
+Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, N past positions,
+E embedding width, H units, A attention units.
 """
 
 from dataclasses import dataclass
@@ -9,17 +9,19 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from dragoman_training.checks import require_at_least, require_positive, require_share
-from dragoman_training.models.attention import AdditiveAttention
-from dragoman_training.models.lstm import StackedLSTM
+from dragoman_training.models.continuing_attention import Beginning, ContinuingAttention, OwnPast
+from dragoman_training.models.lstm import ForwardLayer, StackedLSTM
 from dragoman_training.models.output import OutputLayer
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
+from dragoman_training.models.window import sentence_length
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelConfig:
-    """Sizes of an attention language model. Its data has no source side; it translates nothing."""
+    """Sizes of an attention language model. Its data has no source side: it continues texts."""
 
     family: Literal["lm"] = "lm"
     """Names this family in a recipe."""
@@ -51,68 +53,145 @@ class LanguageModel(Seq2Seq):
     are tanh(W [context; h]) (equation 4). The first state looks at the zeros that the LSTM begins with.
     Differs from the paper: the output layer is tied to the embedding, behind a layer to its width.
 
-    It stands under the interface of translation models: its source is whatever it is given, and it reads
-    nothing of it. A step's `past` [R, N, H] holds the states so far and `keys` [R, N, A] what they are looked
-    at by, and both grow by one; the attention that it returns is over the source, and so 0 everywhere.
+    Under the interface of translation models a source is the beginning of a text, in training an empty one,
+    and its translation is how the text goes on. Of a source of n tokens and eos the encoder reads bos and all
+    tokens but the last; with the zeros that is one state a source position, the memory's `past` [S, T, H],
+    and `keys` [S, T, A] are what they are looked at by. Its `last` [S] is the token still to be read, bos
+    where the source is empty; a first step reads it in place of the token that it is given.
+
+    A state's `past` and `keys` are of the row's own, and grow by one a step on the right. `age` [R] counts
+    the steps that a row has lived through: what stands before its last `age` positions pads them to those of
+    others. The attention that a step returns is, at each token of the source, that on the state which has
+    just read it.
     """
 
     def __init__(self, config: LanguageModelConfig, vocabulary: VocabularyShape) -> None:
         super().__init__()
         width, units = config.embedding_size, config.units
         self.config = config
+        self.bos = vocabulary.bos
         self.embedding = nn.Embedding(vocabulary.target_size, width)
         nn.init.normal_(self.embedding.weight, std=config.embedding_std)
         self.decoder = StackedLSTM(
             input_size=width, hidden_size=units, num_layers=config.layers, dropout=config.dropout
         )
-        self.attention = AdditiveAttention(query_size=units, value_size=units, units=config.attention_units)
+        # The same layers, over sources of several lengths.
+        self.reader = nn.ModuleList(
+            ForwardLayer(layer) for layer in self.decoder.layers if isinstance(layer, nn.LSTM)
+        )
+        self.attention = ContinuingAttention(query_size=units, value_size=units, units=config.attention_units)
         self.combine = nn.Linear(2 * units, width, bias=False)
         self.dropout = nn.Dropout(config.dropout)
         self.output = OutputLayer(self.embedding, vocabulary.never_produced)
 
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
-        mask_ST = source_mask(source_ST, source_length_S)
+        begun_SN = torch.cat([torch.full_like(source_ST[:, :1], self.bos), source_ST], dim=1)
+        last_S1 = begun_SN.gather(1, (source_length_S - 1).unsqueeze(1))
         zeros_SH = self.embedding.weight.new_zeros(source_ST.shape[0], self.config.units)
-        past_S1H = zeros_SH.unsqueeze(1)
-        state: Tensors = {"past": past_S1H, "keys": self.attention.keys(past_S1H)}
-        for layer in range(self.config.layers):
-            state[f"hidden{layer}"] = state[f"cell{layer}"] = zeros_SH
-        return {"mask": mask_ST}, state
+        state: Tensors = {"age": torch.zeros_like(source_length_S)}
+        for number in range(self.config.layers):
+            state[f"hidden{number}"] = state[f"cell{number}"] = zeros_SH
+        states = zeros_SH.unsqueeze(1)
+        # In training nothing is read. That takes no time then, and there is no dropout here.
+        if torch.compiler.is_exporting() or source_ST.shape[1] > 1:
+            # A layer must read something: of an empty source bos, and nobody sees what it makes of it.
+            num_read_S = (source_length_S - 1).clamp(min=1)
+            is_empty_S1 = (source_length_S == 1).unsqueeze(1)
+            states = self.embedding(begun_SN[:, :-1])
+            for number, layer in enumerate(self.reader):
+                states, hidden_SH, cell_SH = layer(states, num_read_S)
+                state[f"hidden{number}"] = torch.where(is_empty_S1, zeros_SH, hidden_SH)
+                state[f"cell{number}"] = torch.where(is_empty_S1, zeros_SH, cell_SH)
+        past_STH = torch.cat([zeros_SH.unsqueeze(1), states], dim=1)[:, :-1]
+        keys_STA = self.attention.keys(past_STH)
+        state |= {"past": _without_positions(past_STH), "keys": _without_positions(keys_STA)}
+        memory = {
+            "mask": source_mask(source_ST, source_length_S),
+            "past": past_STH,
+            "keys": keys_STA,
+            "last": last_S1.squeeze(1),
+        }
+        return memory, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
+        age_SK = state["age"].view(token_SK.shape)
+        token_SK = torch.where(age_SK == 0, memory["last"].unsqueeze(1), token_SK)
         token_SKE = self.dropout(self.embedding(token_SK))
         top_RH, new = self.decoder.step(token_SKE.flatten(0, 1), state)
-        top_R1H = top_RH.unsqueeze(1)
-        features_R1E = self._look_back(top_R1H, state["past"], state["keys"])
+        top_R1H, top_SKH = top_RH.unsqueeze(1), top_RH.unflatten(0, token_SK.shape)
+        new["age"] = state["age"] + 1
         new["past"] = torch.cat([state["past"], top_R1H], dim=1)
         new["keys"] = torch.cat([state["keys"], self.attention.keys(top_R1H)], dim=1)
-        nowhere_S1T = torch.zeros_like(memory["mask"]).unsqueeze(1)
-        return features_R1E.squeeze(1), nowhere_S1T.expand(-1, token_SK.shape[1], -1), new
+        span = self.config.span
+        context_SKH, weights_SKT, weights_SKN = self.attention.over_both(
+            top_SKH,
+            Beginning(
+                keys_STA=memory["keys"],
+                values_STH=memory["past"],
+                seen_SKT=self._seen_of_source(memory["mask"], age_SK),
+            ),
+            OwnPast(
+                keys_RNA=new["keys"],
+                values_RNH=new["past"],
+                num_seen_R=state["age"].clamp(max=span) if span else state["age"],
+            ),
+        )
+        attention_SKT = self._on_source(weights_SKT, weights_SKN, memory["mask"], age_SK)
+        return self._features(context_SKH, top_SKH).flatten(0, 1), attention_SKT, new
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
-        top_SUH = self.decoder(self.dropout(self.embedding(target_SU)), state)
-        past_SNH = torch.cat([state["past"], top_SUH[:, :-1]], dim=1)
-        return self._look_back(top_SUH, past_SNH, self.attention.keys(past_SNH))
-
-    def _look_back(self, top_SUH: Tensor, past_SNH: Tensor, keys_SNA: Tensor) -> Tensor:
-        """Features [S, U, E] of the last U states, each of which looks at the states before it.
-
-        `past_SNH` are all states but the last one: of the U, the last may look at all N, the one before it at
-        all but the last of them, and so on.
-        """
-        queries, past = top_SUH.shape[1], past_SNH.shape[1]
-        position_N = torch.arange(past, device=top_SUH.device)
-        # How many states lie between: 0 is the one just before.
-        age_UN = position_N[past - queries :].unsqueeze(1) - position_N
-        seen_UN = age_UN >= 0
-        if self.config.span:
-            seen_UN = seen_UN & (age_UN < self.config.span)
+        read_SU = torch.cat([memory["last"].unsqueeze(1), target_SU[:, 1:]], dim=1)
+        top_SUH = self.decoder(self.dropout(self.embedding(read_SU)), state)
+        past_SNH = torch.cat([memory["past"], top_SUH[:, :-1]], dim=1)
+        mask_ST, age_U = memory["mask"], torch.arange(target_SU.shape[1], device=target_SU.device)
+        own_UN = self._is_within_span(age_U.unsqueeze(1) - 1 - age_U[:-1])
+        seen_SUN = torch.cat(
+            [
+                self._seen_of_source(mask_ST, age_U.expand(target_SU.shape)),
+                own_UN.expand(len(target_SU), -1, -1),
+            ],
+            dim=-1,
+        )
         context_SUH, _ = self.attention(
             top_SUH,
-            keys_SNA,
+            self.attention.keys(past_SNH),
             past_SNH,
             torch.ones_like(past_SNH[:, :, 0]),
-            seen_UN.unsqueeze(0).to(past_SNH.dtype),
+            seen_SUN.to(past_SNH.dtype),
         )
-        joined_SUJ = torch.cat([context_SUH, self.dropout(top_SUH)], dim=-1)
-        return self.dropout(self.combine(joined_SUJ).tanh())
+        return self._features(context_SUH, top_SUH)
+
+    def _seen_of_source(self, mask_ST: Tensor, age_SQ: Tensor) -> Tensor:
+        """Which of the source's states those see that have so many of their own before: [S, Q, T] bool."""
+        before_SQ = sentence_length(mask_ST).to(age_SQ.dtype) + age_SQ
+        position_T = torch.arange(mask_ST.shape[1], device=mask_ST.device)
+        is_near_SQT = self._is_within_span(before_SQ.unsqueeze(2) - 1 - position_T)
+        return is_near_SQT & (mask_ST.unsqueeze(1) > 0)
+
+    def _is_within_span(self, between: Tensor) -> Tensor:
+        """Of states with so many others between, whether the later sees the earlier: bool, of that shape."""
+        is_before = between >= 0
+        return is_before & (between < self.config.span) if self.config.span else is_before
+
+    def _on_source(self, weights_SKT: Tensor, weights_SKN: Tensor, mask_ST: Tensor, age_SK: Tensor) -> Tensor:
+        """The weights on the states that have just read a token of the source, at that token: [S, K, T].
+
+        The zeros, and the state that has read bos, stand before those of the source's tokens. The last token
+        was read by the first of the row's own states.
+        """
+        positions, own = weights_SKT.shape[2], weights_SKN.shape[2]
+        attention_SKT = functional.pad(weights_SKT, (0, 2))[..., 2:]
+        position_T = torch.arange(positions, device=mask_ST.device)
+        is_last_ST = position_T == sentence_length(mask_ST) - 2
+        first_SK1 = weights_SKN.gather(2, (own - 1 - age_SK).unsqueeze(2))
+        return attention_SKT + first_SK1 * is_last_ST.unsqueeze(1)
+
+    def _features(self, context_SQH: Tensor, top_SQH: Tensor) -> Tensor:
+        joined_SQJ = torch.cat([context_SQH, self.dropout(top_SQH)], dim=-1)
+        return self.dropout(self.combine(joined_SQJ).tanh())
+
+
+def _without_positions(states_SND: Tensor) -> Tensor:
+    """Of as many sentences, of the same kind and width: [S, 0, D]."""
+    sentences, _, width = states_SND.shape
+    return states_SND.new_zeros(sentences, 0, width)

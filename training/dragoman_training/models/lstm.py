@@ -13,9 +13,10 @@ from dragoman_training.models.recurrent import lstm_gates
 class ForwardLayer(nn.Module):
     """One LSTM layer that reads each sentence from its first token to its own last one."""
 
-    def __init__(self, input_size: int, hidden_size: int) -> None:
+    def __init__(self, rnn: nn.LSTM) -> None:
+        """`rnn` has the batch first, and may be a decoder's too."""
         super().__init__()
-        self.rnn = nn.LSTM(input_size, hidden_size, batch_first=True)
+        self.rnn = rnn
 
     def forward(self, inputs_STD: Tensor, length_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Returns states [S, T, H], 0 at padding, and the sentences' last hidden and cell, [S, H] twice."""
@@ -31,7 +32,9 @@ class ForwardEncoder(nn.Module):
     def __init__(self, *, input_size: int, hidden_size: int, num_layers: int, dropout: float) -> None:
         super().__init__()
         sizes = [input_size] + [hidden_size] * (num_layers - 1)
-        self.layers = nn.ModuleList(ForwardLayer(size, hidden_size) for size in sizes)
+        self.layers = nn.ModuleList(
+            ForwardLayer(nn.LSTM(size, hidden_size, batch_first=True)) for size in sizes
+        )
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, inputs_STD: Tensor, length_S: Tensor) -> list[tuple[Tensor, Tensor]]:

@@ -23,8 +23,10 @@ class VocabularyShape:
     """Number of target pieces."""
     shared: bool
     """Whether both sides use one vocabulary, and so one embedding."""
+    bos: int
+    """Target id that begins every sentence."""
     never_produced: tuple[int, ...]
-    """Target ids that no translation holds, such as the one that begins every sentence."""
+    """Target ids that no translation holds, such as that one."""
 
 
 class Seq2Seq(nn.Module, ABC):

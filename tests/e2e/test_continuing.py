@@ -1,0 +1,96 @@
+"""A language model on the whole path: trained, exported, served and asked how texts go on."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.e2e.server_process import ServerProcess
+
+from dragoman import Client
+from dragoman_bundle import open_bundle
+from dragoman_export.cli import export
+from dragoman_training.checkpoint import load_checkpoint
+from dragoman_training.cli import train
+from dragoman_training.translator import Translator
+
+RECIPE = """
+name = "toy-lm"
+[data]
+target_language = "en"
+train_target = "train.en"
+valid_target = "valid.en"
+[vocabulary]
+size = 100
+model_type = "bpe"
+[model]
+family = "lm"
+embedding_size = 32
+units = 48
+attention_units = 24
+span = 4
+dropout = 0.1
+[training]
+batch_tokens = 400
+max_epochs = 2
+learning_rate = 5e-3
+warmup_steps = 20
+threads = 1
+ema_decay = 0.9
+precision = "fp32"
+early_stopping = "loss"
+[decoding]
+beam_size = 3
+max_output_tokens = 20
+"""
+BEGINNINGS = ["the old man", "never a small", "a bird sees the", "the", "today the young young dog calls"]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    recipe, folder = toy_folder / "continuing.toml", tmp_path_factory.mktemp("continuing")
+    recipe.write_text(RECIPE)
+    result = CliRunner().invoke(train, [str(recipe), "--out", str(folder)])
+    assert result.exit_code == 0, result.output
+    return folder / "best.safetensors"
+
+
+@pytest.fixture(scope="module")
+def models(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    result = CliRunner().invoke(export, [str(checkpoint), "--out", str(folder / "lm" / "1")])
+    assert result.exit_code == 0, result.output
+    assert "shortlist" not in result.output
+    assert open_bundle(folder / "lm" / "1").shortlist is None
+    return folder
+
+
+@pytest.fixture(scope="module", params=["fp32", "int8"])
+def server(request: pytest.FixtureRequest, models: Path) -> Iterator[ServerProcess]:
+    running = ServerProcess(models, request.param)
+    yield running
+    assert running.stop() == 0
+
+
+def test_the_server_continues_texts_as_the_checkpoint_does(server: ServerProcess, checkpoint: Path) -> None:
+    with Client(server.address) as client:
+        (model,) = client.models(source="en", target="en")
+        continued = client.translate(BEGINNINGS, source="en", target="en", beam_size=3, alignments=True)
+    texts = [each.text for each in continued]
+    loaded = load_checkpoint(checkpoint)
+    tokenizer = loaded.target_tokenizer
+    decoding = replace(loaded.recipe.decoding, beam_size=3)
+    expected = Translator(loaded.model, tokenizer, tokenizer, decoding).translate(BEGINNINGS)
+    if model.precision == "fp32":
+        assert texts == expected
+    # Together each makes a sentence of the toy's: perhaps an adverb, somebody, a verb, and somebody.
+    somebody = r"(a|the)( (old|young|red|small))* (man|dog|bird|fish)"
+    sentence = rf"((today|tomorrow|never|often) )?{somebody} (sees|calls|seeks|finds) {somebody}\."
+    for beginning, text in zip(BEGINNINGS, texts, strict=True):
+        assert re.fullmatch(sentence, f"{beginning} {text}")
+    for beginning, each in zip(BEGINNINGS, continued, strict=True):
+        links = each.hypotheses[0].alignments
+        assert {beginning[link.source_start : link.source_end] for link in links} <= set(beginning.split())
+        assert links
