@@ -6,8 +6,9 @@ batch to batch would, and the host has to know no more than the candidates' ids.
 
 Shapes vary little, so that onnxruntime's arena of device memory does not grow with every new one: sentences
 and rows are padded to the sizes of `padded_rows`, source positions and candidates to multiples. Only a
-Transformer's past has a new length at each step. Steps of shapes that come often may be captured and replayed
-(`captured_steps`): their batches are then regrouped into places, which the steps are bound to.
+past that grows, such as a Transformer's, has a new length at each step. Steps of shapes that come often may
+be captured and replayed (`captured_steps`): their batches are then regrouped into places, which the steps are
+bound to.
 
 Shape suffixes: S sentences, K beam, T source positions, C candidates of a sentence.
 """
