@@ -61,13 +61,14 @@ def running_engine(
     continuous: bool = True,
     observer: Observer | None = None,
     in_one_process: bool = False,
+    max_rows: int = EngineConfig.max_rows,
 ) -> Iterator[EnginePool]:
     """So many engines as the server has them, but for its queue's limit.
 
     With `in_one_process` they are threads of this one, and share the decoder.
     """
     batching: Batching = "continuous" if continuous else "request"
-    config = EngineConfig(threads=threads, max_queue=MAX_QUEUE, batching=batching)
+    config = EngineConfig(threads=threads, max_rows=max_rows, max_queue=MAX_QUEUE, batching=batching)
     if in_one_process:
         limits = engine_limits(config, beam_size)
         engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(threads)]

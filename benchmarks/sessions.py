@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
-from weakref import WeakKeyDictionary
 
 from onnxruntime import InferenceSession, SessionOptions
 
@@ -40,12 +39,13 @@ class SessionClock:
 def clocked_sessions() -> Iterator[SessionClock]:
     """Notes every run of every session meanwhile."""
     clock = SessionClock()
-    steps: WeakKeyDictionary[InferenceSession, bool] = WeakKeyDictionary()
+    # With the session, which is not to end meanwhile: another one might take its number.
+    known: dict[int, tuple[InferenceSession, bool]] = {}
 
     def is_step(session: InferenceSession) -> bool:
-        if session not in steps:
-            steps[session] = any(value.name == _OF_A_STEP for value in session.get_inputs())
-        return steps[session]
+        if id(session) not in known:
+            known[id(session)] = session, any(value.name == _OF_A_STEP for value in session.get_inputs())
+        return known[id(session)][1]
 
     def clocked(call: str) -> Callable[..., Any]:
         original = getattr(InferenceSession, call)

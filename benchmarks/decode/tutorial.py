@@ -36,4 +36,4 @@ class Tutorial:
                 if token == self._target_tokenizer.eos_id:
                     break
                 output.append(token)
-            return self._target_tokenizer.decode(output).text
+            return self._target_tokenizer.decode_text(output)

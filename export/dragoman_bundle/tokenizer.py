@@ -59,6 +59,11 @@ class Tokenizer:
         """Token ids of many sentences: the fast path, without spans."""
         return self._encode_all(texts, int)
 
+    def decode_text(self, ids: Sequence[int]) -> str:
+        """Joins tokens to a text: the fast path, without spans."""
+        text: str = self._processor.decode(list(ids))
+        return text
+
     def decode(self, ids: Sequence[int]) -> TokenizedText:
         """Joins tokens to a text."""
         mapping = self._processor.decode(list(ids), return_type="offset_mapping", return_bytes=False)

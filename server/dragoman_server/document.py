@@ -222,21 +222,20 @@ def _join_hypotheses(
 ) -> TranslatedHypothesis:
     remaining = iter(found)
     of_unit = [next(remaining) if unit.ids else None for unit in document.units]
-    pieces = [
-        bundle.target_tokenizer.decode(hypothesis.tokens if hypothesis else ()) for hypothesis in of_unit
+    texts = [
+        bundle.target_tokenizer.decode_text(hypothesis.tokens) if hypothesis else "" for hypothesis in of_unit
     ]
     text, offsets = join(
         document.text,
         [unit.span for unit in document.units],
-        [piece.text for piece in pieces],
+        texts,
         filler=filler_for(bundle.manifest.target_language),
     )
     alignments: list[Alignment] = []
-    for unit, hypothesis, spans, piece, offset in zip(
-        document.units, of_unit, source_spans, pieces, offsets, strict=True
-    ):
+    for unit, hypothesis, spans, offset in zip(document.units, of_unit, source_spans, offsets, strict=True):
         if hypothesis is None or hypothesis.attention is None:
             continue
+        piece = bundle.target_tokenizer.decode(hypothesis.tokens)
         links = align(
             source_text=document.text[slice(*unit.span)],
             source_spans=spans,

@@ -1,5 +1,6 @@
 """Ids of many texts: the same whichever way they are asked for, and threads only where they pay."""
 
+import random
 from typing import Any
 
 import pytest
@@ -31,3 +32,12 @@ def test_few_texts_start_no_threads(tokenizer_model: bytes, monkeypatch: pytest.
     assert given == ["hund"] * (MIN_TEXTS_FOR_THREADS - 1)
     tokenizer.encode_ids(["hund"] * MIN_TEXTS_FOR_THREADS)
     assert given[-1] == ["hund"] * MIN_TEXTS_FOR_THREADS
+
+
+def test_a_text_is_the_same_with_spans_and_without(tokenizer_model: bytes) -> None:
+    tokenizer = Tokenizer(tokenizer_model)
+    chance = random.Random(1)
+    for _ in range(300):
+        # Any tokens, the special ones too, and none.
+        ids = [chance.randrange(tokenizer.vocabulary_size) for _ in range(chance.randrange(9))]
+        assert tokenizer.decode_text(ids) == tokenizer.decode(ids).text

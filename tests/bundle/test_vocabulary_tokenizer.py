@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 
 import pytest
 import sentencepiece
@@ -36,8 +37,17 @@ def test_ids_are_those_of_the_vocabulary_there_and_back(model: bytes) -> None:
     tokenized = tokenizer.encode("ab a")
     assert tokenized.ids == [3, 4, 2, 3, 4]
     assert tokenized.spans == [(0, 0), (0, 1), (1, 2), (2, 3), (3, 4)]
-    assert tokenizer.decode(tokenized.ids).text == "ab a"
+    assert tokenizer.decode(tokenized.ids).text == tokenizer.decode_text(tokenized.ids) == "ab a"
     assert (tokenizer.vocabulary_size, tokenizer.bos_id, tokenizer.eos_id) == (9, 5, 0)
+
+
+def test_a_text_is_the_same_with_spans_and_without(model: bytes) -> None:
+    """Of any tokens, also of some that the sentencepiece model does not know, and of none."""
+    tokenizer = make(model, VOCABULARY | {"▁zz": 6, "▁": 3, "z▁z": 8})
+    chance = random.Random(1)
+    for _ in range(300):
+        ids = [chance.randrange(tokenizer.vocabulary_size) for _ in range(chance.randrange(9))]
+        assert tokenizer.decode_text(ids) == tokenizer.decode(ids).text
 
 
 def test_a_text_may_begin_with_a_language_token(model: bytes) -> None:

@@ -68,4 +68,4 @@ class Translator:
     def translate(self, sentences: Sequence[str]) -> list[str]:
         """The best translation of each sentence; of one that is too long, of its beginning."""
         found = self.search(self.encode(sentences))
-        return [self._target_tokenizer.decode(hypothesis.tokens).text for hypothesis in found]
+        return [self._target_tokenizer.decode_text(hypothesis.tokens) for hypothesis in found]

@@ -117,7 +117,7 @@ class Beams:
         self._ages.regroup(origin_S, num_joined)
         leave_at = [now + sentence.options.max_output_tokens for sentence in joined]
         self._leave_at_S = _regrouped(self._leave_at_S, leave_at, num_joined, origin_S)
-        self._first_leaves_at = self._leave_at_S.min(initial=_NEVER)
+        self._first_leaves_at = int(np.minimum.reduce(self._leave_at_S, initial=_NEVER))
         self._first_row_S1 = np.arange(0, len(origin_S) * K, K)[:, None]
         self._no_forced_SK = np.zeros_like(self._token_SK)
         sentences = [*self._sentences, *joined]
@@ -167,7 +167,7 @@ class Beams:
         self._history.append(
             new.token_SK, new.row_SK, output.attention_SKT if self._wants_attention else None
         )
-        done = self._record_endings(new, output.top_score_SC) if new.ended_SK.any() else set()
+        done = self._record_endings(new, output.top_score_SC)
         if self._ages.now >= self._first_leaves_at:
             done.update(np.flatnonzero(self._leave_at_S <= self._ages.now).tolist())
         return sorted(done)
@@ -200,7 +200,7 @@ class Beams:
     def _record_endings(self, new: Advance, top_score_SC: FloatArray) -> set[int]:
         """Returns the sentences that have K endings now."""
         done = set()
-        places_S, ranks_S = np.nonzero(new.ended_SK)
+        places_S, ranks_S = new.ended_SK.nonzero()
         for s, num_tokens, log_probability, row in zip(
             places_S.tolist(),
             self._ages.of(places_S),

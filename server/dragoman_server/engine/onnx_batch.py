@@ -43,6 +43,7 @@ class OnnxBatch:
         self._candidates = candidates
         self._buffers = {spec.name: Memory(_axis(spec.shape, "T")) for spec in contract.memory}
         self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
+        self._grows = any(axis is not None for axis in self._growth_axis.values())
         self._memory: dict[str, Array] = {}
         self._state: dict[str, Array] = {}
         self._results = ["top_score", "top_index", "forced_score", *map(_next, self._growth_axis)]
@@ -63,7 +64,7 @@ class OnnxBatch:
         self._ages.regroup(origin_S, sum(encoded.num_sentences for encoded in joined))
         if joined:
             self._join_states(joined)
-        else:
+        elif self._grows:
             self._trim_states()
 
     def step(self, rows: StepInput) -> StepOutput:
