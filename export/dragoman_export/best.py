@@ -33,10 +33,17 @@ def best_continuations(token_score_RV: Tensor, score_SK: Tensor) -> tuple[Tensor
     _, block_SC = torch.topk(best_RN.reshape(sentences, -1), 2 * beam, dim=1)
     first_S1 = torch.arange(sentences, device=block_SC.device).unsqueeze(1) * (beam * blocks)
     chosen_XB = token_score_RV.reshape(-1, size).index_select(0, (block_SC + first_S1).reshape(-1))
-    row_score_SC = score_SK.gather(1, block_SC // blocks)
+    row_score_SC = score_SK.gather(1, _divide(block_SC, blocks))
     running_SX = (chosen_XB + row_score_SC.reshape(-1, 1)).reshape(sentences, -1)
     top_score, place = torch.topk(running_SX, 2 * beam, dim=1)
-    return top_score, block_SC.gather(1, place // size) * size + place % size
+    number_SC = _divide(place, size)
+    inside_SC = place - number_SC * size
+    return top_score, block_SC.gather(1, number_SC) * size + inside_SC
+
+
+def _divide(places: Tensor, size: int) -> Tensor:
+    """Whole parts; to round down, which is the same here, would take five nodes more."""
+    return torch.div(places, size, rounding_mode="trunc")
 
 
 def block_size(vocabulary: int) -> int | None:
