@@ -31,45 +31,41 @@ class Moves:
         """`origin_S` as in `Batch.regroup`, of a batch of `num_before`, joined by groups of these sizes."""
         self.origin_S = origin_S
         self.num_before, self.num_after = num_before, len(origin_S)
-        # They are few: lists and loops are done before numpy has begun.
-        self._pairs = list(enumerate(origin_S.tolist()))
         self._num_joined = num_joined
 
     @cached_property
     def stayed(self) -> Spans:
         """Who was in the batch: the new places and the old ones."""
-        num_before = self.num_before
-        return _spans([(place, origin) for place, origin in self._pairs if origin < num_before])
+        return self._spans(self.origin_S < self.num_before)
 
     @cached_property
     def moved(self) -> Spans:
         """Those of them who don't stand where they stood."""
-        num_before = self.num_before
-        return _spans([(place, origin) for place, origin in self._pairs if place != origin < num_before])
+        moved_S = self.origin_S != np.arange(self.num_after)
+        return self._spans(moved_S & (self.origin_S < self.num_before))
 
     @cached_property
     def arrived(self) -> list[Spans]:
         """For each group that joined: the new places, and those in the group."""
         spans, first = [], self.num_before
         for size in self._num_joined:
-            end = first + size
-            spans.append(
-                _spans([(place, origin - first) for place, origin in self._pairs if first <= origin < end])
-            )
-            first = end
+            inside_S = (self.origin_S >= first) & (self.origin_S < first + size)
+            spans.append(self._spans(inside_S, first))
+            first += size
         return spans
 
+    def _spans(self, chosen_S: npt.NDArray[np.bool_], first: int = 0) -> Spans:
+        place_S = np.flatnonzero(chosen_S)
+        return _span(place_S), _span(self.origin_S[place_S] - first)
 
-def _spans(pairs: Sequence[tuple[int, int]]) -> Spans:
-    places, origins = zip(*pairs, strict=True) if pairs else ((), ())
-    return _span(places), _span(origins)
 
-
-def _span(places: tuple[int, ...]) -> Places:
-    if not places:
+def _span(places: IntArray) -> Places:
+    size = len(places)
+    if not size:
         return slice(0, 0)
-    follow = range(places[0], places[0] + len(places))
-    return slice(follow.start, follow.stop) if places == tuple(follow) else np.array(places)
+    first, last = int(places[0]), int(places[-1])
+    follow = last - first == size - 1 and (size <= 2 or bool((places[1:] - places[:-1] == 1).all()))
+    return slice(first, last + 1) if follow else places
 
 
 class Memory:
