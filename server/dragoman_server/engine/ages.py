@@ -41,4 +41,4 @@ class Ages:
 
     def oldest(self) -> int:
         """Steps that the oldest sentence has gone through; 0 where there is none."""
-        return self.now - int(np.minimum.reduce(self._joined_at_S, initial=self.now))
+        return self.now - int(self._joined_at_S.min(initial=self.now))

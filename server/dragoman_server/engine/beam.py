@@ -117,7 +117,7 @@ class Beams:
         self._ages.regroup(origin_S, num_joined)
         leave_at = [now + sentence.options.max_output_tokens for sentence in joined]
         self._leave_at_S = _regrouped(self._leave_at_S, leave_at, num_joined, origin_S)
-        self._first_leaves_at = int(np.minimum.reduce(self._leave_at_S, initial=_NEVER))
+        self._first_leaves_at = int(self._leave_at_S.min(initial=_NEVER))
         self._first_row_S1 = np.arange(0, len(origin_S) * K, K)[:, None]
         self._no_forced_SK = np.zeros_like(self._token_SK)
         sentences = [*self._sentences, *joined]

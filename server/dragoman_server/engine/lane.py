@@ -56,7 +56,6 @@ class Lane:
         self._source_positions = 0
         self._passes = dict.fromkeys(Priority, 0)
         self._num_gathering = 0
-        self._num_bulk: int | None = 0
 
     @property
     def running(self) -> list[Ticket]:
@@ -81,9 +80,7 @@ class Lane:
     @property
     def num_bulk(self) -> int:
         """How many of them are bulk."""
-        if self._num_bulk is None:
-            self._num_bulk = _count_bulk(self.running)
-        return self._num_bulk
+        return _count_bulk(self.running)
 
     @property
     def is_urgent(self) -> bool:
@@ -117,7 +114,6 @@ class Lane:
             if ticket is not None and ticket in tickets:
                 removed.add(ticket)
                 self._places[place] = None
-        self._num_bulk = None
         if not self.num_running:
             self._places, self._source_positions = [], 0
         return removed
@@ -166,7 +162,6 @@ class Lane:
         for ticket in chosen:
             self.waiting.remove(ticket)
         self._joining = chosen
-        self._num_bulk = None
         return chosen
 
     def may_take_bulk(self, room: Room) -> bool:
@@ -188,7 +183,6 @@ class Lane:
         present = set(self._joining)
         newcomers = [ticket if ticket in present else None for group in groups for ticket in group]
         self._joining = ()
-        self._num_bulk = None
         if newcomers.count(None) == len(newcomers) and None not in self._places:
             return None
         begins_anew = not self._places

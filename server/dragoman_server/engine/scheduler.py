@@ -171,14 +171,6 @@ class Scheduler:
         """What the other lanes leave; with `reserve` what they wait for is theirs, up to an equal share."""
         limits = self._limits
         others = [other for other in self._lanes.values() if other is not lane]
-        if not others:
-            return Room(
-                rows=limits.max_rows,
-                positions=limits.max_source_tokens,
-                bulk_rows=self._max_bulk_rows,
-                bulk_positions=limits.max_bulk_source_tokens,
-                lone_bulk=not lane.num_bulk,
-            )
         interactive = [reserve and bool(other.waiting.queue(Priority.INTERACTIVE)) for other in others]
         bulk = [reserve and bool(other.waiting.queue(Priority.BULK)) for other in others]
         return Room(
