@@ -55,20 +55,23 @@ class AttentionGraph(Attention):
         self, scores_SQT: Tensor, values_STD: Tensor, mask_ST: Tensor, window_SQT: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Softmax of the scores over source positions, and the sum of values it weighs."""
-        queries = scores_SQT.shape[-2]
         inside_SXT = mask_ST.unsqueeze(-2) if window_SQT is None else mask_ST.unsqueeze(-2) * window_SQT
         is_masked_SXT = inside_SXT == 0
         powers_SQT = exponentials(scores_SQT.float().masked_fill(is_masked_SXT, MASKED), is_masked_SXT)
         # The sum over positions in two columns, of which one is read: (S, T) -> (S, T, 2)
         mask_ST2 = torch.stack([mask_ST.float()] * 2, dim=-1)
-        sums_SQ1 = (with_spare(powers_SQT) @ mask_ST2)[..., :queries, :1]
+        sums_SQ1 = product(powers_SQT, mask_ST2, width=1)
         weights_SQT = powers_SQT / sums_SQ1
         if window_SQT is not None:
             weights_SQT = weights_SQT * window_SQT
-        context_SQD = (with_spare(weights_SQT.to(values_STD.dtype)) @ values_STD)[..., :queries, :]
-        return context_SQD, weights_SQT
+        return product(weights_SQT.to(values_STD.dtype), values_STD), weights_SQT
 
 
 def with_spare(rows_SQX: Tensor) -> Tensor:
     """Adds a query of zeros: [S, Q, X] -> [S, Q + 1, X]."""
     return functional.pad(rows_SQX, (0, 0, 0, 1))
+
+
+def product(rows_SQX: Tensor, columns_SXY: Tensor, *, width: int | None = None) -> Tensor:
+    """[S, Q, X] by [S, X, Y] with a spare query: [S, Q, Y], or of Y the first `width`."""
+    return (with_spare(rows_SQX) @ columns_SXY)[..., : rows_SQX.shape[-2], :width]

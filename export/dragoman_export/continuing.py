@@ -8,12 +8,11 @@ Shapes: S sentences, K beam, R = S·K rows, T positions of the beginning, N posi
 X sentences or rows, Q queries each, P positions.
 """
 
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from dragoman_export.attention import with_spare
+from dragoman_export.attention import product
 from dragoman_export.exponentials import exponentials
+from dragoman_export.past import at_places, own_places
 from dragoman_training.models.attention import MASKED
 from dragoman_training.models.continuing_attention import Beginning, ContinuingAttention, OwnPast, split
 
@@ -33,35 +32,18 @@ class ContinuingAttentionGraph(ContinuingAttention):
         scores_SKX, seen_SKX = self.scores_of_both(query_SKH, beginning, own)
         powers_SKX = exponentials(scores_SKX.float().masked_fill(~seen_SKX, MASKED), ~seen_SKX)
         powers_SKT, powers_SKN = split(powers_SKX, beginning)
-        moved_RN, values_RNH = _first_seen_first(powers_SKN.flatten(0, 1), own)
-        moved_R1N = moved_RN.unsqueeze(1)
+        # Behind the last position that a row sees is its own, whose power is 0.
+        place_RN = own_places(own.num_seen_R.unsqueeze(1) + 1, powers_SKN.shape[-1])
+        moved_R1N = powers_SKN.flatten(0, 1).gather(1, place_RN).unsqueeze(1)
         total_SK1 = _sums(powers_SKT) + _sums(moved_R1N).view_as(powers_SKT[..., :1])
         weights_SKT, weights_SKN = split(powers_SKX / total_SK1, beginning)
-        context_SKH = _weighed(weights_SKT, beginning.values_STH)
-        own_R1H = _weighed(moved_R1N / total_SK1.view(-1, 1, 1), values_RNH)
+        context_SKH = product(weights_SKT.to(beginning.values_STH.dtype), beginning.values_STH)
+        own_weights_R1N = (moved_R1N / total_SK1.view(-1, 1, 1)).to(own.values_RNH.dtype)
+        own_R1H = product(own_weights_R1N, at_places(own.values_RNH, place_RN))
         return context_SKH + own_R1H.view_as(context_SKH), weights_SKT, weights_SKN
-
-
-def _first_seen_first(powers_RN: Tensor, own: OwnPast) -> tuple[Tensor, Tensor]:
-    """Powers and values of each row from the first position on that it sees.
-
-    Behind the last one that it sees is its own, over and over, whose power is 0.
-    """
-    rows, positions = powers_RN.shape
-    position_N = torch.arange(positions, device=powers_RN.device)
-    place_RN = (position_N + (positions - 1) - own.num_seen_R.unsqueeze(1)).clamp(max=positions - 1)
-    first_R1 = (torch.arange(rows, device=powers_RN.device) * positions).unsqueeze(1)
-    values_RNH = functional.embedding(first_R1 + place_RN, own.values_RNH.flatten(0, 1))
-    return powers_RN.gather(1, place_RN), values_RNH
 
 
 def _sums(powers_XQP: Tensor) -> Tensor:
     """[X, Q, 1]: as a product with two columns of ones, of which one is read."""
-    sentences, queries, positions = powers_XQP.shape
-    ones_XP2 = powers_XQP.new_ones(sentences, positions, 2)
-    return (with_spare(powers_XQP) @ ones_XP2)[:, :queries, :1]
-
-
-def _weighed(weights_XQP: Tensor, values_XPH: Tensor) -> Tensor:
-    """[X, Q, H]: the values' sums."""
-    return (with_spare(weights_XQP.to(values_XPH.dtype)) @ values_XPH)[:, : weights_XQP.shape[1]]
+    sentences, _, positions = powers_XQP.shape
+    return product(powers_XQP, powers_XQP.new_ones(sentences, positions, 2), width=1)
