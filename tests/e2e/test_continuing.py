@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tests.e2e.server_process import ServerProcess
+from tests.training.toy_language_model import RECIPE
 
 from dragoman import Client
 from dragoman_bundle import open_bundle
@@ -16,35 +17,6 @@ from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.cli import train
 from dragoman_training.translator import Translator
 
-RECIPE = """
-name = "toy-lm"
-[data]
-target_language = "en"
-train_target = "train.en"
-valid_target = "valid.en"
-[vocabulary]
-size = 100
-model_type = "bpe"
-[model]
-family = "lm"
-embedding_size = 32
-units = 48
-attention_units = 24
-span = 4
-dropout = 0.1
-[training]
-batch_tokens = 400
-max_epochs = 2
-learning_rate = 5e-3
-warmup_steps = 20
-threads = 1
-ema_decay = 0.9
-precision = "fp32"
-early_stopping = "loss"
-[decoding]
-beam_size = 3
-max_output_tokens = 20
-"""
 BEGINNINGS = ["the old man", "never a small", "a bird sees the", "the", "today the young young dog calls"]
 
 
@@ -52,7 +24,8 @@ BEGINNINGS = ["the old man", "never a small", "a bird sees the", "the", "today t
 def checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe, folder = toy_folder / "continuing.toml", tmp_path_factory.mktemp("continuing")
     recipe.write_text(RECIPE)
-    result = CliRunner().invoke(train, [str(recipe), "--out", str(folder)])
+    changes = ["--set", "model.span=4", "--set", "decoding.max_output_tokens=20"]
+    result = CliRunner().invoke(train, [str(recipe), "--out", str(folder), *changes])
     assert result.exit_code == 0, result.output
     return folder / "best.safetensors"
 

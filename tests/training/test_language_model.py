@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from tests.training.toy_language_model import RECIPE
 
 from dragoman.cli import main
 from dragoman_training.batching import Pairs, pad_ids
@@ -24,34 +25,6 @@ from dragoman_training.validation import perplexity
 
 VOCABULARY = VocabularyShape(source_size=30, target_size=30, shared=True, bos=2, never_produced=(0, 1, 2))
 SOURCE = {"source_ST": torch.tensor([[3], [3]]), "source_length_S": torch.tensor([1, 1])}
-
-RECIPE = """
-name = "toy-lm"
-[data]
-target_language = "en"
-train_target = "train.en"
-valid_target = "valid.en"
-[vocabulary]
-size = 100
-model_type = "bpe"
-[model]
-family = "lm"
-embedding_size = 32
-layers = 1
-units = 32
-attention_units = 16
-dropout = 0.1
-[training]
-batch_tokens = 600
-max_epochs = 2
-learning_rate = 5e-3
-warmup_steps = 20
-threads = 1
-label_smoothing = 0.0
-ema_decay = 0.9
-precision = "fp32"
-early_stopping = "loss"
-"""
 
 
 def tiny(*, span: int = 0, layers: int = 2) -> LanguageModel:
