@@ -324,6 +324,22 @@ def test_a_result_goes_with_whoever_asked_for_it(house: House) -> None:
         gc.enable()
 
 
+def test_nobody_keeps_what_was_cancelled(house: House) -> None:
+    futures: list[Future[SentenceResult]] = []
+    house.at_step[2] = lambda: futures[0].cancel()
+    futures += house.engine.submit([sentence(7), sentence(8)])
+    house.engine.start()
+    wait(futures, timeout=30)
+    cancelled = weakref.ref(futures[0])
+    gc.disable()
+    try:
+        futures.clear()
+        house.engine.submit([sentence(9)])[0].result(30)
+        assert cancelled() is None
+    finally:
+        gc.enable()
+
+
 def test_an_idle_engine_keeps_no_batch(house: House) -> None:
     house.run(sentence(7), sentence(8, beam_size=2))
     house.engine.close()

@@ -96,6 +96,18 @@ def test_the_deadlines_of_those_who_ended_are_forgotten() -> None:
     assert [ref() for ref in answered if ref() is not None] == []
 
 
+def test_those_who_did_not_end_keep_their_deadlines_when_others_are_forgotten() -> None:
+    scheduler = Scheduler(EngineLimits())
+    waiting = [ticket(deadline=2.0) for _ in range(1500)]
+    scheduler.add(waiting)
+    ended = [ticket(deadline=1.0) for _ in range(5000)]
+    scheduler.add(ended)
+    scheduler.remove(ended)
+    assert scheduler.expire(0.0) == set()
+    assert len(scheduler._deadlines) == 1500
+    assert scheduler.expire(2.0) == set(waiting)
+
+
 def test_clearing_returns_everyone() -> None:
     scheduler = Scheduler(EngineLimits(max_rows=1, max_beam_size=1))
     tickets = [ticket(), ticket(), ticket(deadline=1.0)]
@@ -217,6 +229,14 @@ def test_bulk_gives_way_where_somebody_comes_and_begins_anew_before_the_others()
     scheduler.remove([caller])
     assert take_turn(scheduler, now=100.0 + CALM_SECONDS - 0.1) == (1, ())
     assert take_turn(scheduler, now=100.0 + CALM_SECONDS) == (1, (*running[5:], running[0], *later))
+
+
+def test_it_is_not_calm_as_long_as_somebody_who_came_is_decoded() -> None:
+    scheduler, _ = calm_scheduler(4, num_bulk=8)
+    caller = ticket()
+    scheduler.add([caller])
+    assert take_turn(scheduler, now=100.0) == (1, (caller,))
+    assert take_turn(scheduler, now=100.0 + 10 * CALM_SECONDS) == (1, ())
 
 
 def test_bulk_that_makes_no_step_too_long_goes_on() -> None:
