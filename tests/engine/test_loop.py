@@ -19,6 +19,7 @@ from dragoman_server.engine.errors import (
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.request import Priority, SentenceResult
+from dragoman_server.engine.scheduler import Scheduler
 
 
 @pytest.fixture
@@ -154,6 +155,47 @@ def test_work_whose_deadline_passed_costs_no_step(house: House) -> None:
     assert isinstance(late.exception(), DeadlineExpiredError)
     assert good.result().hypotheses
     assert house.steps == [[(8,)]]
+
+
+def test_who_cannot_be_answered_in_time_any_more_is_told_so_at_once(house: House) -> None:
+    futures: list[Future[SentenceResult]] = []
+    for step in range(1, 20):
+        house.at_step[step] = lambda: time.sleep(0.02)
+    # Ten tokens for each of the source: a thousand for a hundred, which take ten seconds at best.
+    house.run(sentence(7, steps=10))
+    hopeless = sentence(*range(100), steps=1000, deadline=time.monotonic() + 5)
+
+    def come_late() -> None:
+        futures.extend(house.engine.submit([hopeless]))
+        time.sleep(0.02)
+
+    house.at_step[12] = come_late
+    [other] = house.engine.submit([sentence(8, steps=5)])
+    assert other.result(timeout=30)
+    with pytest.raises(DeadlineExpiredError, match="too close for an answer in time"):
+        futures[0].result(timeout=30)
+    assert {source for step in house.steps for source in step} == {(7,), (8,)}
+    house.engine.close()
+    assert house.recorder.outcomes == {Outcome.FINISHED: 2, Outcome.EXPIRED: 1}
+
+
+def test_the_scheduler_learns_what_encodings_take_and_turns_with_all_that_belongs_to_them(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = house.decoder.encode
+    encodings: list[float] = []
+    turns: list[float] = []
+
+    def take_long(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+        time.sleep(0.05)
+        return encode(sources)
+
+    monkeypatch.setattr(house.decoder, "encode", take_long)
+    monkeypatch.setattr(Scheduler, "on_encode", lambda _, seconds: encodings.append(seconds))
+    monkeypatch.setattr(Scheduler, "on_turn", lambda _, lane, seconds: turns.append(seconds))
+    house.run(sentence(7, steps=3))
+    assert (len(encodings), len(turns)) == (1, 3)
+    assert min(encodings[0], turns[0]) >= 0.05
 
 
 def test_who_ends_while_its_group_is_encoded_costs_no_step(
@@ -342,7 +384,10 @@ def test_nobody_keeps_what_was_cancelled(house: House) -> None:
 
 def test_an_idle_engine_keeps_no_batch(house: House) -> None:
     house.run(sentence(7), sentence(8, beam_size=2))
-    house.engine.close()
+    # The thread drops it after it has answered.
+    latest = time.monotonic() + 30
+    while house.engine._runs and time.monotonic() < latest:
+        time.sleep(0.01)
     assert house.engine._runs == {}
 
 

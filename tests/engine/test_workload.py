@@ -1,6 +1,7 @@
 """Whatever comes and goes at whichever step, everybody gets the answer that is theirs."""
 
 import threading
+import time
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cache
@@ -11,27 +12,29 @@ from hypothesis import strategies as st
 from tests.engine.house import House, sentence
 
 from dragoman_server.engine import scheduler
+from dragoman_server.engine.errors import DeadlineExpiredError
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A sentence that is submitted before a step, and cancelled before another."""
+    """A sentence that is submitted before a step, and cancelled before another or late."""
 
     at: int
     source: int
     num_steps: int
     beam_size: int
     cancelled_at: int | None
+    seconds_left: float | None
     priority: Priority
 
-    @property
     def sentence(self) -> Sentence:
         return sentence(
             *range(self.source, 2 * self.source),
             steps=self.num_steps,
             beam_size=self.beam_size,
+            deadline=None if self.seconds_left is None else time.monotonic() + self.seconds_left,
             priority=self.priority,
         )
 
@@ -39,7 +42,7 @@ class Arrival:
 @cache
 def tokens_alone(source: int, num_steps: int, beam_size: int) -> tuple[int, ...]:
     house = House()
-    [future] = house.run(Arrival(0, source, num_steps, beam_size, None, Priority.BULK).sentence)
+    [future] = house.run(Arrival(0, source, num_steps, beam_size, None, None, Priority.BULK).sentence())
     house.engine.close()
     return future.result().hypotheses[0].tokens
 
@@ -51,6 +54,7 @@ arrivals = st.builds(
     num_steps=st.integers(1, 5),
     beam_size=st.sampled_from([1, 2]),
     cancelled_at=st.none() | st.integers(1, 14),
+    seconds_left=st.none() | st.sampled_from([-1.0, 0.001, 0.01]),
     priority=st.sampled_from(Priority),
 )
 
@@ -87,7 +91,9 @@ def run(workload: list[Arrival], house: House) -> None:
     def come_and_go(step: int) -> None:
         with lock:
             come = [n for n, arrival in enumerate(workload) if arrival.at == step and n not in futures]
-            futures.update(zip(come, house.engine.submit([workload[n].sentence for n in come]), strict=True))
+            futures.update(
+                zip(come, house.engine.submit([workload[n].sentence() for n in come]), strict=True)
+            )
             for number, future in futures.items():
                 if workload[number].cancelled_at == step:
                     future.cancel()
@@ -103,8 +109,14 @@ def run(workload: list[Arrival], house: House) -> None:
         wait(list(futures.values()), timeout=30)
     house.engine.close()
     assert len(futures) == len(workload)
+    assert sum(house.recorder.outcomes.values()) == len(workload)
     for number, future in futures.items():
         arrival = workload[number]
-        if not future.cancelled():
+        if future.cancelled():
+            continue
+        if (error := future.exception()) is not None:
+            assert isinstance(error, DeadlineExpiredError)
+            assert arrival.seconds_left is not None
+        else:
             expected = tokens_alone(arrival.source, arrival.num_steps, arrival.beam_size)
             assert future.result().hypotheses[0].tokens == expected
