@@ -10,7 +10,7 @@ from rich.console import Console
 from benchmarks.environment import PeerMissingError
 from benchmarks.machine import describe_machine
 from benchmarks.measuring import interleave, ratio, summarize
-from benchmarks.options import command_line, json_option, markdown_option, repeats_option
+from benchmarks.options import CONTEXT, command_line, json_option, markdown_option, repeats_option
 from benchmarks.report import Column, Report, Table
 from benchmarks.train import joeynmt, ours
 from benchmarks.train.shape import Material, Shape, Timing
@@ -26,7 +26,7 @@ COLUMNS = (
 )
 
 
-@click.command()
+@click.command(context_settings=CONTEXT)
 @click.option(
     "--data",
     default=Path("data/multi30k"),
@@ -34,8 +34,20 @@ COLUMNS = (
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder with train.de, train.en, val.de and val.en.",
 )
-@click.option("--vocabulary", default=6000, show_default=True, help="Pieces of the vocabulary.")
-@click.option("--steps", default=30, show_default=True, help="Steps that are timed, after as many others.")
+@click.option(
+    "--vocabulary",
+    default=6000,
+    show_default=True,
+    type=click.IntRange(min=100),
+    help="Pieces of the vocabulary.",
+)
+@click.option(
+    "--steps",
+    default=30,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Steps that are timed, after as many others.",
+)
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1), help="CPU threads.")
 @repeats_option
 @json_option
