@@ -59,6 +59,9 @@ def main() -> int:
     except (RuntimeError, DragomanError) as error:
         console.print(Text(str(error)))
         return 1
+    except KeyboardInterrupt:
+        console.print("Interrupted.")
+        return 130
     command = os.path.relpath(Path(sys.executable).with_name("dragoman"))
     console.print(
         f"\nThe server has ended. Start one of your own: {command} serve --models models", style="dim"

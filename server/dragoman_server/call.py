@@ -86,6 +86,7 @@ async def open_call(
     call = Call(context)
     started = time.perf_counter()
     code = grpc.StatusCode.OK
+    refusal: dict[str, object] = {}
     place = ExitStack()
     try:
         call.caller = callers.identify(context.invocation_metadata())
@@ -105,12 +106,20 @@ async def open_call(
         raise
     except Exception as error:
         code = code_of(error)
+        status = status_of(error)
+        refusal = refusal_fields(context, status.message)
         log_if_internal(error)
-        await context.abort_with_status(rpc_status.to_status(status_of(error)))
+        await context.abort_with_status(rpc_status.to_status(status))
     finally:
         milliseconds = round((time.perf_counter() - started) * 1000, 3)
-        fields = {"method": method, "outcome": code.name, "milliseconds": milliseconds, **call.fields}
+        fields = {"method": method, "outcome": code.name, "milliseconds": milliseconds}
+        fields |= call.fields | refusal
         logger.info("call", extra=fields)
+
+
+def refusal_fields(context: Context, reason: str) -> dict[str, object]:
+    """For the log of a call that is answered with an error: where it came from, and what it was told."""
+    return {"peer": context.peer(), "reason": reason}
 
 
 def log_if_internal(error: Exception) -> None:

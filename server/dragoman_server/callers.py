@@ -82,9 +82,9 @@ class Callers:
                 # How long a look for a digest takes says nothing of a token.
                 name = self._names.get(_digest(token.strip()))
                 if scheme.lower() != "bearer" or name is None:
-                    raise UnknownCallerError("the token that was shown is none of the server's")
+                    raise UnknownCallerError("the token is none of those that the server knows")
                 return name
-        raise UnknownCallerError("the server answers callers with a token, and none was shown")
+        raise UnknownCallerError("the server answers callers with a token, and the call has none")
 
 
 def _digest(token: str) -> bytes:

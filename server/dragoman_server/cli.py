@@ -1,7 +1,9 @@
 """The `dragoman serve` command: options in, a running server out. Only wiring."""
 
 import asyncio
+import difflib
 import logging
+import os
 import re
 from pathlib import Path
 
@@ -9,11 +11,13 @@ import click
 
 from dragoman_server.config import Batching, EngineConfig, LogFormat, RequestLimits, ServerConfig
 
+PREFIX = "DRAGOMAN_SERVE"
+"""How the environment variables begin that set options."""
 _PORT = click.IntRange(0, 65535)
 _POSITIVE = click.IntRange(min=1)
 
 
-@click.command(context_settings={"auto_envvar_prefix": "DRAGOMAN_SERVE", "show_default": True})
+@click.command(context_settings={"auto_envvar_prefix": PREFIX, "show_default": True})
 @click.option(
     "--models",
     type=click.Path(path_type=Path),
@@ -225,6 +229,7 @@ def serve(
     and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder and the tokens
     read again: new bundles are served, and those that are gone end once nobody uses them.
     """
+    _check_environment()
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
     from prometheus_client import disable_created_metrics
 
@@ -293,6 +298,16 @@ def serve(
         # Whoever reads the log finds nothing in it but JSON.
         logging.getLogger(__name__).critical("not serving", extra={"reason": str(error)})
         raise SystemExit(1) from error
+
+
+def _check_environment() -> None:
+    """Refuses variables that set no option: whoever misspells a limit would go without."""
+    known = [f"{PREFIX}_{parameter.name}".upper() for parameter in serve.params]
+    for name in sorted(os.environ):
+        if name.startswith(f"{PREFIX}_") and name not in known:
+            nearest = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {nearest[0]}?" if nearest else ""
+            raise click.UsageError(f"the environment variable {name} sets no option{hint}")
 
 
 def _name_options(message: str) -> str:

@@ -11,6 +11,7 @@ import grpc
 from google.protobuf.message import DecodeError
 from grpc_status import rpc_status
 
+from dragoman_server.call import refusal_fields
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.interception import (
     Behaviour,
@@ -54,7 +55,8 @@ def _refuse(behaviour: Behaviour, method: str) -> Behaviour:
     async def run(request: Any, context: Context) -> Any:
         if isinstance(request, InvalidRequestError):
             # It never becomes a call with a line of its own.
-            fields = {"method": method, "outcome": code_of(request).name, "reason": str(request)}
+            outcome = code_of(request).name
+            fields = {"method": method, "outcome": outcome, **refusal_fields(context, str(request))}
             logger.info("call", extra=fields)
             await context.abort_with_status(rpc_status.to_status(status_of(request)))
         return await behaviour(request, context)

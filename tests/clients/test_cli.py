@@ -361,7 +361,7 @@ def test_time_that_is_no_number_is_refused(run, command):
     ("token", "told"),
     [
         ("", "Put it into the environment variable DRAGOMAN_TOKEN."),
-        ("mine", "The token in the environment variable DRAGOMAN_TOKEN is another one."),
+        ("mine", "The token is the one in the environment variable DRAGOMAN_TOKEN."),
     ],
 )
 def test_token_that_is_missing_or_wrong_is_told(run, server, monkeypatch, token, told):

@@ -192,9 +192,16 @@ def test_compressed_files_are_read_and_written(client, tmp_path):
 def test_damaged_compression_is_told_with_its_line(client, tmp_path):
     source, output = tmp_path / "in.gz", tmp_path / "out"
     source.write_bytes(gzip.compress(os.urandom(3000).hex().encode() + b"\n", 0)[:-300])
-    with pytest.raises(JobError, match=r"in\.gz is damaged after line \d"):
+    with pytest.raises(JobError, match=r"in\.gz is damaged after line \d.*--restart"):
         run(client, source, output)
     assert left_behind(output) == set()
+
+
+def test_a_file_that_is_not_compressed_as_its_name_says_is_told_so(client, tmp_path):
+    source = tmp_path / "in.gz"
+    source.write_text("a\n")
+    with pytest.raises(JobError, match=r"in\.gz is not compressed by gzip .*; name it without \.gz"):
+        run(client, source, tmp_path / "out")
 
 
 def test_damage_is_told_however_many_streams_it_takes(client, server, tmp_path):
@@ -466,7 +473,7 @@ def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"), [("input", "input was another"), ("settings", "target was en and is fr")]
+    ("change", "told"), [("input", "the input has changed"), ("settings", "target was en and is fr")]
 )
 def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path, change, told):
     source, output = tmp_path / "in", tmp_path / "out"
@@ -510,7 +517,7 @@ def test_an_input_that_changes_meanwhile_ends_the_job_and_what_was_done_stays(
     with pytest.raises(JobError, match=r"was changed while the job read it.*--restart"):
         run(client, source, output, listener=Changer(), window=8, checkpoint_seconds=0)
     assert not output.exists()
-    with pytest.raises(JobError, match=r"belongs to another job: input was another"):
+    with pytest.raises(JobError, match=r"belongs to another job: the input has changed"):
         run(client, source, output)
     source.write_text(given)
     listener = Listener()
@@ -853,7 +860,8 @@ def test_killed_process_loses_and_doubles_nothing(server, tmp_path, name):
     assert left_behind(output) == {output.name, errors[0].name}
 
 
-def test_ctrl_c_tells_how_to_go_on(server, tmp_path):
+@pytest.mark.parametrize(("stop", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_job_that_is_stopped_tells_how_to_go_on(server, tmp_path, stop, status):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("a\n" * 2000)
     server.servicer.delay_seconds = 0.002
@@ -861,9 +869,9 @@ def test_ctrl_c_tells_how_to_go_on(server, tmp_path):
     while server.servicer.items < 100:
         assert process.poll() is None
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(stop)
     _, told = process.communicate()
-    assert process.returncode == 130
+    assert process.returncode == status
     assert "The same command goes on from there." in told.decode()
     assert "Traceback" not in told.decode()
     server.servicer.delay_seconds = 0

@@ -35,7 +35,7 @@ async def test_the_clients_call_over_tls_and_show_their_token(
         assert str((await client.model("de-en")).reference) == "de-en/1"
         assert await client.health()
     async with AsyncClient(address, credentials=certified.roots, token=ADA + "3") as client:
-        with pytest.raises(AuthenticationError, match="none of the server's"):
+        with pytest.raises(AuthenticationError, match="none of those that the server knows"):
             await client.translate(["Ja."], **DE_EN)
         with pytest.raises(AuthenticationError):
             _ = [result async for result in client.translate_stream([(1, "Nein.")], **DE_EN)]

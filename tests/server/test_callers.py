@@ -171,6 +171,10 @@ async def test_the_log_says_who_called_and_shows_no_token(
     calls = [record for record in caplog.records if record.message == "call"]
     told = [(vars(record)["caller"], vars(record)["outcome"]) for record in calls]
     assert told == [("bob", "OK"), (None, "UNAUTHENTICATED")]
+    # Of one that is refused, from where it came and why.
+    assert "peer" not in vars(calls[0])
+    assert vars(calls[1])["peer"].startswith("ipv4:127.0.0.1:")
+    assert vars(calls[1])["reason"].startswith("the token is none of those that the server knows")
     for record in caplog.records:
         assert not any(token in str(vars(record)) for token in (ADA, BOB, "c" * 20))
 

@@ -230,6 +230,13 @@ def test_options_come_from_the_environment_too(tmp_path: Path) -> None:
     assert "nowhere does not exist" in ended.stderr
 
 
+def test_a_variable_that_sets_no_option_is_refused(tmp_path: Path) -> None:
+    ended = run("--models", str(tmp_path), "--port", "0", DRAGOMAN_SERVE_MAX_QUEU="5")
+    assert ended.returncode == 2
+    told = "DRAGOMAN_SERVE_MAX_QUEU sets no option; did you mean DRAGOMAN_SERVE_MAX_QUEUE?"
+    assert told in ended.stderr
+
+
 async def test_calls_are_unavailable_until_the_models_are_loaded(tmp_path: Path) -> None:
     write_bundle(tmp_path)
     # A pipe in a manifest's place: loading waits until the test has seen what it came to see.

@@ -57,6 +57,7 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
             "training.lerning_rate=1",
             r'unknown key "training\.lerning_rate"; did you mean "training\.learning_rate"',
         ),
+        ("max_epochs=1", r'unknown key "max_epochs"; known: name, .*; did you mean "training\.max_epochs"\?'),
         ("training.zzz=1", r'unknown key "training\.zzz"; known: batch_tokens'),
         ("training.weight_decay=0.1", r"training\.weight_decay is 0\.1, but Adam has none"),
         ("training.warmup_steps=0", r"training\.warmup_steps is 0, but training\.decay is inverse_sqrt"),

@@ -92,7 +92,7 @@ def _build(cls: type[Any], table: object, *, where: str) -> Any:
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for key in table:
         if key not in fields:
-            raise RecipeError(_unknown(key, list(fields), what="unknown key", where=where))
+            raise RecipeError(_unknown_key(key, list(fields), where=where))
     values = {key: _convert(hints[key], value, where=_join(where, key)) for key, value in table.items()}
     for name, known in fields.items():
         optional = (
@@ -146,6 +146,23 @@ def _build_model_config(value: object, *, where: str) -> ModelConfig:
         raise RecipeError(_unknown(family, list(FAMILIES), what=f"{where}.family"))
     config: ModelConfig = _build(FAMILIES[family], value, where=where)
     return config
+
+
+def _unknown_key(key: str, known: list[str], *, where: str) -> str:
+    message = _unknown(key, known, what="unknown key", where=where)
+    if difflib.get_close_matches(key, known):
+        return message
+    elsewhere = [name for name in _dotted_keys() if name.rpartition(".")[2] == key]
+    return f'{message}; did you mean "{elsewhere[0]}"?' if elsewhere else message
+
+
+def _dotted_keys() -> list[str]:
+    """The keys of all tables of a recipe, such as "training.max_epochs"."""
+    tables: list[tuple[str, type[Any]]] = [("model", config) for config in FAMILIES.values()]
+    for name, kind in typing.get_type_hints(Recipe).items():
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            tables.append((name, kind))
+    return [f"{name}.{field.name}" for name, kind in tables for field in dataclasses.fields(kind)]
 
 
 def _unknown(name: str, known: list[str], *, what: str, where: str = "") -> str:

@@ -62,7 +62,7 @@ def message_of(error: Exception) -> str:
         case UnavailableError(reason=None):
             return f"{error}\n{_unavailable_hint(str(error))}"
         case AuthenticationError() if os.environ.get(TOKEN_VARIABLE):
-            return f"{error}\nThe token in the environment variable {TOKEN_VARIABLE} is another one."
+            return f"{error}\nThe token is the one in the environment variable {TOKEN_VARIABLE}."
         case AuthenticationError():
             return f"{error}\nPut it into the environment variable {TOKEN_VARIABLE}."
         case InvalidRequestError():
@@ -88,7 +88,7 @@ def _unavailable_hint(message: str) -> str:
         return "What answers there speaks no gRPC. Is it the port of the metrics, or of a proxy?"
     if "CERTIFICATE_VERIFY_FAILED" in message:
         return (
-            "Nobody whom this machine trusts vouches for the server's certificate. The environment variable "
+            "The server's certificate is signed by nobody whom this machine trusts. The environment variable "
             "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH may name a PEM file with those to trust."
         )
     if "WRONG_VERSION_NUMBER" in message:
@@ -96,7 +96,7 @@ def _unavailable_hint(message: str) -> str:
     if "Tls handshake failed" in message:
         return "A server is there, but TLS with it failed."
     if "Socket closed" in message:
-        return "A server is there, and hung up. If it speaks TLS, give its address as grpcs://HOST:PORT."
+        return "The connection was lost: the server ended, or it speaks TLS and wants grpcs://HOST:PORT."
     return (
         "Is a server running there, and over TLS (grpcs://) or not? "
         "`dragoman serve --models models` starts one."

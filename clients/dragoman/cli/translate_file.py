@@ -1,9 +1,12 @@
 """`dragoman translate-file`: a whole file, line by line, resumable."""
 
 import os
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self
 
 import click
@@ -94,13 +97,14 @@ def translate_file(
     job = FileJob(input_path, output_path, settings, window=window, patience_seconds=patience_seconds)
     with open_client(server) as client, _ProgressBar(input_path) as bar:
         try:
-            summary = job.run(client, bar, overwrite=overwrite, restart=restart)
-        except KeyboardInterrupt:
+            with _sigterm_as_interrupt():
+                summary = job.run(client, bar, overwrite=overwrite, restart=restart)
+        except KeyboardInterrupt as stop:
             if bar.saved:
                 bar.say(f"Interrupted after {bar.saved} lines. The same command goes on from there.")
             else:
                 bar.say("Interrupted before the first line was done.")
-            raise click.exceptions.Exit(130) from None
+            raise click.exceptions.Exit(143 if isinstance(stop, _Terminated) else 130) from None
         except (DragomanError, OSError):
             if bar.saved:
                 bar.say(f"Stopped after {bar.saved} lines. The same command goes on from there.")
@@ -116,6 +120,24 @@ def translate_file(
         click.echo(f"of {summary.limited} the translation ended at the limit of output tokens", err=True)
     if summary.failed:
         raise click.exceptions.Exit(3)
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@contextmanager
+def _sigterm_as_interrupt() -> Iterator[None]:
+    """Lets SIGTERM, by which systemd and Kubernetes end a job, end it as Ctrl-C does."""
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class _ProgressBar:

@@ -92,7 +92,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
             yield from _changes(old, value)
         elif old != value:
             # A fingerprint tells nobody anything.
-            yield f"{key} was another" if key == "input" else f"{key} was {old} and is {value}"
+            yield "the input has changed" if key == "input" else f"{key} was {old} and is {value}"
 
 
 def sync_folder(folder: Path) -> None:

@@ -50,7 +50,13 @@ class Source:
                 yield parse_line(raw, self._format, number=number, position=self._file.tell())
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             self.check()
-            raise JobError(f"{self._path} is damaged after line {number}: {error}") from error
+            if isinstance(error, gzip.BadGzipFile) and not number:
+                raise JobError(
+                    f"{self._path} is not compressed by gzip ({error}); name it without .gz"
+                ) from error
+            raise JobError(
+                f"{self._path} is damaged after line {number}: {error}; begin with a whole one by --restart"
+            ) from error
 
     def check(self) -> None:
         """Raises JobError where somebody has written to it since it was opened.
