@@ -116,7 +116,7 @@ def test_a_certificate_for_another_name_is_told(authority: trustme.CA, tmp_path:
 
 
 def test_an_address_without_tls_is_told(server: ScriptedServer) -> None:
-    assert "give its address as grpcs://HOST:PORT" in run_models(server.address).stderr
+    assert "it speaks TLS and wants grpcs://HOST:PORT" in run_models(server.address).stderr
 
 
 def test_tls_with_a_server_that_has_none_is_told() -> None:
