@@ -161,9 +161,9 @@ def test_who_cannot_be_answered_in_time_any_more_is_told_so_at_once(house: House
     futures: list[Future[SentenceResult]] = []
     for step in range(1, 20):
         house.at_step[step] = lambda: time.sleep(0.02)
-    # Ten tokens for each of the source: a thousand for a hundred, which take ten seconds at best.
+    # Ten tokens for each of the source: ten thousand for a thousand, which take a hundred seconds at best.
     house.run(sentence(7, steps=10))
-    hopeless = sentence(*range(100), steps=1000, deadline=time.monotonic() + 5)
+    hopeless = sentence(*range(1000), steps=10_000, deadline=time.monotonic() + 60)
 
     def come_late() -> None:
         futures.extend(house.engine.submit([hopeless]))

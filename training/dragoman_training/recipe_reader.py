@@ -5,6 +5,7 @@ import dataclasses
 import difflib
 import tomllib
 import typing
+from collections.abc import Sequence
 from datetime import date, time
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,17 @@ FAMILIES: dict[str, type[ModelConfig]] = {each.family: each for each in typing.g
 
 TRAINING_DATA = ("train_", "hugging_face")
 """How the keys of [data] begin that say what is trained on."""
+
+
+def tables() -> list[tuple[str, type[Any]]]:
+    """A recipe's tables by name, in its order; of [model] one for each family."""
+    found: list[tuple[str, type[Any]]] = []
+    for name, kind in typing.get_type_hints(Recipe).items():
+        if kind == ModelConfig:
+            found += [(name, config) for config in FAMILIES.values()]
+        elif dataclasses.is_dataclass(kind):
+            found.append((name, typing.cast(type[Any], kind)))
+    return found
 
 
 def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
@@ -92,7 +104,10 @@ def _build(cls: type[Any], table: object, *, where: str) -> Any:
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for key in table:
         if key not in fields:
-            raise RecipeError(_unknown_key(key, list(fields), where=where))
+            elsewhere = [_join(name, key) for name, config in tables() if _has_key(config, key)]
+            raise RecipeError(
+                _unknown(key, list(fields), what="unknown key", where=where, elsewhere=elsewhere)
+            )
     values = {key: _convert(hints[key], value, where=_join(where, key)) for key, value in table.items()}
     for name, known in fields.items():
         optional = (
@@ -138,6 +153,10 @@ def _convert(kind: Any, value: object, *, where: str) -> Any:
     return value
 
 
+def _has_key(config: type[Any], key: str) -> bool:
+    return key in {field.name for field in dataclasses.fields(config)}
+
+
 def _build_model_config(value: object, *, where: str) -> ModelConfig:
     family = value.get("family") if isinstance(value, dict) else None
     if not isinstance(family, str):
@@ -148,26 +167,16 @@ def _build_model_config(value: object, *, where: str) -> ModelConfig:
     return config
 
 
-def _unknown_key(key: str, known: list[str], *, where: str) -> str:
-    message = _unknown(key, known, what="unknown key", where=where)
-    if difflib.get_close_matches(key, known):
-        return message
-    elsewhere = [name for name in _dotted_keys() if name.rpartition(".")[2] == key]
-    return f'{message}; did you mean "{elsewhere[0]}"?' if elsewhere else message
-
-
-def _dotted_keys() -> list[str]:
-    """The keys of all tables of a recipe, such as "training.max_epochs"."""
-    tables: list[tuple[str, type[Any]]] = [("model", config) for config in FAMILIES.values()]
-    for name, kind in typing.get_type_hints(Recipe).items():
-        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-            tables.append((name, kind))
-    return [f"{name}.{field.name}" for name, kind in tables for field in dataclasses.fields(kind)]
-
-
-def _unknown(name: str, known: list[str], *, what: str, where: str = "") -> str:
+def _unknown(
+    name: str, known: list[str], *, what: str, where: str = "", elsewhere: Sequence[str] = ()
+) -> str:
     nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    hint = f'did you mean "{_join(where, nearest[0])}"?' if nearest else f"known: {', '.join(known)}"
+    if nearest:
+        hint = f'did you mean "{_join(where, nearest[0])}"?'
+    else:
+        hint = f"known: {', '.join(known)}"
+        if elsewhere:
+            hint += f'; did you mean "{elsewhere[0]}"?'
     return f'{what} "{_join(where, name)}"; {hint}'
 
 

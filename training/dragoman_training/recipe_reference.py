@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from dragoman_training.models import ModelConfig
 from dragoman_training.recipe import Recipe
+from dragoman_training.recipe_reader import tables
 
 HEAD = """# Recipes
 
@@ -25,15 +26,10 @@ This page is written by `python -m dragoman_training.recipe_reference > docs/rec
 
 def reference() -> str:
     """Every key of every table with its type, default and meaning, as Markdown."""
-    hints = typing.get_type_hints(Recipe)
     parts = [HEAD, "## At the top\n", _table(Recipe, skip=_is_section)]
-    for field in dataclasses.fields(Recipe):
-        kind = hints[field.name]
-        if kind == ModelConfig:
-            for config in typing.get_args(ModelConfig):
-                parts += _section(f'`[model]` with `family = "{config.family}"`', config)
-        elif dataclasses.is_dataclass(kind):
-            parts += _section(f"`[{field.name}]`", typing.cast(type[Any], kind))
+    for name, config in tables():
+        of_family = f' with `family = "{config.family}"`' if name == "model" else ""
+        parts += _section(f"`[{name}]`{of_family}", config)
     return "\n".join(parts)
 
 
