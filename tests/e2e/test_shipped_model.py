@@ -2,9 +2,11 @@
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -154,3 +156,26 @@ def test_a_higher_length_penalty_prefers_longer_translations() -> None:
         ) as system:
             lengths.append(sum(len(translation.split()) for translation in system.translate(sentences)))
     assert lengths[0] < lengths[1]
+
+
+def test_the_demo_ends_at_ctrl_c_and_takes_its_server_along() -> None:
+    with subprocess.Popen(
+        [sys.executable, str(HOUSE / "clients" / "demo.py")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    ) as demo:
+        assert demo.stdout is not None
+        first = demo.stdout.readline()
+        # Its server is there by now, and does not listen yet.
+        time.sleep(0.3)
+        demo.send_signal(signal.SIGINT)
+        rest = demo.stdout.read()
+    assert demo.returncode == 130, first + rest
+    assert "Interrupted." in rest
+    assert "Traceback" not in rest
+    port = re.search(r"--port (\d+)", first)
+    assert port is not None
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(port[1])), timeout=5)
