@@ -168,6 +168,7 @@ async def test_the_log_says_who_called_and_shows_no_token(
     await translate(running, shows(BOB))
     with pytest.raises(grpc.aio.AioRpcError):
         await translate(running, shows("c" * 20))
+    await running.calls_are_counted()
     calls = [record for record in caplog.records if record.message == "call"]
     told = [(vars(record)["caller"], vars(record)["outcome"]) for record in calls]
     assert told == [("bob", "OK"), (None, "UNAUTHENTICATED")]
