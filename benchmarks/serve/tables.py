@@ -8,9 +8,10 @@ from benchmarks.report import Column, Row, Table
 from benchmarks.serve.bulk import WINDOW
 from benchmarks.serve.load import FILE_CALL_TEXTS
 from benchmarks.serve.measurement import CONTINUOUS
+from dragoman_server.config import EngineConfig
 
 _AIMED_LOAD = 0.75
-_BULK_BOUND = 5.0
+_BULK_BOUND = EngineConfig.max_bulk_slowdown
 """How many times what it is alone an interactive caller's 99th percentile may be beside batch jobs."""
 
 

@@ -162,11 +162,12 @@ _POSITIVE = click.IntRange(min=1)
     help="Largest share of rows, source tokens and queue that batch jobs take; the rest is kept for others.",
 )
 @click.option(
-    "--max-bulk-step-ms",
-    type=click.FloatRange(0, min_open=True),
-    default=EngineConfig.max_bulk_step_ms,
-    help="Most milliseconds that batch jobs add to a decoder step, and so to each token of an interactive "
-    "sentence, while such sentences come. Lower: these are answered sooner, and jobs take longer.",
+    "--max-bulk-slowdown",
+    type=click.FloatRange(1),
+    default=EngineConfig.max_bulk_slowdown,
+    help="How many times as long batch jobs may make a decoder step, and so each token, of an interactive "
+    "sentence that is alone, while such sentences come. Lower: these are answered sooner, and jobs take "
+    "longer.",
 )
 @click.option(
     "--batching",
@@ -217,7 +218,7 @@ def serve(
     max_rows: int,
     max_source_tokens: int,
     max_bulk_share: float,
-    max_bulk_step_ms: float,
+    max_bulk_slowdown: float,
     batching: Batching,
     drain_seconds: float,
     log_format: LogFormat,
@@ -273,7 +274,7 @@ def serve(
                 max_rows=max_rows,
                 max_source_tokens=max_source_tokens,
                 max_bulk_share=max_bulk_share,
-                max_bulk_step_ms=max_bulk_step_ms,
+                max_bulk_slowdown=max_bulk_slowdown,
                 max_queue=max_queue,
                 batching=batching,
             ),

@@ -71,8 +71,9 @@ class EngineConfig:
     """Most source tokens of a batch, padding included."""
     max_bulk_share: float = 0.75
     """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
-    max_bulk_step_ms: float = 2.0
-    """Most milliseconds that bulk adds to a step, and so to each token, while interactive sentences come."""
+    max_bulk_slowdown: float = 3.0
+    """How many times as long bulk makes a step, and so each token, of a lone interactive sentence at most,
+    while such sentences come."""
     max_queue: int = 10_000
     """Most sentences of a model that wait for a place in a batch."""
     batching: Batching = "continuous"
@@ -82,8 +83,8 @@ class EngineConfig:
         _require_positive(self, "max_rows", "max_source_tokens", "max_queue")
         if not 0 < self.max_bulk_share <= 1:
             raise ValueError(f"max_bulk_share is {self.max_bulk_share}; it must be above 0 and at most 1")
-        if not self.max_bulk_step_ms > 0:
-            raise ValueError(f"max_bulk_step_ms is {self.max_bulk_step_ms}; it must be above 0")
+        if not self.max_bulk_slowdown >= 1:
+            raise ValueError(f"max_bulk_slowdown is {self.max_bulk_slowdown}; it must be at least 1")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it must be at least 1")
         if self.gpu_memory_limit_mib is not None and self.gpu_memory_limit_mib < 1:

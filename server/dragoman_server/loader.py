@@ -113,7 +113,7 @@ def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
         max_rows=config.max_rows,
         max_source_tokens=config.max_source_tokens,
         max_bulk_share=config.max_bulk_share,
-        max_bulk_step_seconds=config.max_bulk_step_ms / 1000,
+        max_bulk_slowdown=config.max_bulk_slowdown,
         max_queue=config.max_queue,
         max_beam_size=max_beam_size,
         continuous=config.batching == "continuous",

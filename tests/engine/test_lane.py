@@ -7,6 +7,7 @@ import pytest
 from dragoman_server.engine.grouping import group_by_length
 from dragoman_server.engine.lane import (
     MAX_PASSES,
+    PATIENCE,
     Lane,
     Regrouping,
 )
@@ -209,23 +210,53 @@ def test_who_is_removed_while_joining_is_gone_at_once() -> None:
     assert (lane.num_running, lane.settle([])) == (0, None)
 
 
-def test_a_crowded_lane_waits_for_a_quarter_of_its_places() -> None:
+def test_a_crowded_lane_waits_for_three_quarters_of_its_places() -> None:
     lane = Lane(1)
     running = wait_and_run(lane, *[8] * 8)
-    wait(lane, 8, 8, 8)
-    lane.remove({running[0]})
-    assert lane.admit(room(8)) == []
-    lane.settle([])
-    lane.remove({running[1]})
+    wait(lane, *[8] * 7)
+    for gone in running[:5]:
+        lane.remove({gone})
+        assert lane.admit(room(8)) == []
+        lane.settle([])
+    lane.remove({running[5]})
     assert len(lengths(step(lane, room(8)))) == 8
+
+
+def test_who_waits_for_no_more_places_than_are_free_does_not_wait_for_others() -> None:
+    lane = Lane(1)
+    running = wait_and_run(lane, *[8] * 8)
+    wait(lane, 8, 8)
+    lane.remove(set(running[:2]))
+    assert len(lengths(step(lane, room(8)))) == 8
+
+
+def test_a_crowd_does_not_wait_for_long_for_those_who_run_for_long() -> None:
+    lane = Lane(1)
+    running = wait_and_run(lane, *[8] * 8)
+    wait(lane, *[8] * 20)
+    # Less than a quarter of the places is too little, however long it lasts.
+    lane.remove({running[0]})
+    for _ in range(3 * PATIENCE):
+        assert lane.admit(room(8)) == []
+        lane.settle([])
+    for gone in (running[1], running[2]):
+        lane.remove({gone})
+        for _ in range(PATIENCE):
+            assert lane.admit(room(8)) == []
+            lane.settle([])
+        regrouping = step(lane, room(8))
+        assert len(lengths(regrouping)) == 8
+        # Those who join are waited for anew.
+        assert regrouping is not None
+        lane.remove({regrouping.tickets[0]})
 
 
 def test_in_a_crowd_those_that_add_no_padding_join_first() -> None:
     lane = Lane(1)
     running = wait_and_run(lane, 16, 16, 16, 16)
-    wait(lane, 60, 3, 15, 9)
-    lane.remove({running[0], running[1]})
-    assert lengths(step(lane, room(4))) == [9, 15, 16, 16]
+    wait(lane, 60, 3, 15, 9, 8)
+    lane.remove(set(running[:3]))
+    assert lengths(step(lane, room(4))) == [8, 9, 15, 16]
 
 
 def test_who_waits_longest_is_passed_over_a_bounded_number_of_times() -> None:
@@ -235,7 +266,7 @@ def test_who_waits_longest_is_passed_over_a_bounded_number_of_times() -> None:
     passes = 0
     while long in lane.waiting:
         wait(lane, *[16] * 4)
-        lane.remove({running[0]})
+        lane.remove(set(running[:3]))
         regrouping = step(lane, room(4))
         assert regrouping is not None
         running = list(regrouping.tickets)
@@ -248,7 +279,7 @@ def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
     lane = Lane(1)
     running = wait_and_run(lane, 16, 16, 16, 16)
     [long] = wait(lane, 64)
-    wait(lane, *[16] * 20)
+    wait(lane, *[16] * 40)
 
     def run_without(leaving: set[Ticket]) -> list[Ticket]:
         lane.remove(leaving)
@@ -257,7 +288,7 @@ def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
         return list(regrouping.tickets)
 
     for _ in range(MAX_PASSES):
-        running = run_without({running[0]})
+        running = run_without(set(running[:3]))
         assert len(running) == 4
     for left in (3, 2, 1):
         running = run_without({running[0]})
@@ -322,12 +353,11 @@ def test_bulk_gets_no_place_that_a_crowd_of_interactive_sentences_waits_for() ->
     running = wait_and_run(lane, *[8] * 64)
     wait(lane, *[8] * 100)
     wait(lane, 8, priority=BULK)
-    for gone in running[:15]:
-        lane.remove({gone})
-        assert step(lane, room(64, bulk_rows=48)) is not None
-        assert len(lane.waiting) == 101
-    lane.remove({running[15]})
-    assert priorities(lane.admit(room(64, bulk_rows=48))) == [INTERACTIVE] * 16
+    lane.remove(set(running[:47]))
+    assert step(lane, room(64, bulk_rows=48)) is not None
+    assert len(lane.waiting) == 101
+    lane.remove({running[47]})
+    assert priorities(lane.admit(room(64, bulk_rows=48))) == [INTERACTIVE] * 48
 
 
 def test_bulk_takes_no_positions_that_an_interactive_sentence_waits_for() -> None:
@@ -355,12 +385,12 @@ def test_overdue_bulk_goes_first() -> None:
     running = wait_and_run(lane, *[8] * 8)
     wait(lane, *[8] * 8)
     wait(lane, *[8] * 8, priority=BULK)
-    lane.remove(set(running[:4]))
+    lane.remove(set(running[:6]))
     # The share of bulk leaves it one place, and interactive sentences get the others.
-    assert priorities(lane.admit(room(8, bulk_rows=1), bulk_first=True)) == [BULK] + [INTERACTIVE] * 3
+    assert priorities(lane.admit(room(8, bulk_rows=1), bulk_first=True)) == [BULK] + [INTERACTIVE] * 5
 
 
-def test_overdue_bulk_does_not_wait_for_a_quarter_of_its_places() -> None:
+def test_overdue_bulk_does_not_wait_for_more_places() -> None:
     lane = Lane(1)
     running = wait_and_run(lane, *[8] * 8)
     wait(lane, *[8] * 8, priority=BULK)

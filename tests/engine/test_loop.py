@@ -442,7 +442,7 @@ def test_who_comes_as_the_last_one_goes_gets_its_own_answer(continuous: bool, is
 
 
 def test_bulk_that_was_set_back_begins_anew_and_gets_the_same_answers() -> None:
-    house = House(EngineLimits(max_bulk_step_seconds=1e-9))
+    house = House(EngineLimits(max_bulk_slowdown=1.0))
     job = [sentence(number, steps=4, beam_size=2, priority=Priority.BULK) for number in (6, 7, 8)]
     futures = house.engine.submit(job)
     house.at_step[2] = lambda: futures.extend(house.engine.submit([sentence(9, steps=3, beam_size=2)]))

@@ -211,7 +211,7 @@ def test_engines_that_share_real_graphs_say_what_one_says(bundle: Bundle) -> Non
 
 def test_whom_the_pool_let_in_no_engine_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     may_step = threading.Semaphore(0)
-    limits = EngineLimits(max_rows=16, max_queue=16, max_bulk_share=1.0, max_bulk_step_seconds=1e-9)
+    limits = EngineLimits(max_rows=16, max_queue=16, max_bulk_share=1.0, max_bulk_slowdown=1.0)
     decoder = TableDecoder(endless, VOCABULARY, lambda sources: may_step.acquire())
     pool = pool_over(decoder, limits)
     [engine] = pool._engines

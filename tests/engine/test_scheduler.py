@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_server.engine.deadlines import MANY_ENDED
-from dragoman_server.engine.lane import MAX_PASSES
+from dragoman_server.engine.lane import MAX_PASSES, PATIENCE
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
 from dragoman_server.engine.scheduler import CALM_SECONDS, Scheduler
 from dragoman_server.engine.ticket import Ticket
+from dragoman_server.engine.turn_cost import MIN_TURNS
 
 
 def ticket(
@@ -138,7 +139,7 @@ def test_a_lane_that_others_wait_for_takes_no_more_than_its_share() -> None:
     # No row is free for the narrow lane. One after the other of the wide one ends, and is not replaced
     # before that lane is down to half of the rows.
     joined: list[Ticket] = []
-    for _ in range(8):
+    for _ in range(8 + 2 * PATIENCE):
         beam_size, newcomers = take_turn(scheduler)
         joined += newcomers
         assert beam_size == 1 or not newcomers
@@ -149,20 +150,23 @@ def test_a_lane_that_others_wait_for_takes_no_more_than_its_share() -> None:
 
 
 def test_a_sentence_that_needs_the_whole_budget_gets_it() -> None:
-    scheduler = Scheduler(EngineLimits(max_rows=4, max_source_tokens=64, max_beam_size=2))
-    scheduler.add([ticket(8) for _ in range(4)])
+    scheduler = Scheduler(EngineLimits(max_rows=16, max_source_tokens=128, max_beam_size=2))
+    scheduler.add([ticket(8) for _ in range(20)])
     running = list(take_turn(scheduler)[1])
-    whole = ticket(64, beam_size=2)
+    whole = ticket(128, beam_size=2)
     scheduler.add([whole])
     for turn in range(MAX_PASSES + 4):
-        scheduler.add([ticket(8)])
+        scheduler.add([ticket(8) for _ in range(8)])
         beam_size, newcomers = take_turn(scheduler)
         if beam_size == 2:
             assert newcomers == (whole,)
             assert turn >= MAX_PASSES
             break
+        # The last of those who run goes on until nobody joins it any more.
         running += newcomers
-        scheduler.remove([running.pop(0)])
+        num_leaving = max(len(running) - 1, 1)
+        scheduler.remove(running[:num_leaving])
+        running = running[num_leaving:]
     else:
         pytest.fail("it starved")
 
@@ -178,29 +182,26 @@ def test_bulk_rows_are_counted_over_all_lanes() -> None:
 
 
 def test_bulk_adds_no_more_to_a_step_than_it_may() -> None:
-    scheduler = Scheduler(EngineLimits(max_rows=40, max_bulk_share=1.0, max_bulk_step_seconds=0.01))
-    running = [ticket(priority=Priority.BULK) for _ in range(4)]
-    scheduler.add(running)
-    assert len(take_turn(scheduler)[1]) == 4
-    [lane] = scheduler.lanes
-    # Four rows in 5 ms: eight take 10 ms, and interactive ones come on top of them.
-    scheduler.on_turn(lane, 0.005)
+    scheduler = Scheduler(EngineLimits(max_rows=40, max_bulk_share=1.0, max_bulk_slowdown=3.0))
+    for num_rows in (4, 8):
+        scheduler.add([ticket(priority=Priority.BULK) for _ in range(4)])
+        assert len(take_turn(scheduler)[1]) == 4
+        # A turn takes 4 ms, and a row 1 on top of it.
+        for _ in range(MIN_TURNS):
+            scheduler.on_turn(scheduler.lanes[0], 0.004 + 0.001 * num_rows)
     scheduler.add([ticket(priority=Priority.BULK) for _ in range(40)])
     scheduler.add([ticket() for _ in range(8)])
+    # A lone sentence's takes 5 ms and three times as long with ten rows more, of which bulk has eight.
     joined = [t.sentence.priority for t in take_turn(scheduler)[1]]
-    assert joined == [Priority.INTERACTIVE] * 8 + [Priority.BULK] * 4
-    # Large turns come to take less a row: sixteen in less than 8 ms, so that twenty may take 10.
-    for _ in range(100):
-        scheduler.on_turn(lane, 0.0079)
-    assert [t.sentence.priority for t in take_turn(scheduler)[1]] == [Priority.BULK] * 12
+    assert joined == [Priority.INTERACTIVE] * 8 + [Priority.BULK] * 2
 
 
-def calm_scheduler(
-    max_bulk_rows: int, *, num_bulk: int, beam_size: int = 1
-) -> tuple[Scheduler, list[Ticket]]:
-    """Bulk runs alone, a millisecond a row, that joined one by one; others would leave it so many rows."""
-    limits = EngineLimits(max_rows=40, max_bulk_step_seconds=max_bulk_rows / 1000)
-    scheduler = Scheduler(limits)
+def calm_scheduler(*, slowdown: float, num_bulk: int, beam_size: int = 1) -> tuple[Scheduler, list[Ticket]]:
+    """Bulk runs alone, that joined one by one.
+
+    Turns have cost nothing but their rows so far: who comes leaves it `slowdown` - 1 times its own.
+    """
+    scheduler = Scheduler(EngineLimits(max_rows=40, max_bulk_slowdown=slowdown))
     running = [ticket(beam_size=beam_size, priority=Priority.BULK) for _ in range(num_bulk)]
     scheduler.add(running)
     assert len(take_turn(scheduler)[1]) == num_bulk
@@ -211,13 +212,13 @@ def calm_scheduler(
 
 
 def test_bulk_has_all_of_its_share_where_nobody_else_comes() -> None:
-    scheduler, _ = calm_scheduler(4, num_bulk=8)
+    scheduler, _ = calm_scheduler(slowdown=5.0, num_bulk=7)
     scheduler.add([ticket(priority=Priority.BULK) for _ in range(40)])
-    assert len(take_turn(scheduler)[1]) == 30 - 8
+    assert len(take_turn(scheduler)[1]) == 30 - 7
 
 
 def test_bulk_gives_way_where_somebody_comes_and_begins_anew_before_the_others() -> None:
-    scheduler, running = calm_scheduler(4, num_bulk=8)
+    scheduler, running = calm_scheduler(slowdown=5.0, num_bulk=8)
     running[0].encoding_at = 8.0
     caller, later = ticket(), [ticket(priority=Priority.BULK) for _ in range(3)]
     scheduler.add([caller, *later])
@@ -232,7 +233,7 @@ def test_bulk_gives_way_where_somebody_comes_and_begins_anew_before_the_others()
 
 
 def test_bulk_gives_way_once_and_not_at_every_turn_that_takes_longer() -> None:
-    scheduler, running = calm_scheduler(4, num_bulk=8)
+    scheduler, running = calm_scheduler(slowdown=5.0, num_bulk=8)
     scheduler.add([ticket()])
     take_turn(scheduler, now=100.0)
     [lane] = scheduler.lanes
@@ -243,7 +244,7 @@ def test_bulk_gives_way_once_and_not_at_every_turn_that_takes_longer() -> None:
 
 
 def test_it_is_not_calm_as_long_as_somebody_who_came_is_decoded() -> None:
-    scheduler, _ = calm_scheduler(4, num_bulk=8)
+    scheduler, _ = calm_scheduler(slowdown=5.0, num_bulk=8)
     caller = ticket()
     scheduler.add([caller])
     assert take_turn(scheduler, now=100.0) == (1, (caller,))
@@ -251,14 +252,14 @@ def test_it_is_not_calm_as_long_as_somebody_who_came_is_decoded() -> None:
 
 
 def test_bulk_that_makes_no_step_too_long_goes_on() -> None:
-    scheduler, running = calm_scheduler(8, num_bulk=8)
+    scheduler, running = calm_scheduler(slowdown=9.0, num_bulk=8)
     scheduler.add([ticket(), ticket()])
     assert len(take_turn(scheduler)[1]) == 2
     assert set(running) < set(scheduler.lanes[0].running)
 
 
 def test_one_of_bulk_goes_on_however_slow_a_step_is() -> None:
-    scheduler, running = calm_scheduler(1, num_bulk=4, beam_size=5)
+    scheduler, running = calm_scheduler(slowdown=1.0, num_bulk=4, beam_size=5)
     scheduler.add([ticket(beam_size=5)])
     take_turn(scheduler)
     assert scheduler.lanes[0].running[0] is running[0]
@@ -266,7 +267,7 @@ def test_one_of_bulk_goes_on_however_slow_a_step_is() -> None:
 
 
 def test_bulk_of_every_lane_gives_way_to_whoever_comes() -> None:
-    scheduler, running = calm_scheduler(6, num_bulk=6)
+    scheduler, running = calm_scheduler(slowdown=3.0, num_bulk=6)
     others = [ticket(beam_size=2, priority=Priority.BULK) for _ in range(6)]
     scheduler.add(others)
     take_turn(scheduler)
@@ -280,7 +281,7 @@ def test_bulk_of_every_lane_gives_way_to_whoever_comes() -> None:
 
 
 def test_nobody_is_set_back_in_a_batch_that_ends_as_a_whole() -> None:
-    scheduler = Scheduler(EngineLimits(max_rows=40, max_bulk_step_seconds=0.004, continuous=False))
+    scheduler = Scheduler(EngineLimits(max_rows=40, max_bulk_slowdown=1.0, continuous=False))
     running = [ticket(priority=Priority.BULK) for _ in range(8)]
     scheduler.add(running)
     take_turn(scheduler)
@@ -291,7 +292,7 @@ def test_nobody_is_set_back_in_a_batch_that_ends_as_a_whole() -> None:
 
 
 def test_one_bulk_sentence_runs_however_slow_a_step_is() -> None:
-    scheduler = Scheduler(EngineLimits(max_bulk_step_seconds=0.01))
+    scheduler = Scheduler(EngineLimits(max_bulk_slowdown=1.0))
     first = ticket(priority=Priority.BULK)
     scheduler.add([first])
     take_turn(scheduler)

@@ -64,21 +64,21 @@ arrivals = st.builds(
     workload=st.lists(arrivals, max_size=12),
     max_rows=st.integers(2, 8),
     continuous=st.booleans(),
-    max_bulk_step_seconds=st.sampled_from([1e-9, 0.002]),
+    max_bulk_slowdown=st.sampled_from([1.0, 3.0]),
     calm_seconds=st.sampled_from([1e-6, 3.0]),
 )
 def test_everybody_gets_their_own_answer(
     workload: list[Arrival],
     max_rows: int,
     continuous: bool,
-    max_bulk_step_seconds: float,
+    max_bulk_slowdown: float,
     calm_seconds: float,
 ) -> None:
     limits = EngineLimits(
         max_rows=max_rows,
         max_beam_size=2,
         continuous=continuous,
-        max_bulk_step_seconds=max_bulk_step_seconds,
+        max_bulk_slowdown=max_bulk_slowdown,
     )
     with patch.object(scheduler, "CALM_SECONDS", calm_seconds):
         run(workload, House(limits))

@@ -16,9 +16,13 @@ from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
 from dragoman_server.engine.waiting import Waiting
 
-MIN_FREE_SHARE = 0.25
+FREE_SHARE = 0.75
 """Share of a crowded lane's places that must be free before anyone joins: to encode a few takes about as
-long as to encode many."""
+long as to encode many, and who joins with others of one length ends with them, ..."""
+LEAST_FREE_SHARE = 0.25
+"""... or this share, ..."""
+PATIENCE = 16
+"""... after so many steps with it: those who run may run for long."""
 GATHER_SHARE = 0.25
 """While fewer than this share of the running batch wait, they wait for more, for the same reason, ..."""
 MAX_GATHERING = 3
@@ -56,6 +60,7 @@ class Lane:
         self._source_positions = 0
         self._passes = dict.fromkeys(Priority, 0)
         self._num_gathering = 0
+        self._num_held = 0
 
     @property
     def running(self) -> list[Ticket]:
@@ -149,7 +154,7 @@ class Lane:
         bulk_first = bulk_first and self.may_take_bulk(room)
         if self._is_gathering() and not bulk_first:
             return []
-        if not self.waiting or (running and (not self._continuous or self._is_full(room, bulk_first))):
+        if not self.waiting or (running and (not self._continuous or self._is_held(room, bulk_first))):
             return []
         if bulk_first:
             chosen = self._choose(Priority.BULK, running, room)
@@ -162,6 +167,8 @@ class Lane:
         for ticket in chosen:
             self.waiting.remove(ticket)
         self._joining = chosen
+        if chosen:
+            self._num_held = 0
         return chosen
 
     def may_take_bulk(self, room: Room) -> bool:
@@ -211,16 +218,24 @@ class Lane:
         self._num_gathering = self._num_gathering + 1 if few and self._num_gathering < MAX_GATHERING else 0
         return self._num_gathering > 0
 
-    def _is_full(self, room: Room, bulk_first: bool) -> bool:
-        """Whether more wait than there are places, and fewer than MIN_FREE_SHARE of the places are free."""
+    def _is_held(self, room: Room, bulk_first: bool) -> bool:
+        """Whether more wait than there are places, and had better wait for more of these to be free."""
+        running, lasting = self.running, []
         if self.waiting.queue(Priority.INTERACTIVE):
             crowd = Priority.INTERACTIVE
+            # They don't wait for bulk, which may not have their share of the rows.
+            lasting = [ticket for ticket in running if ticket.is_bulk]
         elif bulk_first:
             return False
         else:
             crowd = Priority.BULK
-        places = self._num_free(crowd, self.running, room)
-        return places < min(len(self.waiting.queue(crowd)), MIN_FREE_SHARE * self._num_free(crowd, [], room))
+        free, places = self._num_free(crowd, running, room), self._num_free(crowd, lasting, room)
+        if free >= min(len(self.waiting.queue(crowd)), FREE_SHARE * places):
+            return False
+        if free < LEAST_FREE_SHARE * places:
+            return True
+        self._num_held += 1
+        return self._num_held <= PATIENCE
 
     def _num_free(self, priority: Priority, present: Sequence[Ticket], room: Room) -> int:
         """How many more of a priority the rows hold beside those who are present."""

@@ -18,9 +18,9 @@ class EngineLimits:
     """Most source tokens, padding included, that are attended to at a time."""
     max_bulk_share: float = 0.75
     """Largest share of rows, source tokens and queue that bulk takes: the rest is interactive sentences'."""
-    max_bulk_step_seconds: float = 0.002
-    """Most that bulk adds to a step, and all that goes with it, while interactive sentences come, as far as
-    those before tell; one of bulk always runs."""
+    max_bulk_slowdown: float = 3.0
+    """How many times as long bulk makes a turn of a lone interactive sentence at most, the step with all that
+    goes with it, while such sentences come, as far as turns before tell; one of bulk always runs."""
     max_queue: int = 10_000
     """Most sentences that wait for a place in a batch."""
     max_beam_size: int = 16
@@ -49,8 +49,8 @@ class EngineLimits:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if not 0 < self.max_bulk_share <= 1:
             raise ValueError(f"max_bulk_share is {self.max_bulk_share}; it must be above 0 and at most 1")
-        if not self.max_bulk_step_seconds > 0:
-            raise ValueError(f"max_bulk_step_seconds is {self.max_bulk_step_seconds}; it must be above 0")
+        if not self.max_bulk_slowdown >= 1:
+            raise ValueError(f"max_bulk_slowdown is {self.max_bulk_slowdown}; it must be at least 1")
         if self.max_beam_size > self.max_rows:
             raise ValueError(
                 f"max_beam_size is {self.max_beam_size}, more rows than max_rows = {self.max_rows} allows"

@@ -3,8 +3,6 @@
 Pure: is told what happened and what it took. Durations are in seconds.
 """
 
-import math
-
 from dragoman_server.engine.request import Sentence
 
 WEIGHT = 0.1
@@ -41,7 +39,6 @@ class Pace:
     def __init__(self) -> None:
         self._encode_seconds = RecentLow()
         self._least_row_seconds = RecentLow()
-        self._row_seconds = RunningMean()
         self._output_ratio = RunningMean()
 
     def on_encode(self, seconds: float) -> None:
@@ -51,20 +48,10 @@ class Pace:
     def on_turn(self, num_rows: int, seconds: float) -> None:
         """So many rows advanced by one token, and who joined them was encoded."""
         self._least_row_seconds.observe(seconds / num_rows)
-        self._row_seconds.observe(seconds / num_rows)
 
     def least_turn_seconds(self, num_rows: int) -> float:
         """What a turn of so many rows takes at best; 0 as long as nothing is known."""
         return num_rows * self._least_row_seconds.value
-
-    def rows_within(self, seconds: float) -> float:
-        """How many rows a turn has that takes so long; infinity as long as nothing is known.
-
-        As if each row took as long as those of recent turns did on average, with all that a token waits for:
-        encodings, regrouping, the step and the lock. Where large turns take less a row, that is found out as
-        they grow.
-        """
-        return seconds / self._row_seconds.value if self._row_seconds.value else math.inf
 
     def on_finish(self, *, source_tokens: int, steps: int) -> None:
         """A sentence was answered after so many steps."""

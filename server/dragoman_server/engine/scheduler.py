@@ -25,6 +25,7 @@ from dragoman_server.engine.pace import Pace, RecentLow
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.room import Room
 from dragoman_server.engine.ticket import Ticket
+from dragoman_server.engine.turn_cost import TurnCost
 
 CALM_SECONDS = 3.0
 """Seconds without interactive sentences after which bulk may lengthen steps. Whoever is set back later loses
@@ -53,7 +54,9 @@ class Scheduler:
         self._fairness = Fairness()
         self._pace = Pace()
         self._turn_seconds: dict[Lane, RecentLow] = {}
+        self._turn_cost = TurnCost()
         self._urgent_at = -math.inf
+        self._caller_rows = 1
         self._is_calm = True
 
     @property
@@ -131,6 +134,7 @@ class Scheduler:
         """A lane had its turn: who joins was encoded, and all of it advanced by one token."""
         self._turn_seconds.setdefault(lane, RecentLow()).observe(seconds)
         self._pace.on_turn(lane.num_rows, seconds)
+        self._turn_cost.observe(lane.num_rows, seconds)
 
     def on_finish(self, ticket: Ticket, steps: int) -> None:
         """A sentence was answered after so many steps."""
@@ -189,7 +193,8 @@ class Scheduler:
         limits = self._limits
         if self._is_calm:
             return limits.max_bulk_rows
-        return int(min(limits.max_bulk_rows, self._pace.rows_within(limits.max_bulk_step_seconds)))
+        beside = self._turn_cost.rows_beside(self._caller_rows, limits.max_bulk_slowdown)
+        return int(min(limits.max_bulk_rows, beside))
 
     def _give_way(self, now: float) -> None:
         """Sees whether it is calm; where it no longer is, sets back what of bulk makes steps too long.
@@ -197,8 +202,8 @@ class Scheduler:
         One of bulk goes on however long it takes, and so do those of request-level batches, which end as one.
         """
         was_calm = self._is_calm
-        if any(lane.is_urgent for lane in self._lanes.values()):
-            self._urgent_at = now
+        if urgent := [lane.beam_size for lane in self._lanes.values() if lane.is_urgent]:
+            self._urgent_at, self._caller_rows = now, min(urgent)
         self._is_calm = now - self._urgent_at >= CALM_SECONDS
         if not was_calm or self._is_calm or not self._limits.continuous:
             return

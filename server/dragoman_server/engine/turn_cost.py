@@ -1,0 +1,59 @@
+"""What a turn takes, by how many rows it has: a line through recent turns.
+
+Pure. Durations are in seconds.
+"""
+
+import math
+
+MEMORY = 256
+"""Turns after which what was observed counts for less than half as much as what is new."""
+MIN_TURNS = 32
+"""Before so many a line is not trusted: a turn may take longer because somebody was encoded in it."""
+MIN_SPREAD = 0.1
+"""Nor is it where rows differ by less than this share of their mean."""
+MIN_SLOPE = 0.1
+"""Least that a row adds, as a share of what a row takes on average: a line through noise may even fall."""
+MAX_SURPRISE = 4.0
+"""Times what was expected that a turn counts for at most: who stalled a machine once says little of rows."""
+
+
+class TurnCost:
+    """A least-squares line whose observations count exponentially less as they age."""
+
+    def __init__(self) -> None:
+        self._num_turns = 0
+        self._mean_rows = 0.0
+        self._mean_seconds = 0.0
+        self._variance = 0.0
+        self._covariance = 0.0
+
+    def observe(self, num_rows: int, seconds: float) -> None:
+        """A turn of so many rows took so long, with all that goes with it."""
+        if self._num_turns >= MIN_TURNS:
+            fixed, per_row = self._line()
+            seconds = min(seconds, MAX_SURPRISE * (fixed + per_row * num_rows))
+        self._num_turns += 1
+        weight = 1 / min(self._num_turns, MEMORY)
+        more_rows, more_seconds = num_rows - self._mean_rows, seconds - self._mean_seconds
+        self._mean_rows += weight * more_rows
+        self._mean_seconds += weight * more_seconds
+        self._variance = (1 - weight) * (self._variance + weight * more_rows**2)
+        self._covariance = (1 - weight) * (self._covariance + weight * more_rows * more_seconds)
+
+    def rows_beside(self, num_rows: int, slowdown: float) -> float:
+        """How many rows more make a turn of `num_rows` take `slowdown` times as long.
+
+        Infinity as long as nothing is known. As if a turn cost nothing but its rows, where turns have yet to
+        tell how much it does, so that they are few.
+        """
+        if not self._num_turns:
+            return math.inf
+        fixed, per_row = self._line()
+        return (slowdown - 1) * (fixed / per_row + num_rows)
+
+    def _line(self) -> tuple[float, float]:
+        """What a turn takes, and each of its rows on top of it."""
+        per_row = self._mean_seconds / self._mean_rows
+        if self._num_turns >= MIN_TURNS and self._variance > (MIN_SPREAD * self._mean_rows) ** 2:
+            per_row *= min(max(self._covariance / self._variance / per_row, MIN_SLOPE), 1.0)
+        return self._mean_seconds - per_row * self._mean_rows, per_row

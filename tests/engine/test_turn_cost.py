@@ -1,0 +1,73 @@
+"""How many rows bulk may have, of turns whose cost is known by hand."""
+
+import math
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from dragoman_server.engine.turn_cost import MAX_SURPRISE, MEMORY, MIN_SLOPE, MIN_TURNS, TurnCost
+
+ROWS = (10, 20, 30, 40)
+
+
+def after(turns: Iterable[int], seconds: Callable[[int], float], cost: TurnCost | None = None) -> TurnCost:
+    cost = cost or TurnCost()
+    for rows in turns:
+        cost.observe(rows, seconds(rows))
+    return cost
+
+
+def test_there_is_no_bound_as_long_as_nothing_is_known() -> None:
+    assert TurnCost().rows_beside(5, 3.0) == math.inf
+
+
+def test_a_turn_costs_nothing_but_its_rows_until_several_told_otherwise() -> None:
+    def seconds(rows: int) -> float:
+        return 0.004 + 0.001 * rows
+
+    turns = ROWS * 8
+    assert after(turns[: MIN_TURNS - 1], seconds).rows_beside(5, 3.0) == pytest.approx(10)
+    # Five rows take 9 ms, and eighteen more 27.
+    assert after(turns, seconds).rows_beside(5, 3.0) == pytest.approx(18)
+    assert after(turns, seconds).rows_beside(5, 1.0) == 0
+
+
+def test_rows_that_hardly_differ_tell_nothing_of_what_a_turn_takes_without_them() -> None:
+    assert after((100, 101) * 50, lambda rows: 0.004 + 0.001 * rows).rows_beside(5, 3.0) == pytest.approx(10)
+
+
+def test_turns_that_take_disproportionately_long_with_many_rows_leave_bulk_few() -> None:
+    assert after(ROWS * 8, lambda rows: 0.0001 * rows**2).rows_beside(5, 3.0) == pytest.approx(10)
+
+
+def test_turns_that_take_no_longer_with_many_rows_leave_bulk_many() -> None:
+    cost = after(ROWS * 8, lambda rows: 0.01 - 0.0001 * rows)
+    # As if each of 25 rows on average took a tenth of its part of the time: nine tenths are the turn's own.
+    assert cost.rows_beside(5, 3.0) == pytest.approx(2 * ((1 - MIN_SLOPE) / MIN_SLOPE * 25 + 5), rel=0.01)
+
+
+def test_turns_on_average_are_what_counts_and_not_those_without_encodings() -> None:
+    def seconds(turn: int) -> float:
+        return 0.002 * (turn % 4 == 0) + 0.001
+
+    cost = TurnCost()
+    for turn in range(400):
+        cost.observe(10 + 10 * (turn // 4 % 2), seconds(turn))
+    # One in four takes 3 ms instead of 1, whatever its rows.
+    assert cost._line()[0] + 15 * cost._line()[1] == pytest.approx(0.0015, rel=0.05)
+
+
+def test_what_turns_took_long_ago_is_forgotten() -> None:
+    cost = after(ROWS * 100, lambda rows: 0.004 + 0.001 * rows)
+    after(ROWS * MEMORY, lambda rows: 0.020 + 0.001 * rows, cost)
+    # Five rows take 25 ms, and fifty more 75.
+    assert cost.rows_beside(5, 3.0) == pytest.approx(50, rel=0.05)
+
+
+def test_a_machine_that_stood_still_for_a_moment_changes_little() -> None:
+    cost = after(ROWS * 100, lambda rows: 0.004 + 0.001 * rows)
+    known = cost.rows_beside(5, 3.0)
+    after([25], lambda rows: 60.0, cost)
+    # As much as a turn that took MAX_SURPRISE times as long: 3 * 29 ms more in one of MEMORY.
+    later = 2 * ((0.004 + (MAX_SURPRISE - 1) * 0.029 / MEMORY) / 0.001 + 5)
+    assert known < cost.rows_beside(5, 3.0) == pytest.approx(later, rel=0.01)
