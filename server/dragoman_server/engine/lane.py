@@ -6,6 +6,7 @@ Decides who joins, who leaves and who stands where; does nothing of it. Knows no
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class Lane:
     @property
     def running(self) -> list[Ticket]:
         """Who is being encoded or decoded."""
-        return [*self._joining, *(ticket for ticket in self._places if ticket is not None)]
+        return [*self._joining, *filter(None, self._places)]
 
     @property
     def joining(self) -> Sequence[Ticket]:
@@ -154,7 +155,9 @@ class Lane:
         bulk_first = bulk_first and self.may_take_bulk(room)
         if self._is_gathering() and not bulk_first:
             return []
-        if not self.waiting or (running and (not self._continuous or self._is_held(room, bulk_first))):
+        if not self.waiting or (running and not self._continuous):
+            return []
+        if running and self._is_held(running, room, bulk_first):
             return []
         if bulk_first:
             chosen = self._choose(Priority.BULK, running, room)
@@ -202,7 +205,7 @@ class Lane:
             place if place < end and self._places[place] is not None else next(others)
             for place in range(size)
         ]
-        tickets = [ticket for ticket in map(pool.__getitem__, origin) if ticket is not None]
+        tickets = list(filter(None, map(pool.__getitem__, origin)))
         self._places = list(tickets)
         self._source_positions = self._positions(max((ticket.length for ticket in tickets), default=0))
         return Regrouping(
@@ -218,9 +221,9 @@ class Lane:
         self._num_gathering = self._num_gathering + 1 if few and self._num_gathering < MAX_GATHERING else 0
         return self._num_gathering > 0
 
-    def _is_held(self, room: Room, bulk_first: bool) -> bool:
+    def _is_held(self, running: Sequence[Ticket], room: Room, bulk_first: bool) -> bool:
         """Whether more wait than there are places, and had better wait for more of these to be free."""
-        running, lasting = self.running, []
+        lasting: Sequence[Ticket] = ()
         if self.waiting.queue(Priority.INTERACTIVE):
             crowd = Priority.INTERACTIVE
             # They don't wait for bulk, which may not have their share of the rows.
@@ -302,5 +305,8 @@ class Lane:
         return needed if needed > current or worth_trimming(needed, current) else current
 
 
+_is_bulk = attrgetter("is_bulk")
+
+
 def _count_bulk(tickets: Sequence[Ticket]) -> int:
-    return sum(ticket.is_bulk for ticket in tickets)
+    return sum(map(_is_bulk, tickets))

@@ -1,13 +1,12 @@
 """Which of a sentence's ended hypotheses are returned."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dragoman_server.engine.request import FinishReason
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """Where a hypothesis ended: enough to rank it and to trace it back."""
 
     log_probability: float
