@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 import onnx_ir as ir
-from onnx_ir.passes.common import RemoveUnusedNodesPass
+from onnx_ir.passes.common import CommonSubexpressionEliminationPass, RemoveUnusedNodesPass
 
 from dragoman_export.int8.bounded import bounded_values
 from dragoman_export.int8.graph import Int8Graph
@@ -36,4 +36,6 @@ def quantize(model: ir.Model, bounded_inputs: Collection[str] = ()) -> ir.Model:
         if node.op_type in REWRITES:
             REWRITES[node.op_type](int8, node)
     RemoveUnusedNodesPass()(model)
+    # Each direction of a recurrent layer has made a mask of its own.
+    CommonSubexpressionEliminationPass()(model)
     return model
