@@ -337,8 +337,10 @@ def _why_unbindable(host: str, port: int) -> OSError | None:
 
 def _describe(host: str, port: int, error: Exception, *, option: str) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        # Its own words may say host and port again.
         reason = f"{os.strerror(error.errno)}; choose another with {option}"
+    elif isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno:
+        # Its own words say host and port again.
+        reason = os.strerror(error.errno)
     else:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"cannot listen on {host} port {port}: {reason}"

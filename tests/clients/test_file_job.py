@@ -473,7 +473,12 @@ def test_line_over_the_transports_limit_fails_alone(client, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"), [("input", "the input has changed"), ("settings", "target was en and is fr")]
+    ("change", "told"),
+    [
+        ("input", "the input has changed"),
+        ("target", "target was en and is fr"),
+        ("beam", "beam_size was not set and is 1"),
+    ],
 )
 def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path, change, told):
     source, output = tmp_path / "in", tmp_path / "out"
@@ -481,7 +486,8 @@ def test_another_job_does_not_go_on_with_this_ones_work(client, server, tmp_path
     server.servicer.disconnects.append(40)
     with pytest.raises(UnavailableError):
         run(client, source, output, window=8, patience_seconds=0)
-    settings = Settings(source="de", target="fr") if change == "settings" else DE_EN
+    changed = {"target": Settings(source="de", target="fr"), "beam": replace(DE_EN, beam_size=1)}
+    settings = changed.get(change, DE_EN)
     if change == "input":
         source.write_text("b\n" * 100)
     with pytest.raises(JobError, match=f"belongs to another job: {told}; .*--restart"):

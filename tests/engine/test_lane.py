@@ -6,6 +6,7 @@ import pytest
 
 from dragoman_server.engine.grouping import group_by_length
 from dragoman_server.engine.lane import (
+    MAX_GATHERING,
     MAX_PASSES,
     PATIENCE,
     Lane,
@@ -51,6 +52,11 @@ def room(
 
 def step(lane: Lane, room: Room = room()) -> Regrouping | None:  # noqa: B008
     return lane.settle(group_by_length(lane.admit(room)))
+
+
+def leave_waiting(lane: Lane, room: Room) -> None:
+    assert lane.admit(room) == []
+    lane.settle([])
 
 
 def priorities(tickets: Sequence[Ticket]) -> list[Priority]:
@@ -214,10 +220,10 @@ def test_a_crowded_lane_waits_for_three_quarters_of_its_places() -> None:
     lane = Lane(1)
     running = wait_and_run(lane, *[8] * 8)
     wait(lane, *[8] * 7)
+    leave_waiting(lane, room(8))
     for gone in running[:5]:
         lane.remove({gone})
-        assert lane.admit(room(8)) == []
-        lane.settle([])
+        leave_waiting(lane, room(8))
     lane.remove({running[5]})
     assert len(lengths(step(lane, room(8)))) == 8
 
@@ -234,21 +240,53 @@ def test_a_crowd_does_not_wait_for_long_for_those_who_run_for_long() -> None:
     lane = Lane(1)
     running = wait_and_run(lane, *[8] * 8)
     wait(lane, *[8] * 20)
+    leave_waiting(lane, room(8))
     # Less than a quarter of the places is too little, however long it lasts.
     lane.remove({running[0]})
     for _ in range(3 * PATIENCE):
-        assert lane.admit(room(8)) == []
-        lane.settle([])
+        leave_waiting(lane, room(8))
     for gone in (running[1], running[2]):
         lane.remove({gone})
         for _ in range(PATIENCE):
-            assert lane.admit(room(8)) == []
-            lane.settle([])
+            leave_waiting(lane, room(8))
         regrouping = step(lane, room(8))
         assert len(lengths(regrouping)) == 8
         # Those who join are waited for anew.
         assert regrouping is not None
         lane.remove({regrouping.tickets[0]})
+
+
+def test_a_crowd_that_comes_fills_what_is_free_and_only_who_is_left_waits_for_more() -> None:
+    lane = Lane(1)
+    running = wait_and_run(lane, *[8] * 5)
+    wait(lane, *[8] * 7)
+    assert len(lengths(step(lane, room(8)))) == 8
+    lane.remove(set(running[:3]))
+    leave_waiting(lane, room(8))
+    # Who comes behind them waits with them, and once nobody is left none of them does.
+    wait(lane, 8)
+    leave_waiting(lane, room(8))
+    lane.remove(set(lane.waiting))
+    leave_waiting(lane, room(8))
+    wait(lane, *[8] * 4)
+    assert len(lengths(step(lane, room(8)))) == 8
+
+
+def test_few_who_are_left_waiting_beside_many_wait_no_longer_than_a_crowd() -> None:
+    lane = Lane(1)
+    bulk = wait(lane, *[8] * 24, priority=BULK)
+    running = wait_and_run(lane, *[8] * 40)
+    crowd = wait(lane, *[8] * 20)
+    leave_waiting(lane, room(64))
+    lane.remove(set(crowd[11:]))
+    # Eleven wait for ten places, 30 run beside bulk: a quarter of the 40 that bulk leaves is free.
+    lane.remove(set(running[-10:]))
+    turns = 0
+    while len(lane.waiting) == 11:
+        step(lane, room(64))
+        turns += 1
+    assert set(bulk) < set(lane.running)
+    assert PATIENCE < turns <= PATIENCE + MAX_GATHERING + 1
 
 
 def test_in_a_crowd_those_that_add_no_padding_join_first() -> None:
@@ -353,6 +391,7 @@ def test_bulk_gets_no_place_that_a_crowd_of_interactive_sentences_waits_for() ->
     running = wait_and_run(lane, *[8] * 64)
     wait(lane, *[8] * 100)
     wait(lane, 8, priority=BULK)
+    leave_waiting(lane, room(64, bulk_rows=48))
     lane.remove(set(running[:47]))
     assert step(lane, room(64, bulk_rows=48)) is not None
     assert len(lane.waiting) == 101
@@ -394,6 +433,7 @@ def test_overdue_bulk_does_not_wait_for_more_places() -> None:
     lane = Lane(1)
     running = wait_and_run(lane, *[8] * 8)
     wait(lane, *[8] * 8, priority=BULK)
+    leave_waiting(lane, room(8))
     lane.remove({running[0]})
     assert lane.admit(room(8)) == []
     assert priorities(lane.admit(room(8), bulk_first=True)) == [BULK]

@@ -51,7 +51,7 @@ def test_a_file_that_is_no_graph_is_refused_by_name(tmp_path: Path) -> None:
     ("has_driver", "told"),
     [
         (True, "built without CUDAExecutionProvider; put onnxruntime-gpu in its place"),
-        (False, "^cuda cannot be used: no GPU here$"),
+        (False, "^cuda cannot be used: no GPU here; auto takes the CPU where there is none$"),
     ],
 )
 def test_a_provider_that_is_not_installed_is_refused(

@@ -196,6 +196,22 @@ def test_bulk_adds_no_more_to_a_step_than_it_may() -> None:
     assert joined == [Priority.INTERACTIVE] * 8 + [Priority.BULK] * 2
 
 
+@pytest.mark.parametrize(("jobs_beam", "num_rows"), [(1, 20), (2, 10)])
+def test_bulk_that_takes_turns_of_its_own_has_fewer_rows(jobs_beam: int, num_rows: int) -> None:
+    scheduler = Scheduler(EngineLimits(max_bulk_slowdown=3.0))
+    # A turn takes 9 ms, and a row 1 on top of it.
+    for total in (1, 2):
+        scheduler.add([ticket()])
+        take_turn(scheduler)
+        for _ in range(MIN_TURNS):
+            scheduler.on_turn(scheduler.lanes[0], 0.009 + 0.001 * total)
+    # A lone caller's takes 10 ms, and three times as long with 20 rows more, or another turn of 11 rows.
+    scheduler.add([ticket(beam_size=jobs_beam, priority=Priority.BULK) for _ in range(40)])
+    for _ in range(4):
+        take_turn(scheduler)
+    assert sum(lane.num_bulk_rows for lane in scheduler.lanes) == num_rows
+
+
 def calm_scheduler(*, slowdown: float, num_bulk: int, beam_size: int = 1) -> tuple[Scheduler, list[Ticket]]:
     """Bulk runs alone, that joined one by one.
 
@@ -462,12 +478,14 @@ def test_every_sentence_ends_once_within_the_budget(
             assert t not in endings
             endings[t] = how
 
+    is_known = False
     total_steps = sum(a.num_steps for a in workload)
     for now in range(41 + 60 + 20 * (total_steps + len(workload) + 1)):
         scheduler.add([t for t, a in plans.items() if a.at == now])
         end(scheduler.remove([t for t, a in plans.items() if a.cancelled_at == now]), "cancelled")
         end(scheduler.expire(float(now)), "expired")
         held_by = {lane: set(lane.running) for lane in scheduler.lanes}
+        callers = [lane.beam_size for lane in scheduler.lanes if lane.is_urgent]
         turn = scheduler.next_turn(float(now))
         for t in set().union(*held_by.values()) - {t for each in scheduler.lanes for t in each.running}:
             # It was set back, and gives way to nobody but those who are there.
@@ -498,6 +516,9 @@ def test_every_sentence_ends_once_within_the_budget(
         if set(newcomers) == {Priority.BULK} and len(bulk) > 1:
             num_bulk_positions = sum(each.num_bulk_positions for each in scheduler.lanes)
             assert num_bulk_positions <= limits.max_bulk_source_tokens
+        if Priority.BULK in newcomers and callers and is_known and len(bulk) > 1:
+            # Turns cost nothing but their rows.
+            assert sum(bulk) <= (limits.max_bulk_slowdown - 1) * min(callers)
         longest = max(len(t.sentence.source) for t in running)
         if regrouping is not None:
             assert list(regrouping.tickets) == running
@@ -514,6 +535,7 @@ def test_every_sentence_ends_once_within_the_budget(
         if row_seconds is not None:
             scheduler.on_encode(row_seconds)
             scheduler.on_turn(lane, row_seconds * lane.num_rows)
+            is_known = True
             for t in done:
                 scheduler.on_finish(t, plans[t].num_steps)
         assert scheduler.remove(done) == done

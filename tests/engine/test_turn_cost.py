@@ -32,6 +32,20 @@ def test_a_turn_costs_nothing_but_its_rows_until_several_told_otherwise() -> Non
     assert after(turns, seconds).rows_beside(5, 1.0) == 0
 
 
+def test_rows_that_take_turns_of_their_own_are_fewer() -> None:
+    cost = after(ROWS * 8, lambda rows: 0.009 + 0.001 * rows)
+    # One row takes 10 ms, and in one turn 20 rows more take 20 ms more.
+    assert cost.rows_beside(1, 3.0) == pytest.approx(20)
+    assert cost.rows_beside(1, 3.0, num_more_turns=1) == pytest.approx(11)
+    assert cost.rows_beside(1, 3.0, num_more_turns=3) == 0
+
+
+def test_rows_that_no_longer_differ_tell_nothing_new() -> None:
+    cost = after(ROWS * 8, lambda rows: 0.004 + 0.001 * rows)
+    after((25,) * 5000, lambda rows: 0.029, cost)
+    assert cost.rows_beside(5, 3.0) == pytest.approx(18, rel=0.05)
+
+
 def test_rows_that_hardly_differ_tell_nothing_of_what_a_turn_takes_without_them() -> None:
     assert after((100, 101) * 50, lambda rows: 0.004 + 0.001 * rows).rows_beside(5, 3.0) == pytest.approx(10)
 
@@ -53,8 +67,8 @@ def test_turns_on_average_are_what_counts_and_not_those_without_encodings() -> N
     cost = TurnCost()
     for turn in range(400):
         cost.observe(10 + 10 * (turn // 4 % 2), seconds(turn))
-    # One in four takes 3 ms instead of 1, whatever its rows.
-    assert cost._line()[0] + 15 * cost._line()[1] == pytest.approx(0.0015, rel=0.05)
+    # One in four takes 3 ms instead of 1, whatever its rows, of which there are 15 on average.
+    assert cost.rows_beside(15, 1 + 1 / 15) == pytest.approx(1 / MIN_SLOPE, rel=0.1)
 
 
 def test_what_turns_took_long_ago_is_forgotten() -> None:

@@ -176,8 +176,12 @@ def test_cuda_is_demanded_in_vain(models: Path) -> None:
 @pytest.mark.parametrize(
     ("providers", "has_driver", "told"),
     [
-        (["CPU"], False, "^cuda cannot be used: no GPU here$"),
-        (["CUDA", "CPU"], False, "^cuda cannot be used: no GPU here$"),
+        (["CPU"], False, "^cuda cannot be used: no GPU here; auto takes the CPU where there is none$"),
+        (
+            ["CUDA", "CPU"],
+            False,
+            "^cuda cannot be used: no GPU here; auto takes the CPU where there is none$",
+        ),
         (["CPU"], True, "^cuda cannot be used: .* put onnxruntime-gpu in its place$"),
         (["CUDA", "CPU"], True, "has no fp16 or fp32 graphs, and cuda takes no others; it has int8"),
     ],

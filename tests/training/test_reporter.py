@@ -96,7 +96,7 @@ def test_a_line_now_and_then_says_how_fast_it_is_and_how_long_it_will_take(
     monkeypatch.setattr(reporting, "LOG_EVERY_SECONDS", 24)
     with Reporter(tmp_path) as reporter:
         take_steps(reporter)
-    assert capsys.readouterr().out == "epoch 2, step 12 of 132: loss 2.500, 1,500 tokens/s, 4 minutes left\n"
+    assert capsys.readouterr().out == "epoch 2, step 12 of 132: loss 2.500, 1,500 tokens/s, 4 min left\n"
 
 
 @pytest.mark.usefixtures("_a_step_takes_two_seconds")

@@ -119,7 +119,7 @@ class Reporter:
             self._print(
                 f"epoch {report.epoch + 1}, step {report.step:,} of {report.total_steps:,}: "
                 f"loss {loss:.3f}, {speed:,.0f} tokens/s, "
-                f"{self._minutes_left(report):.0f} minutes left"
+                f"{self._minutes_left(report):.0f} min left"
             )
 
     def validating(self) -> None:

@@ -92,7 +92,13 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
             yield from _changes(old, value)
         elif old != value:
             # A fingerprint tells nobody anything.
-            yield "the input has changed" if key == "input" else f"{key} was {old} and is {value}"
+            yield (
+                "the input has changed" if key == "input" else f"{key} was {_told(old)} and is {_told(value)}"
+            )
+
+
+def _told(value: Any) -> Any:
+    return "not set" if value is None else value
 
 
 def sync_folder(folder: Path) -> None:

@@ -3,7 +3,7 @@
 Decides who joins, who leaves and who stands where; does nothing of it. Knows no clock, no arrays of a model.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
@@ -18,8 +18,8 @@ from dragoman_server.engine.ticket import Ticket
 from dragoman_server.engine.waiting import Waiting
 
 FREE_SHARE = 0.75
-"""Share of a crowded lane's places that must be free before anyone joins: to encode a few takes about as
-long as to encode many, and who joins with others of one length ends with them, ..."""
+"""Share of a lane's places that must be free before anyone joins who was left waiting: to encode a few takes
+about as long as to encode many, and who joins with others of one length ends with them, ..."""
 LEAST_FREE_SHARE = 0.25
 """... or this share, ..."""
 PATIENCE = 16
@@ -62,6 +62,8 @@ class Lane:
         self._passes = dict.fromkeys(Priority, 0)
         self._num_gathering = 0
         self._num_held = 0
+        # Priorities of which some were left waiting when others joined.
+        self._crowds: Collection[Priority] = ()
 
     @property
     def running(self) -> list[Ticket]:
@@ -151,13 +153,16 @@ class Lane:
         Whoever goes first and does not fit holds everybody back until enough others have left.
         """
         assert not self._joining, "admitted twice without settling"
+        if not self.waiting:
+            self._crowds, self._num_held = (), 0
+            return []
         running = self.running
         bulk_first = bulk_first and self.may_take_bulk(room)
-        if self._is_gathering() and not bulk_first:
-            return []
-        if not self.waiting or (running and not self._continuous):
+        if running and not self._continuous:
             return []
         if running and self._is_held(running, room, bulk_first):
+            return []
+        if self._is_gathering() and not bulk_first:
             return []
         if bulk_first:
             chosen = self._choose(Priority.BULK, running, room)
@@ -172,6 +177,7 @@ class Lane:
         self._joining = chosen
         if chosen:
             self._num_held = 0
+        self._crowds = [priority for priority in Priority if self.waiting.queue(priority)]
         return chosen
 
     def may_take_bulk(self, room: Room) -> bool:
@@ -222,7 +228,7 @@ class Lane:
         return self._num_gathering > 0
 
     def _is_held(self, running: Sequence[Ticket], room: Room, bulk_first: bool) -> bool:
-        """Whether more wait than there are places, and had better wait for more of these to be free."""
+        """Whether those who were left waiting had better wait until more places are free."""
         lasting: Sequence[Ticket] = ()
         if self.waiting.queue(Priority.INTERACTIVE):
             crowd = Priority.INTERACTIVE
@@ -233,7 +239,9 @@ class Lane:
         else:
             crowd = Priority.BULK
         free, places = self._num_free(crowd, running, room), self._num_free(crowd, lasting, room)
-        if free >= min(len(self.waiting.queue(crowd)), FREE_SHARE * places):
+        # Other lanes wait for overdue bulk to have joined this one.
+        enough = (LEAST_FREE_SHARE if bulk_first else FREE_SHARE) * places
+        if crowd not in self._crowds or free >= min(len(self.waiting.queue(crowd)), enough):
             return False
         if free < LEAST_FREE_SHARE * places:
             return True

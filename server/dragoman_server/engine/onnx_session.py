@@ -119,7 +119,9 @@ def _not_built_in(device: str) -> DeviceUnavailableError:
 
 
 def _no_gpu(device: str) -> DeviceUnavailableError:
-    return DeviceUnavailableError(f"{device} cannot be used: no GPU here")
+    return DeviceUnavailableError(
+        f"{device} cannot be used: no GPU here; auto takes the CPU where there is none"
+    )
 
 
 def _has_driver() -> bool:

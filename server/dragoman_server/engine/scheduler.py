@@ -56,7 +56,7 @@ class Scheduler:
         self._turn_seconds: dict[Lane, RecentLow] = {}
         self._turn_cost = TurnCost()
         self._urgent_at = -math.inf
-        self._caller_rows = 1
+        self._callers_beams = {1}
         self._is_calm = True
 
     @property
@@ -180,21 +180,29 @@ class Scheduler:
         return Room(
             rows=_left(limits.max_rows, [other.num_rows for other in others], interactive),
             positions=_left(limits.max_source_tokens, [other.num_positions for other in others], interactive),
-            bulk_rows=_left(self._max_bulk_rows, [other.num_bulk_rows for other in others], bulk),
+            bulk_rows=_left(self._max_bulk_rows(lane), [other.num_bulk_rows for other in others], bulk),
             bulk_positions=_left(
                 limits.max_bulk_source_tokens, [other.num_bulk_positions for other in others], bulk
             ),
             lone_bulk=not any(each.num_bulk for each in self._lanes.values()),
         )
 
-    @property
-    def _max_bulk_rows(self) -> int:
-        """Most rows of bulk as things are."""
+    def _max_bulk_rows(self, joined: Lane | None = None) -> int:
+        """Most rows of bulk as things are, or if some joined a lane.
+
+        Lanes that nobody else needs take turns for bulk alone, which callers wait for.
+        """
         limits = self._limits
         if self._is_calm:
             return limits.max_bulk_rows
-        beside = self._turn_cost.rows_beside(self._caller_rows, limits.max_bulk_slowdown)
-        return int(min(limits.max_bulk_rows, beside))
+        others = [lane for lane in self._lanes.values() if lane.beam_size not in self._callers_beams]
+        beside = self._turn_cost.rows_beside(
+            min(self._callers_beams),
+            limits.max_bulk_slowdown,
+            num_more_turns=sum(lane is joined or lane.num_bulk > 0 for lane in others),
+        )
+        # A rounding error costs nobody a place.
+        return int(min(limits.max_bulk_rows, beside + 1e-6))
 
     def _give_way(self, now: float) -> None:
         """Sees whether it is calm; where it no longer is, sets back what of bulk makes steps too long.
@@ -202,8 +210,8 @@ class Scheduler:
         One of bulk goes on however long it takes, and so do those of request-level batches, which end as one.
         """
         was_calm = self._is_calm
-        if urgent := [lane.beam_size for lane in self._lanes.values() if lane.is_urgent]:
-            self._urgent_at, self._caller_rows = now, min(urgent)
+        if urgent := {lane.beam_size for lane in self._lanes.values() if lane.is_urgent}:
+            self._urgent_at, self._callers_beams = now, urgent
         self._is_calm = now - self._urgent_at >= CALM_SECONDS
         if not was_calm or self._is_calm or not self._limits.continuous:
             return
@@ -213,7 +221,7 @@ class Scheduler:
             for ticket in lane.running
             if ticket.is_bulk
         ]
-        max_rows = self._max_bulk_rows
+        max_rows = self._max_bulk_rows()
         num_rows = 0
         beyond: dict[Lane, list[Ticket]] = {}
         for number, (_, lane, ticket) in enumerate(sorted(bulk, key=lambda entry: entry[0])):

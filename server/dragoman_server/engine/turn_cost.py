@@ -10,7 +10,7 @@ MEMORY = 256
 MIN_TURNS = 32
 """Before so many a line is not trusted: a turn may take longer because somebody was encoded in it."""
 MIN_SPREAD = 0.1
-"""Nor is it where rows differ by less than this share of their mean."""
+"""Where rows differ by less than this share of their mean, the last one is."""
 MIN_SLOPE = 0.1
 """Least that a row adds, as a share of what a row takes on average: a line through noise may even fall."""
 MAX_SURPRISE = 4.0
@@ -26,6 +26,7 @@ class TurnCost:
         self._mean_seconds = 0.0
         self._variance = 0.0
         self._covariance = 0.0
+        self._share_of_rows = 1.0
 
     def observe(self, num_rows: int, seconds: float) -> None:
         """A turn of so many rows took so long, with all that goes with it."""
@@ -39,21 +40,23 @@ class TurnCost:
         self._mean_seconds += weight * more_seconds
         self._variance = (1 - weight) * (self._variance + weight * more_rows**2)
         self._covariance = (1 - weight) * (self._covariance + weight * more_rows * more_seconds)
+        if self._num_turns >= MIN_TURNS and self._variance > (MIN_SPREAD * self._mean_rows) ** 2:
+            share = self._covariance / self._variance * self._mean_rows / self._mean_seconds
+            self._share_of_rows = min(max(share, MIN_SLOPE), 1.0)
 
-    def rows_beside(self, num_rows: int, slowdown: float) -> float:
+    def rows_beside(self, num_rows: int, slowdown: float, *, num_more_turns: int = 0) -> float:
         """How many rows more make a turn of `num_rows` take `slowdown` times as long.
 
-        Infinity as long as nothing is known. As if a turn cost nothing but its rows, where turns have yet to
-        tell how much it does, so that they are few.
+        They may need turns of their own, so many, for which there is less room then. Infinity as long as
+        nothing is known. As if a turn cost nothing but its rows, where turns have yet to tell how much it
+        does, so that they are few.
         """
         if not self._num_turns:
             return math.inf
         fixed, per_row = self._line()
-        return (slowdown - 1) * (fixed / per_row + num_rows)
+        return max(0.0, (slowdown - 1) * (fixed / per_row + num_rows) - num_more_turns * fixed / per_row)
 
     def _line(self) -> tuple[float, float]:
         """What a turn takes, and each of its rows on top of it."""
-        per_row = self._mean_seconds / self._mean_rows
-        if self._num_turns >= MIN_TURNS and self._variance > (MIN_SPREAD * self._mean_rows) ** 2:
-            per_row *= min(max(self._covariance / self._variance / per_row, MIN_SLOPE), 1.0)
-        return self._mean_seconds - per_row * self._mean_rows, per_row
+        per_row = self._share_of_rows * self._mean_seconds / self._mean_rows
+        return (1 - self._share_of_rows) * self._mean_seconds, per_row

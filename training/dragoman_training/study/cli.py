@@ -159,7 +159,7 @@ def study(
     )
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(page, encoding="utf-8")
-    click.echo(f"{out} compares {len(findings)} models; its figures are in {folder}.")
+    click.echo(f"Written to {out}; its figures are in {folder}.")
 
 
 def _command() -> str:
