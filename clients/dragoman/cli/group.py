@@ -6,7 +6,6 @@ entry point's brackets is what they need beyond the bare install.
 
 import ast
 import importlib.util
-import os
 import sys
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -44,9 +43,6 @@ class CommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Runs the subcommand. What it raises becomes one line and an exit code."""
-        if not ctx.params["debug"]:
-            # Before an error of ours gRPC would write lines of its own.
-            os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
