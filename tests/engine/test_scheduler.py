@@ -212,6 +212,23 @@ def test_bulk_that_takes_turns_of_its_own_has_fewer_rows(jobs_beam: int, num_row
     assert sum(lane.num_bulk_rows for lane in scheduler.lanes) == num_rows
 
 
+def test_bulk_in_other_lanes_takes_turns_that_count_too() -> None:
+    scheduler = Scheduler(EngineLimits(max_bulk_slowdown=3.0))
+    for total in (1, 2):
+        scheduler.add([ticket()])
+        take_turn(scheduler)
+        for _ in range(MIN_TURNS):
+            scheduler.on_turn(scheduler.lanes[0], 0.009 + 0.001 * total)
+    scheduler.add([ticket(beam_size=3, priority=Priority.BULK)])
+    for _ in range(4):
+        take_turn(scheduler)
+    # Two more turns take 18 of the 20 ms that bulk may.
+    scheduler.add([ticket(beam_size=2, priority=Priority.BULK) for _ in range(40)])
+    for _ in range(6):
+        take_turn(scheduler)
+    assert sum(lane.num_bulk_rows for lane in scheduler.lanes) == 3
+
+
 def calm_scheduler(*, slowdown: float, num_bulk: int, beam_size: int = 1) -> tuple[Scheduler, list[Ticket]]:
     """Bulk runs alone, that joined one by one.
 

@@ -143,6 +143,12 @@ def test_a_port_in_use_is_told(models: Path) -> None:
     assert event["reason"].endswith(f"port {port}: Address already in use; choose another with --port")
 
 
+async def test_an_address_that_is_another_machines_is_told(models: Path) -> None:
+    config = ServerConfig(models=models, host="192.0.2.1", port=50051, metrics_port=0)
+    with pytest.raises(PortError, match=r"^cannot listen on 192\.0\.2\.1 port 50051: Cannot assign [a-z ]*$"):
+        await Server(config).start()
+
+
 async def test_two_servers_never_share_a_port(running: RunningServer, models: Path) -> None:
     config = ServerConfig(models=models, port=running.server.port, metrics_port=0)
     with pytest.raises(PortError, match="already in use"):

@@ -154,7 +154,7 @@ class Lane:
         """
         assert not self._joining, "admitted twice without settling"
         if not self.waiting:
-            self._crowds, self._num_held = (), 0
+            self._crowds = ()
             return []
         running = self.running
         bulk_first = bulk_first and self.may_take_bulk(room)
