@@ -196,15 +196,20 @@ def test_bulk_adds_no_more_to_a_step_than_it_may() -> None:
     assert joined == [Priority.INTERACTIVE] * 8 + [Priority.BULK] * 2
 
 
-@pytest.mark.parametrize(("jobs_beam", "num_rows"), [(1, 20), (2, 10)])
-def test_bulk_that_takes_turns_of_its_own_has_fewer_rows(jobs_beam: int, num_rows: int) -> None:
+def scheduler_with_callers() -> Scheduler:
+    """Two run, of one row each. A turn takes 9 ms, and a row 1 on top of it."""
     scheduler = Scheduler(EngineLimits(max_bulk_slowdown=3.0))
-    # A turn takes 9 ms, and a row 1 on top of it.
     for total in (1, 2):
         scheduler.add([ticket()])
         take_turn(scheduler)
         for _ in range(MIN_TURNS):
             scheduler.on_turn(scheduler.lanes[0], 0.009 + 0.001 * total)
+    return scheduler
+
+
+@pytest.mark.parametrize(("jobs_beam", "num_rows"), [(1, 20), (2, 10)])
+def test_bulk_that_takes_turns_of_its_own_has_fewer_rows(jobs_beam: int, num_rows: int) -> None:
+    scheduler = scheduler_with_callers()
     # A lone caller's takes 10 ms, and three times as long with 20 rows more, or another turn of 11 rows.
     scheduler.add([ticket(beam_size=jobs_beam, priority=Priority.BULK) for _ in range(40)])
     for _ in range(4):
@@ -213,12 +218,7 @@ def test_bulk_that_takes_turns_of_its_own_has_fewer_rows(jobs_beam: int, num_row
 
 
 def test_bulk_in_other_lanes_takes_turns_that_count_too() -> None:
-    scheduler = Scheduler(EngineLimits(max_bulk_slowdown=3.0))
-    for total in (1, 2):
-        scheduler.add([ticket()])
-        take_turn(scheduler)
-        for _ in range(MIN_TURNS):
-            scheduler.on_turn(scheduler.lanes[0], 0.009 + 0.001 * total)
+    scheduler = scheduler_with_callers()
     scheduler.add([ticket(beam_size=3, priority=Priority.BULK)])
     for _ in range(4):
         take_turn(scheduler)

@@ -5,19 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
-import onnxruntime
 import pytest
-
-
-def optimised(path: Path) -> onnx.ModelProto:
-    """What onnxruntime makes of a graph with operators of the standard alone: no fusions of its own."""
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    # Beside the weights, which it refers to.
-    options.optimized_model_filepath = str(path.with_name(f"optimised-{path.name}"))
-    options.log_severity_level = 3
-    onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return onnx.load(options.optimized_model_filepath, load_external_data=False)
+from tests.export.as_loaded import STANDARD, as_loaded
 
 
 def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
@@ -49,6 +38,6 @@ def test_onnxruntime_finds_next_to_nothing_to_take_out(
     shipped = onnx.load(path, load_external_data=False).graph
     nodes = Counter(node.op_type for node in all_nodes(shipped))
     nodes -= Counter(node.op_type for node in made_of_constants(shipped))
-    loaded = Counter(node.op_type for node in all_nodes(optimised(path).graph))
+    loaded = Counter(node.op_type for node in all_nodes(as_loaded(path, STANDARD).graph))
     taken_out = nodes - loaded
     assert taken_out.total() <= 0.03 * nodes.total(), taken_out

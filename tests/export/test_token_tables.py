@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
+from tests.export.as_loaded import as_loaded
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
 from dragoman_bundle.tokenizer import Tokenizer
@@ -15,17 +15,6 @@ from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
 
 PRODUCTS = ("MatMul", "FusedMatMul", "Gemm", "FusedGemm", "MatMulInteger", "MatMulIntegerToFloat")
-
-
-def loaded_step(folder: Path, precision: str) -> onnx.ModelProto:
-    """A precision's step graph as onnxruntime runs it."""
-    options = onnxruntime.SessionOptions()
-    path = folder / precision / "decoder_step.onnx"
-    # Beside the weights, which it refers to.
-    options.optimized_model_filepath = str(path.with_name("loaded.onnx"))
-    options.log_severity_level = 3
-    onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return onnx.load(options.optimized_model_filepath)
 
 
 def depend_on(model: onnx.ModelProto, name: str) -> set[str]:
@@ -47,7 +36,7 @@ def test_nothing_is_multiplied_by_a_token_alone(
 ) -> None:
     graphs = make_graphs(make_checkpoint(CONFIGS[family], tokenizer, tokenizer).model, [precision])
     write_graphs(graphs[precision], tmp_path / precision)
-    step = loaded_step(tmp_path, precision)
+    step = as_loaded(tmp_path / precision / "decoder_step.onnx")
     of_token = depend_on(step, "token")
     nodes = [node for node in step.graph.node if of_token & set(node.output)]
     assert "Gather" in {node.op_type for node in nodes}
@@ -65,7 +54,7 @@ def test_a_table_that_would_be_too_large_is_left(
     monkeypatch.setattr(token_tables, "MAX_TABLE_BYTES", 4 * 40 * 4 * 14 - 1)
     graphs = make_graphs(make_checkpoint(config, tokenizer, tokenizer).model, ["fp32"])
     write_graphs(graphs["fp32"], tmp_path / "fp32")
-    step = loaded_step(tmp_path, "fp32")
+    step = as_loaded(tmp_path / "fp32" / "decoder_step.onnx")
     sizes = {value.name: value.dims for value in step.graph.initializer}
     of_token = depend_on(step, "token")
     gathered = [
@@ -94,7 +83,7 @@ def test_sums_of_a_table_in_int8_are_exact(tokenizer: Tokenizer, tmp_path: Path)
     expected = expected * stored["model.output.embedding.weight.rows.scale"][:, None]
     tables = {
         value.name: onnx.numpy_helper.to_array(value)
-        for value in loaded_step(tmp_path, "int8").graph.initializer
+        for value in as_loaded(tmp_path / "int8" / "decoder_step.onnx").graph.initializer
         if list(value.dims) == [40, 56]
     }
     (table,) = tables.values()
