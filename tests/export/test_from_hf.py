@@ -386,12 +386,20 @@ def test_what_is_no_language_is_refused(checkpoint: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "o").exists()
 
 
-def test_an_output_layer_of_its_own_is_refused(tmp_path: Path) -> None:
-    model = write_marian(tmp_path, tie_word_embeddings=False)
-    with torch.no_grad():
-        model.lm_head.weight.add_(1)
-    with pytest.raises(MarianError, match="output layer is not tied"):
-        marian_transformer(model, ())
+@pytest.mark.parametrize("separate", [False, True], ids=["one-vocabulary", "two-vocabularies"])
+def test_an_output_layer_of_its_own_decodes_as_generate_does(tmp_path: Path, separate: bool) -> None:
+    checkpoint = tmp_path / "opus-mt-de-en"
+    model = write_marian(checkpoint, separate=separate, tie_word_embeddings=False)
+    assert not torch.equal(model.lm_head.weight, model.model.decoder.embed_tokens.weight)
+    folder = tmp_path / "untied" / "1"
+    result = CliRunner().invoke(export, ["--from-hf", str(checkpoint), "--out", str(folder)])
+    assert result.exit_code == 0, result.output
+    bundle = open_bundle(folder)
+    assert "tied output False" in bundle.manifest.architecture.description
+    for source, found in zip(sources(bundle), decode(bundle, "fp32", 4), strict=True):
+        ids, log_probability = generate(checkpoint, source, 4)
+        assert list(found.hypotheses[0].tokens) == ids
+        assert found.hypotheses[0].log_probability == pytest.approx(log_probability, abs=1e-4)
 
 
 def test_a_missing_library_names_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

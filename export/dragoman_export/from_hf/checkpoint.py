@@ -15,7 +15,7 @@ from typing import Any
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
 from dragoman_export.from_hf.errors import MarianError
-from dragoman_export.from_hf.weights import marian_config, marian_transformer
+from dragoman_export.from_hf.weights import marian_transformer
 from dragoman_export.subject import Subject
 from dragoman_training.recipe import CardConfig, DecodingConfig
 
@@ -119,7 +119,7 @@ def load_marian(
     model = marian_transformer(marian, _never_produced(name, config, generation))
     return Subject(
         model=model,
-        configs=(marian_config(config),),
+        configs=(model.config,),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         source_tokenizer=source,
         target_tokenizer=target,

@@ -5,6 +5,7 @@ cosines, and start a translation from the token that pads.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -56,12 +57,9 @@ def marian_transformer(marian: Any, never_produced: Iterable[int]) -> Transforme
     """
     config = marian.config
     encoder, decoder = marian.model.encoder, marian.model.decoder
-    if not torch.equal(marian.lm_head.weight, decoder.embed_tokens.weight):
-        raise MarianError(
-            "its output layer is not tied to the target embedding; such a model can't be exported"
-        )
     if not torch.equal(encoder.embed_positions.weight, decoder.embed_positions.weight):
         raise MarianError("its encoder and decoder have different positions; such a model can't be exported")
+    is_tied = torch.equal(marian.lm_head.weight, decoder.embed_tokens.weight)
     vocabulary = VocabularyShape(
         source_size=encoder.embed_tokens.num_embeddings,
         target_size=decoder.embed_tokens.num_embeddings,
@@ -70,11 +68,12 @@ def marian_transformer(marian: Any, never_produced: Iterable[int]) -> Transforme
         # Unlike our own models, these may produce the unknown token.
         never_produced=tuple(never_produced),
     )
-    model = Transformer(marian_config(config), vocabulary)
+    model = Transformer(replace(marian_config(config), tied_output=is_tied), vocabulary)
     model.alignment_head = AlignmentHead(layer=config.decoder_layers - 1, head=0)
     with torch.no_grad():
         model.source_embedding.weight.copy_(encoder.embed_tokens.weight)
         model.target_embedding.weight.copy_(decoder.embed_tokens.weight)
+        model.output.embedding.weight.copy_(marian.lm_head.weight)
         model.positions.table_LD.copy_(encoder.embed_positions.weight)
         model.output.bias.copy_(marian.final_logits_bias.reshape(-1))
         ours: Any
