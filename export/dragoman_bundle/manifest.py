@@ -14,10 +14,10 @@ from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.errors import ManifestError
 from dragoman_bundle.names import check_name
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 """2 added the shortlist, 3 `attention_of_input`, 4 a quality's `shortlist` and `length_penalty`, 5
-`language_token`."""
-READABLE_VERSIONS = (1, 2, 3, 4, 5)
+`language_token`, 6 `source_end`."""
+READABLE_VERSIONS = (1, 2, 3, 4, 5, 6)
 MANIFEST_FILE = "manifest.json"
 CARD_FILE = "README.md"
 SHORTLIST_FILE = "shortlist.npz"
@@ -183,6 +183,9 @@ class Manifest:
     language_token: str | None = None
     """Source piece that every sentence begins with, of a model with several target languages; since version
     5."""
+    source_end: bool = True
+    """Whether a source ends with the end of its vocabulary, or with its last piece, as OpenNMT's do; since
+    version 6."""
 
     def __post_init__(self) -> None:
         check_name("name", self.name)

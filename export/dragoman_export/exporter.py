@@ -104,6 +104,7 @@ def export_subject(
             source_vocabulary=source.vocabulary_size,
             source_ids=special_ids(source),
             target_ids=special_ids(target),
+            source_end=subject.source_end,
         )
         report("making the graphs")
         graphs = make_graphs(subject.model, precisions)

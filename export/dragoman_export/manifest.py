@@ -54,6 +54,7 @@ def make_manifest(
         source_pieces=tokenizers.source_pieces,
         target_pieces=tokenizers.target_pieces,
         attention_of_input=subject.attention_of_input,
+        source_end=subject.source_end,
         language_token=source.language_token if isinstance(source, VocabularyTokenizer) else None,
     )
 

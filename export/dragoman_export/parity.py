@@ -125,6 +125,7 @@ class ParityGate:
         source_vocabulary: int,
         source_ids: SpecialIds,
         target_ids: SpecialIds,
+        source_end: bool = True,
     ) -> None:
         self._model = model
         stepper = TorchStepper(
@@ -133,6 +134,7 @@ class ParityGate:
         special = (source_ids.pad, source_ids.unk, source_ids.bos, source_ids.eos)
         ordinary = np.setdiff1d(np.arange(source_vocabulary), special)
         random = np.random.default_rng(1)
+        end = [source_ids.eos] if source_end else []
         self._batches: list[_Batch] = []
         for beam_size, lengths in BATCHES:
             options = replace(
@@ -140,8 +142,8 @@ class ParityGate:
             )
             sources = [
                 [
-                    *random.choice(ordinary, min(length, decoding.max_source_tokens) - 1).tolist(),
-                    source_ids.eos,
+                    *random.choice(ordinary, min(length, decoding.max_source_tokens) - len(end)).tolist(),
+                    *end,
                 ]
                 for length in lengths
             ]

@@ -35,6 +35,8 @@ class Subject:
     """BCP 47 code."""
     attention_of_input: bool = False
     """Whether a step's attention aligns the token the step reads, rather than the one it predicts."""
+    source_end: bool = True
+    """Whether a source ends with the end of its vocabulary, or with its last piece."""
     decoding: DecodingConfig
     """Decoding defaults."""
     card: CardConfig

@@ -114,14 +114,16 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
     `deadline` is in seconds of `time.monotonic`.
     """
     manifest = bundle.manifest
+    end = (manifest.source_ids.eos,) if manifest.source_end else ()
     fitted = fit(
         text,
         segment(text, language=manifest.source_language, mode=options.segmentation),
         tokenizer=bundle.source_tokenizer,
         max_tokens=manifest.decoding.max_source_tokens,
+        num_ends=len(end),
         policy=options.length_policy,
     )
-    sources = [(*unit.ids, manifest.source_ids.eos) for unit in fitted.units if unit.ids]
+    sources = [(*unit.ids, *end) for unit in fitted.units if unit.ids]
     prefixes = [options.target_prefix] + [()] * len(sources)
     return Document(
         text=text,

@@ -62,13 +62,20 @@ class FittedUnits:
 
 
 def fit(
-    text: str, spans: Sequence[Span], *, tokenizer: SourceTokenizer, max_tokens: int, policy: LengthPolicy
+    text: str,
+    spans: Sequence[Span],
+    *,
+    tokenizer: SourceTokenizer,
+    max_tokens: int,
+    num_ends: int = 1,
+    policy: LengthPolicy,
 ) -> FittedUnits:
     """Tokenizes the units at `spans` so that each, its end of sentence included, has at most `max_tokens`.
 
-    Raises UnitTooLongError under LengthPolicy.REJECT.
+    `num_ends` is 0 for a model whose sentences have no end in their source. Raises UnitTooLongError under
+    LengthPolicy.REJECT.
     """
-    max_ids = max_tokens - 1
+    max_ids = max_tokens - num_ends
     units: list[Unit] = []
     for span, ids in zip(spans, tokenizer.encode_ids([text[a:b] for a, b in spans]), strict=True):
         unit = Unit(span=span, ids=tuple(ids))
@@ -77,7 +84,7 @@ def fit(
         elif policy is LengthPolicy.SPLIT:
             units += _cut(text, unit, tokenizer, max_ids)
         else:
-            raise UnitTooLongError(span=span, num_tokens=len(ids) + 1, max_tokens=max_tokens)
+            raise UnitTooLongError(span=span, num_tokens=len(ids) + num_ends, max_tokens=max_tokens)
     return FittedUnits(
         units=tuple(Unit(span=unit.span, ids=unit.ids[:max_ids]) for unit in units),
         split=[unit.span for unit in units] != list(spans),

@@ -18,8 +18,11 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda m: m.update(format_version=6), "format_version is 6, and this release reads 1, 2, 3, 4, 5;"),
-        (lambda m: m.update(format_version=6, novelty=True), "format_version is 6, and this release reads 1"),
+        (
+            lambda m: m.update(format_version=7),
+            "format_version is 7, and this release reads 1, 2, 3, 4, 5, 6;",
+        ),
+        (lambda m: m.update(format_version=7, novelty=True), "format_version is 7, and this release reads 1"),
         (lambda m: m.update(language_token=">>fr<<"), "language_token needs source_pieces"),
         (lambda m: m.pop("format_version"), "key 'format_version' is missing"),
         (lambda m: m.update(licens="x"), "manifest: unknown key 'licens'"),
@@ -63,6 +66,12 @@ def test_a_step_attends_for_what_it_predicts_where_an_older_manifest_does_not_sa
     value = json.loads(manifest.to_json())
     del value["attention_of_input"]
     assert not Manifest.from_json(json.dumps(value | {"format_version": 2})).attention_of_input
+
+
+def test_a_source_has_an_end_where_an_older_manifest_does_not_say(manifest: Manifest) -> None:
+    value = json.loads(manifest.to_json())
+    del value["source_end"]
+    assert Manifest.from_json(json.dumps(value | {"format_version": 5})).source_end
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"manifest"', '{"format_version": NaN}'])

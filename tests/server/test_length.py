@@ -46,6 +46,24 @@ def test_a_long_sentence_is_refused_where_asked() -> None:
         fitted("Yes. This one, however, is too long.", max_tokens=20, policy=LengthPolicy.REJECT)
 
 
+def test_a_sentence_without_an_end_may_be_a_token_longer() -> None:
+    """As those of models whose sources have none."""
+    text = "Ten chars."
+    found = {
+        num_ends: fit(
+            text,
+            [(0, 10)],
+            tokenizer=CharacterTokenizer(),
+            max_tokens=10,
+            num_ends=num_ends,
+            policy=LengthPolicy.TRUNCATE,
+        )
+        for num_ends in (0, 1)
+    }
+    assert [len(each.units[0].ids) for each in found.values()] == [10, 9]
+    assert [each.truncated for each in found.values()] == [False, True]
+
+
 def test_a_long_sentence_is_truncated_where_asked() -> None:
     text = "Yes. This one is too long."
     result = fitted(text, max_tokens=9, policy=LengthPolicy.TRUNCATE)
