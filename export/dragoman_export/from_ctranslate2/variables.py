@@ -4,7 +4,6 @@ Owns aliases and quantization: int8 has a scale for each row, int16 one for all,
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +116,3 @@ def _plain(variable: Variable) -> Floats:
     if variable.is_bfloat16:
         return np.left_shift(variable.array, 16, dtype=np.uint32).view(np.float32)
     return variable.array.astype(np.float32, copy=False)
-
-
-def any_values(array: NDArray[Any]) -> bool:
-    """Whether anything in it is not 0."""
-    return bool(np.any(array))

@@ -1,0 +1,139 @@
+"""Reads a package of Argos Translate, which LibreTranslate uses too: an `.argosmodel`, or a folder of one.
+
+It is a ZIP archive of one folder with metadata.json, sentencepiece.model, and `model/` in CTranslate2's form.
+"""
+
+import json
+import re
+import shlex
+import tempfile
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from dragoman_export.from_ctranslate2.checkpoint import Naming, read_model
+from dragoman_export.from_ctranslate2.errors import CTranslate2Error
+from dragoman_export.from_ctranslate2.tokenizers import find_tokenizer
+from dragoman_export.subject import Subject
+from dragoman_export.unpacking import UnpackingError, unpack
+
+METADATA_FILE = "metadata.json"
+MODEL_FOLDER = "model"
+NEEDED = (METADATA_FILE, "sentencepiece.model", "bpe.model", "README.md", MODEL_FOLDER)
+"""Of a package's folder: beside them it holds what cuts text into sentences."""
+BEAM_SIZE, LENGTH_PENALTY = 4, 0.2
+"""As Argos Translate decodes."""
+
+
+def is_package(path: Path) -> bool:
+    """Whether it is a file, or a folder as it lies in one."""
+    return path.is_file() or (path / METADATA_FILE).is_file()
+
+
+def load_argos(
+    path: Path, *, source_language: str | None, target_language: str | None, max_bytes: int
+) -> Subject:
+    """The model of a package, of which at most `max_bytes` are unpacked. Raises CTranslate2Error.
+
+    Languages that are not given are those of metadata.json. Argos Translate copies an unknown token's source
+    word into the translation; here no unknown token is produced.
+    """
+    options = _options(source_language, target_language)
+    if path.is_dir():
+        return _read(path, path.resolve().name, source_language, target_language, options)
+    with tempfile.TemporaryDirectory(prefix="dragoman-argos-") as temporary:
+        try:
+            unpack(path, Path(temporary), is_wanted=_is_needed, max_bytes=max_bytes)
+        except UnpackingError as error:
+            raise CTranslate2Error(str(error)) from error
+        found = sorted(Path(temporary).rglob(METADATA_FILE))
+        if len(found) != 1:
+            raise CTranslate2Error(
+                f"{path} has {len(found)} files {METADATA_FILE}; a package of Argos has one"
+            )
+        try:
+            return _read(found[0].parent, path.name, source_language, target_language, options)
+        except CTranslate2Error as error:
+            # Where it was unpacked to is nothing that the user knows.
+            told = str(error).replace(f"{found[0].parent}", str(path))
+            raise CTranslate2Error(told) from error
+
+
+def _is_needed(path: PurePosixPath) -> bool:
+    parts = path.parts[1:] if len(path.parts) > 1 and path.parts[0] not in NEEDED else path.parts
+    return parts[0] in NEEDED if len(parts) == 1 else len(parts) == 2 and parts[0] == MODEL_FOLDER
+
+
+def _read(
+    folder: Path, name: str, source_language: str | None, target_language: str | None, options: str
+) -> Subject:
+    metadata = _read_metadata(folder)
+    if metadata.get("type", "translate") != "translate":
+        raise CTranslate2Error(
+            f"{folder} is a package of type {metadata['type']!r}, and not of a translation"
+        )
+    if metadata.get("target_prefix"):
+        raise CTranslate2Error(
+            f"{folder} begins every translation with {metadata['target_prefix']!r} (target_prefix); such "
+            "models can't be exported"
+        )
+    languages = {}
+    for side, given, key in (
+        ("source", source_language, "from_code"),
+        ("target", target_language, "to_code"),
+    ):
+        language = given or metadata.get(key)
+        if not isinstance(language, str) or not language:
+            raise CTranslate2Error(
+                f"{folder / METADATA_FILE} has no {key}; give the {side} language with --{side}-language"
+            )
+        languages[side] = language
+    version = metadata.get("package_version")
+    told = f"{name}, version {version}" if isinstance(version, str) and version else name
+    tokenizer = find_tokenizer(folder, "source")
+    if tokenizer is None:
+        raise CTranslate2Error(f"{folder} has no sentencepiece.model, which a package of Argos has")
+    return read_model(
+        folder / MODEL_FOLDER,
+        Naming(
+            source_language=languages["source"],
+            target_language=languages["target"],
+            origin=name,
+            description=f"A package of Argos Translate, {told}.",
+            licence=_licence(folder),
+            credit=f"The makers of {name}",
+            again=f"--from-ctranslate2 {shlex.quote(name)}{options}",
+        ),
+        source_tokenizer=tokenizer,
+        target_tokenizer=tokenizer,
+        beam_size=BEAM_SIZE,
+        length_penalty=LENGTH_PENALTY,
+        is_unk_produced=False,
+    )
+
+
+def _options(source_language: str | None, target_language: str | None) -> str:
+    given = (("source-language", source_language), ("target-language", target_language))
+    return "".join(f" --{option} {shlex.quote(value)}" for option, value in given if value)
+
+
+def _read_metadata(folder: Path) -> dict[str, Any]:
+    path = folder / METADATA_FILE
+    try:
+        metadata = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CTranslate2Error(f"{path} can't be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise CTranslate2Error(f"{path} is not JSON: {error}") from error
+    if not isinstance(metadata, dict):
+        raise CTranslate2Error(f"{path} is no JSON object")
+    return metadata
+
+
+def _licence(folder: Path) -> str:
+    """What the package's README says of its licence, on a line of its own or behind "License:"."""
+    try:
+        text = (folder / "README.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = re.search(r"^\W*licen[sc]e\W*[:\n]\W*(\w.{0,100})$", text, re.MULTILINE | re.IGNORECASE)
+    return found[1].strip() if found else ""

@@ -1,0 +1,207 @@
+"""Reads a model as CTranslate2 keeps it: a folder with model.bin, its vocabularies and maybe config.json."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman_export.foreign_transformer import SOURCE, TARGET, make_transformer
+from dragoman_export.from_ctranslate2.binary import read_binary
+from dragoman_export.from_ctranslate2.errors import CTranslate2Error
+from dragoman_export.from_ctranslate2.settings import Settings, read_settings
+from dragoman_export.from_ctranslate2.tokenizers import find_tokenizer, make_tokenizer
+from dragoman_export.from_ctranslate2.variables import Variables
+from dragoman_export.from_ctranslate2.vocabulary import Vocabulary, read_vocabularies
+from dragoman_export.from_ctranslate2.weights import NUM_HEADS, REVISIONS, read_transformer
+from dragoman_export.subject import Subject
+from dragoman_training.recipe import CardConfig, DecodingConfig
+
+MODEL_FILE = "model.bin"
+MAX_TOKENS = 512
+"""Most tokens of a sentence, where the model has positions for more: none are trained on longer ones."""
+MAX_OUTPUT_RATIO, MAX_OUTPUT_MARGIN = 3.0, 30
+"""CTranslate2 has no such limit; this one only ends what has gone astray."""
+
+DIFFERENCES = """\
+- There a hypothesis' log-probability is divided by length^a, its end counted; here by ((5 + length) / 6)^a
+  (Wu et al. 2016, equation 14), with the same length penalty a.
+- There a model stored in int8 or int16 also rounds what is multiplied with its weights. Here the weights are
+  what is stored, and each precision of the bundle rounds as that precision does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Naming:
+    """What the files do not say."""
+
+    source_language: str
+    target_language: str
+    origin: str
+    """What the model is called where it comes from."""
+    description: str
+    licence: str = ""
+    credit: str
+    again: str
+    """Options of `dragoman export` that read it again."""
+
+
+def load_folder(
+    folder: Path,
+    *,
+    source_language: str | None,
+    target_language: str | None,
+    source_tokenizer: Path | None = None,
+    target_tokenizer: Path | None = None,
+) -> Subject:
+    """The model in a folder.
+
+    Raises CTranslate2Error where it is none, is not whole, or holds what our Transformer has no place for.
+    Tokenizers that are not given are looked for in the folder. It finds the tokens that CTranslate2 finds,
+    with the same log-probabilities, but for `DIFFERENCES`.
+    """
+    languages = {"source": source_language, "target": target_language}
+    for side, language in languages.items():
+        if not language:
+            raise CTranslate2Error(
+                f"{folder} does not say its {side} language; give it with --{side}-language"
+            )
+    given = {
+        "source-language": source_language,
+        "target-language": target_language,
+        "source-tokenizer": source_tokenizer,
+        "target-tokenizer": target_tokenizer,
+    }
+    options = "".join(
+        f" --{name} {shlex.quote(value.name if isinstance(value, Path) else str(value))}"
+        for name, value in given.items()
+        if value
+    )
+    origin = folder.resolve().name
+    return read_model(
+        folder,
+        Naming(
+            source_language=str(source_language),
+            target_language=str(target_language),
+            origin=origin,
+            description=f"A Transformer in CTranslate2's format, {origin}.",
+            credit=f"The makers of {origin}",
+            again=f"--from-ctranslate2 {shlex.quote(origin)}{options}",
+        ),
+        source_tokenizer=source_tokenizer or find_tokenizer(folder, "source"),
+        target_tokenizer=target_tokenizer or source_tokenizer or find_tokenizer(folder, "target"),
+    )
+
+
+def read_model(
+    folder: Path,
+    naming: Naming,
+    *,
+    source_tokenizer: Path | None,
+    target_tokenizer: Path | None,
+    beam_size: int = 4,
+    length_penalty: float = 1.0,
+    is_unk_produced: bool = True,
+) -> Subject:
+    """The model in a folder, with these names and tokenizers. Raises CTranslate2Error."""
+    binary = read_binary(folder / MODEL_FILE)
+    if binary.spec not in NUM_HEADS:
+        raise CTranslate2Error(
+            f"{binary.path} is a model of kind {binary.spec!r}; what is read is TransformerSpec"
+        )
+    if binary.revision not in REVISIONS:
+        raise CTranslate2Error(
+            f"{binary.path} is of revision {binary.revision} of {binary.spec or 'a Transformer'}; read are "
+            f"{REVISIONS[0]} to {REVISIONS[-1]}"
+        )
+    variables = Variables(binary)
+    settings = read_settings(folder, binary.version, variables)
+    starts_from_zero = bool(variables.number("decoder/start_from_zero_embedding", 0))
+    foreign = read_transformer(
+        binary, variables, max_positions=MAX_TOKENS, norm_epsilon=settings.norm_epsilon
+    )
+    source, target = read_vocabularies(folder, settings)
+    for side, vocabulary, name in (("source", source, SOURCE), ("target", target, TARGET)):
+        if len(vocabulary.tokens) != len(foreign.parameters[name]):
+            raise CTranslate2Error(
+                f"{vocabulary.path} is not of this model: it has {len(vocabulary.tokens)} tokens, and "
+                f"{binary.path} {len(foreign.parameters[name])} {side} embeddings"
+            )
+    bos = len(target.tokens) if starts_from_zero else _id(target, settings.decoder_start, settings)
+    _id(target, settings.eos, settings)
+    if settings.source_end:
+        _id(source, settings.eos, settings)
+    never = [bos] if starts_from_zero else []
+    if not is_unk_produced:
+        never.append(_id(target, settings.unk, settings))
+    if starts_from_zero:
+        foreign = foreign.starting_from_zero()
+    model = make_transformer(foreign, bos=bos, never_produced=tuple(never))
+    target_tokens = make_tokenizer(
+        target,
+        target_tokenizer,
+        side="target",
+        size=len(foreign.parameters[TARGET]),
+        bos=bos,
+        settings=settings,
+    )
+    is_one = source is target and source_tokenizer == target_tokenizer and foreign.is_shared
+    source_tokens = (
+        target_tokens
+        if is_one
+        else make_tokenizer(
+            source,
+            source_tokenizer,
+            side="source",
+            size=len(foreign.parameters[SOURCE]),
+            # A source has no beginning: any of its tokens does.
+            bos=bos if bos < len(foreign.parameters[SOURCE]) else 0,
+            settings=settings,
+        )
+    )
+    max_tokens = len(foreign.source_positions_LD)
+    return Subject(
+        model=model,
+        configs=(model.config,),
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        source_tokenizer=source_tokens,
+        target_tokenizer=target_tokens,
+        source_language=naming.source_language,
+        target_language=naming.target_language,
+        source_end=settings.source_end,
+        decoding=DecodingConfig(
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            max_source_tokens=max_tokens,
+            max_output_tokens=max_tokens,
+            max_output_ratio=MAX_OUTPUT_RATIO,
+            max_output_margin=MAX_OUTPUT_MARGIN,
+        ),
+        card=CardConfig(
+            description=naming.description,
+            data=f"That of {naming.origin}: see where it comes from",
+            licence=naming.licence,
+            credit=naming.credit,
+        ),
+        training=_training(naming),
+        recipes=(),
+    )
+
+
+def _id(vocabulary: Vocabulary, token: str, settings: Settings) -> int:
+    ids = vocabulary.ids()
+    if token not in ids:
+        raise CTranslate2Error(
+            f"{vocabulary.path} is not of this model: it lacks {token!r}, which the model begins or ends with"
+        )
+    return ids[token]
+
+
+def _training(naming: Naming) -> str:
+    return f"""Trained elsewhere. This exports {naming.origin} again:
+
+```
+dragoman export {naming.again} \\
+  {{export}}
+```
+
+It may find another translation than CTranslate2:
+
+{DIFFERENCES}"""

@@ -1,0 +1,231 @@
+"""CTranslate2's variables of a Transformer as our Transformer's weights and settings.
+
+Owns what stands where on both sides.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dragoman_export.foreign_transformer import BIAS, OUTPUT, SOURCE, TARGET, ForeignTransformer
+from dragoman_export.from_ctranslate2.binary import BinaryModel
+from dragoman_export.from_ctranslate2.errors import CTranslate2Error
+from dragoman_export.from_ctranslate2.features import refuse_foreign, refuse_unread
+from dragoman_export.from_ctranslate2.variables import Floats, Variables
+from dragoman_training.models import TransformerConfig
+from dragoman_training.models.transformer import AlignmentHead
+from dragoman_training.models.transformer_layers import Activation, Norm
+
+NUM_HEADS = {"": 8, "TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
+"""The kinds of models that are read, and their heads where nothing tells them."""
+REVISIONS = range(2, 8)
+ACTIVATIONS: tuple[Activation | None, ...] = (
+    "relu",
+    "gelu-tanh",
+    "swish",
+    "gelu",
+    "gelu-sigmoid",
+    None,
+    None,
+)
+"""By CTranslate2's numbers; None for tanh and the logistic function, which our Transformer has not."""
+
+
+class _Side(NamedTuple):
+    """What is told of one stack of layers."""
+
+    layers: int
+    heads: int
+    norm: Norm
+    activation: Activation
+    scale: float
+
+
+def read_transformer(
+    model: BinaryModel, variables: Variables, *, max_positions: int, norm_epsilon: float
+) -> ForeignTransformer:
+    """Everything of the model. Raises CTranslate2Error, naming what our Transformer has no place for.
+
+    Where positions are not in the file, and where they are more, there are `max_positions`.
+    """
+    source_embedding = (
+        "encoder/embeddings_0" if "encoder/embeddings_0/weight" in variables else "encoder/embeddings"
+    )
+    if "encoder/embeddings_1/weight" in variables:
+        raise CTranslate2Error(
+            f"{model.path} has source features beside the tokens; such models can't be exported"
+        )
+    source = variables.floats(f"{source_embedding}/weight", None, None)
+    target = variables.floats("decoder/embeddings/weight", None, None)
+    width = source.shape[1]
+    encoder, decoder = (_read_side(model, variables, side, width) for side in ("encoder", "decoder"))
+    for field in ("heads", "norm", "activation", "scale"):
+        if getattr(encoder, field) != getattr(decoder, field):
+            raise CTranslate2Error(
+                f"{model.path}: {field} is {getattr(encoder, field)} in the encoder and "
+                f"{getattr(decoder, field)} in the decoder; only models with the same can be exported"
+            )
+    refuse_foreign(model.path, variables, heads=decoder.heads, width=width)
+    output = variables.floats("decoder/projection/weight", len(target), width)
+    parameters = {SOURCE: source, TARGET: target, OUTPUT: output}
+    parameters[BIAS] = _bias(variables, "decoder/projection", len(target))
+    if target.shape[1] != width:
+        raise CTranslate2Error(
+            f"{model.path}: source embeddings are {width} wide and target embeddings {target.shape[1]}"
+        )
+    reader = _Reader(variables, parameters, width)
+    for side, told in (("encoder", encoder), ("decoder", decoder)):
+        for layer in range(told.layers):
+            reader.layer(side, layer)
+        if told.norm == "pre":
+            reader.norm(f"{side}/layer_norm", f"{side}_norm")
+    positions = [
+        _positions(variables, f"{side}/position_encodings/encodings", width, max_positions)
+        for side in ("encoder", "decoder")
+    ]
+    shortest = min(map(len, positions))
+    head = _alignment_head(variables, decoder)
+    refuse_unread(model.path, variables)
+    return ForeignTransformer(
+        config=TransformerConfig(
+            width=width,
+            heads=decoder.heads,
+            feed_forward=reader.feed_forward,
+            encoder_layers=encoder.layers,
+            decoder_layers=decoder.layers,
+            norm=decoder.norm,
+            activation=decoder.activation,
+            scale_embedding=decoder.scale != 1,
+            dropout=0.0,
+        ),
+        parameters=parameters,
+        source_positions_LD=positions[0][:shortest],
+        target_positions_LD=positions[1][:shortest],
+        embedding_scale=decoder.scale,
+        norm_epsilon=norm_epsilon,
+        alignment_head=head,
+    )
+
+
+class _Reader:
+    """Puts the variables of layers among our parameters."""
+
+    def __init__(self, variables: Variables, parameters: dict[str, Floats], width: int) -> None:
+        self._variables = variables
+        self._parameters = parameters
+        self._width = width
+        self.feed_forward = 0
+
+    def layer(self, side: str, number: int) -> None:
+        """A layer of "encoder" or "decoder"."""
+        theirs, ours = f"{side}/layer_{number}", f"{side}_layers.{number}"
+        width = self._width
+        own = "attention" if side == "encoder" else "self_attention"
+        own_residual = "attention_residual" if side == "encoder" else "self_residual"
+        self._linear(f"{theirs}/self_attention/linear_0", f"{ours}.{own}.input", 3 * width, width)
+        self._linear(f"{theirs}/self_attention/linear_1", f"{ours}.{own}.output", width, width)
+        self.norm(f"{theirs}/self_attention/layer_norm", f"{ours}.{own_residual}.norm")
+        if side == "decoder":
+            self._linear(f"{theirs}/attention/linear_0", f"{ours}.cross_attention.query", width, width)
+            self._linear(f"{theirs}/attention/linear_1", f"{ours}.cross_attention.memory", 2 * width, width)
+            self._linear(f"{theirs}/attention/linear_2", f"{ours}.cross_attention.output", width, width)
+            self.norm(f"{theirs}/attention/layer_norm", f"{ours}.cross_residual.norm")
+        units = self.feed_forward or len(self._variables.floats(f"{theirs}/ffn/linear_0/weight", None, width))
+        self.feed_forward = units
+        self._linear(f"{theirs}/ffn/linear_0", f"{ours}.feed_forward.expand", units, width)
+        self._linear(f"{theirs}/ffn/linear_1", f"{ours}.feed_forward.contract", width, units)
+        self.norm(f"{theirs}/ffn/layer_norm", f"{ours}.feed_forward_residual.norm")
+
+    def norm(self, theirs: str, ours: str) -> None:
+        """A layer normalisation."""
+        self._parameters[f"{ours}.weight"] = self._variables.floats(f"{theirs}/gamma", self._width)
+        if f"{theirs}/beta" not in self._variables:
+            raise CTranslate2Error(
+                f"{theirs} has no beta: it is normalised by its root mean square (RMSNorm), which our "
+                "Transformer has no place for"
+            )
+        self._parameters[f"{ours}.bias"] = self._variables.floats(f"{theirs}/beta", self._width)
+
+    def _linear(self, theirs: str, ours: str, outputs: int, inputs: int) -> None:
+        self._parameters[f"{ours}.weight"] = self._variables.floats(f"{theirs}/weight", outputs, inputs)
+        self._parameters[f"{ours}.bias"] = _bias(self._variables, theirs, outputs)
+
+
+def _bias(variables: Variables, name: str, size: int) -> Floats:
+    """The bias of a linear layer; of one without, zeros."""
+    if f"{name}/bias" not in variables:
+        return np.zeros(size, np.float32)
+    return variables.floats(f"{name}/bias", size)
+
+
+def _read_side(model: BinaryModel, variables: Variables, side: str, width: int) -> _Side:
+    def told(name: str, default: float) -> float:
+        """A setting of this side; in older revisions, of both."""
+        common = variables.number(name, default)
+        return variables.number(f"{side}/{name}", common)
+
+    layers = variables.count(f"{side}/layer")
+    if not layers:
+        raise CTranslate2Error(f"{model.path} has no layers of {side}")
+    heads = int(told("num_heads", NUM_HEADS[model.spec]))
+    if not 0 < heads <= width or width % heads:
+        raise CTranslate2Error(f"{model.path}: {side} has {heads} heads, which do not divide {width}")
+    number = int(told("activation", 0))
+    activation = ACTIVATIONS[number] if 0 <= number < len(ACTIVATIONS) else None
+    if activation is None:
+        raise CTranslate2Error(
+            f"{model.path}: its feed-forward layers have the activation {number} of CTranslate2; known are "
+            + ", ".join(f"{index} ({name})" for index, name in enumerate(ACTIVATIONS) if name)
+        )
+    return _Side(
+        layers=layers,
+        heads=heads,
+        norm="pre" if told("pre_norm", 1) else "post",
+        activation=activation,
+        scale=_scale(variables, side, width),
+    )
+
+
+def _scale(variables: Variables, side: str, width: int) -> float:
+    """What embeddings are multiplied by: a truth value stands for the root of the width, or for 1."""
+    name = f"{side}/scale_embeddings"
+    if name not in variables:
+        name = f"{side}/embeddings/multiply_by_sqrt_depth"
+    scale = variables.number(name, 1)
+    if name not in variables or variables.is_flag(name):
+        return math.sqrt(width) if scale else 1.0
+    return math.sqrt(width) if math.isclose(scale, math.sqrt(width), rel_tol=1e-5) else scale
+
+
+def _positions(variables: Variables, name: str, width: int, max_positions: int) -> Floats:
+    if name in variables:
+        return variables.floats(name, None, width)[:max_positions]
+    if width % 2 or width < 4:
+        raise CTranslate2Error(
+            f"positions are not in the model, and it is {width} wide: give an even width from 4 on"
+        )
+    # Counted from 1, and from a wavelength of 2π to one of 20000π, both included.
+    half = np.arange(width // 2, dtype=np.float64)
+    angle = np.arange(1, max_positions + 1)[:, None] * np.exp(-half * math.log(10000) / (width // 2 - 1))
+    return np.concatenate([np.sin(angle), np.cos(angle)], axis=1).astype(np.float32)
+
+
+def _alignment_head(variables: Variables, decoder: _Side) -> AlignmentHead | None:
+    """The head that CTranslate2 aligns by, the first where it takes the mean of some.
+
+    None where that is the mean of all heads of the last layer.
+    """
+    layer, heads = (
+        int(variables.number(f"decoder/alignment_{name}", variables.number(f"alignment_{name}", default)))
+        for name, default in (("layer", -1), ("heads", 1))
+    )
+    if layer < 0:
+        layer += decoder.layers
+    if not 0 <= layer < decoder.layers:
+        raise CTranslate2Error(
+            f"alignments are said to be those of layer {layer}; there are {decoder.layers}"
+        )
+    if heads in (0, decoder.heads) and layer == decoder.layers - 1 and decoder.heads > 1:
+        return None
+    return AlignmentHead(layer=layer, head=0)

@@ -1,0 +1,75 @@
+"""Unpacks files of a ZIP archive that a stranger made: never out of its folder, never more than allowed."""
+
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+MAX_RATIO = 100
+"""Most bytes that one compressed byte may stand for; weights hardly shrink, and text by ten at most."""
+FREE_BYTES = 1 << 20
+"""So small a file may shrink as it likes."""
+_CHUNK = 1 << 20
+
+
+class UnpackingError(ValueError):
+    """An archive that is none, is damaged, or would do what none should."""
+
+
+def unpack(
+    archive: Path, folder: Path, *, is_wanted: Callable[[PurePosixPath], bool], max_bytes: int
+) -> None:
+    """Writes the wanted files below a folder. Raises UnpackingError; what is there then is of no use."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            entries = [entry for entry in opened.infolist() if not entry.is_dir()]
+            for entry in entries:
+                _check_place(archive, entry)
+            wanted = [entry for entry in entries if is_wanted(PurePosixPath(entry.filename))]
+            _check_sizes(archive, wanted, max_bytes)
+            for entry in wanted:
+                _write(archive, opened, entry, folder / entry.filename)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise UnpackingError(f"{archive} is no ZIP archive, or is damaged: {error}") from error
+
+
+def _check_place(archive: Path, entry: zipfile.ZipInfo) -> None:
+    name = entry.filename
+    path = PurePosixPath(name)
+    escapes = (
+        path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable()
+    )
+    if escapes or stat.S_ISLNK(entry.external_attr >> 16):
+        raise UnpackingError(f"{archive}: {name!r} leads out of the archive; nothing of it was unpacked")
+
+
+def _check_sizes(archive: Path, entries: list[zipfile.ZipInfo], max_bytes: int) -> None:
+    names = [entry.filename for entry in entries]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UnpackingError(f"{archive} holds {twice[0]!r} twice")
+    total = sum(entry.file_size for entry in entries)
+    if total > max_bytes:
+        raise UnpackingError(
+            f"{archive} unpacks to {total / 1e6:,.0f} MB, and {max_bytes / 1e6:,.0f} MB are allowed; "
+            "allow more with --max-unpacked-size"
+        )
+    for entry in entries:
+        if entry.file_size > max(FREE_BYTES, MAX_RATIO * entry.compress_size):
+            raise UnpackingError(
+                f"{archive}: {entry.filename} is said to unpack from {entry.compress_size} bytes to "
+                f"{entry.file_size}; more than {MAX_RATIO} for one is no model"
+            )
+
+
+def _write(archive: Path, opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with opened.open(entry) as source, path.open("xb") as target:
+        # No more comes than the archive says; less does where it lies.
+        while chunk := source.read(_CHUNK):
+            target.write(chunk)
+    if path.stat().st_size != entry.file_size:
+        raise UnpackingError(
+            f"{archive}: {entry.filename} is said to have {entry.file_size} bytes, and has "
+            f"{path.stat().st_size}"
+        )
