@@ -74,6 +74,11 @@ class Tokenizer:
         piece: str = self._processor.id_to_piece(id_)
         return piece
 
+    def id_of(self, piece: str) -> int | None:
+        """The token of a piece, given as `piece` returns it; None where there is none."""
+        id_: int = self._processor.piece_to_id(piece)
+        return id_ if self.piece(id_) == piece else None
+
     def _encode_all(self, texts: Sequence[str], out_type: type[T]) -> list[list[T]]:
         """The tokens of each text, as ids or as pieces."""
         if len(texts) < MIN_TEXTS_FOR_THREADS:

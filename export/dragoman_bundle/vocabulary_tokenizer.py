@@ -93,6 +93,14 @@ class VocabularyTokenizer(Tokenizer):
         """The token's surface, with `▁` for a space before it."""
         return self._piece_of[id_]
 
+    def id_of(self, piece: str) -> int | None:
+        """The token of a piece; None where there is none."""
+        return self._id_of.get(piece)
+
+    def has_vocabulary_of(self, other: Tokenizer) -> bool:
+        """Whether both number pieces alike, whatever cuts their text."""
+        return isinstance(other, VocabularyTokenizer) and self.vocabulary == other.vocabulary
+
     def _ids(self, code: str, pieces: Sequence[str]) -> list[int]:
         """Of the text's language token and pieces; nothing where there is neither."""
         if not code and pieces and self.language_token is not None:

@@ -1,14 +1,15 @@
 """`dragoman export` and `dragoman record-quality`: wiring alone."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from dragoman_bundle.manifest import PRECISIONS
-
-if TYPE_CHECKING:
-    from dragoman_export.subject import Subject
+from dragoman_export.cli_foreign import (
+    Foreign,
+    foreign_options,
+    shortlist_file_options,
+)
 
 
 def _parse_precisions(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -38,19 +39,7 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
     nargs=-1,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
-@click.option(
-    "--from-hf",
-    metavar="DIR_OR_NAME",
-    help="A MarianMT checkpoint of Hugging Face instead: a folder, or a name on its hub.",
-)
-@click.option("--source-language", help="With --from-hf, where the checkpoint does not say it.")
-@click.option("--target-language", help="With --from-hf, where the checkpoint does not say it.")
-@click.option(
-    "--language-token",
-    metavar="'>>CODE<<'",
-    help="With --from-hf, of a model with several target languages: what every sentence begins with, for a "
-    "bundle that translates to one of them.",
-)
+@foreign_options
 @click.option(
     "--out",
     required=True,
@@ -72,6 +61,7 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
     help="Learn a lexical shortlist, which makes decoding faster, from the training corpus that the "
     "(first) checkpoint's recipe names.  [default: if the corpus can be read]",
 )
+@shortlist_file_options
 @click.option(
     "--recipe-folder",
     default=Path("training/recipes"),
@@ -105,12 +95,18 @@ def export(
     *,
     paths: tuple[Path, ...],
     from_hf: str | None,
+    from_ctranslate2: Path | None,
     source_language: str | None,
     target_language: str | None,
     language_token: str | None,
+    source_tokenizer: Path | None,
+    target_tokenizer: Path | None,
+    max_unpacked_size: int,
     out: Path,
     precisions: tuple[str, ...],
     shortlist: bool | None,
+    shortlist_text: tuple[Path, Path] | None,
+    shortlist_lexicon: Path | None,
     recipe_folder: Path,
     shortlist_targets: int,
     shortlist_frequent: int,
@@ -130,16 +126,40 @@ def export(
       dragoman export --from-hf Helsinki-NLP/opus-mt-de-en --out models/opus-de-en/1
       dragoman export --from-hf Helsinki-NLP/opus-mt-en-ROMANCE --out models/en-fr/1 \\
         --target-language fr --language-token '>>fr<<'
+      dragoman export --from-ctranslate2 translate-en_de-1_3.argosmodel --out models/argos-en-de/1 \\
+        --shortlist-text some.en some.de
     """
-    if bool(paths) == (from_hf is not None):
-        raise click.UsageError("give either a CHECKPOINT or --from-hf")
-    if from_hf is not None and shortlist:
-        raise click.UsageError("--shortlist needs the corpus of a recipe, which --from-hf has not")
+    foreign = Foreign(
+        from_hf=from_hf,
+        from_ctranslate2=from_ctranslate2,
+        source_language=source_language,
+        target_language=target_language,
+        language_token=language_token,
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+        max_unpacked_size=max_unpacked_size,
+    )
+    has_files = bool(shortlist_text or shortlist_lexicon)
+    if bool(paths) == foreign.is_given:
+        raise click.UsageError("give either a CHECKPOINT, --from-hf or --from-ctranslate2")
+    foreign.check()
+    if shortlist_text and shortlist_lexicon:
+        raise click.UsageError("give either --shortlist-text or --shortlist-lexicon")
+    if has_files and shortlist is not None:
+        raise click.UsageError(
+            "--shortlist-text and --shortlist-lexicon go without --shortlist/--no-shortlist"
+        )
+    if foreign.is_given and shortlist:
+        raise click.UsageError(
+            "--shortlist needs the corpus of a recipe, which a model from elsewhere has not; give "
+            "--shortlist-text or --shortlist-lexicon"
+        )
     from rich.console import Console
 
-    from dragoman_export.exporter import export_bundle, export_subject
+    from dragoman_export.exporter import export_bundle, export_foreign
     from dragoman_export.learning import corpus_to_learn_from, learns_shortlist
     from dragoman_export.shortlist import ShortlistOptions
+    from dragoman_export.shortlist_files import ShortlistFiles
     from dragoman_training.members import load_members
 
     console = Console(stderr=True, highlight=False)
@@ -151,30 +171,33 @@ def export(
                 status.update(line)
                 console.print(line)
 
-            if from_hf is not None:
-                bundle = export_subject(
-                    _load_marian(from_hf, source_language, target_language, language_token),
+            options = ShortlistOptions(
+                max_targets=shortlist_targets,
+                min_probability=shortlist_probability,
+                num_frequent=shortlist_frequent,
+            )
+            files = ShortlistFiles(text=shortlist_text, lexicon=shortlist_lexicon) if has_files else None
+            if foreign.is_given:
+                bundle = export_foreign(
+                    foreign.load(),
                     out,
                     name=name,
                     version=version,
                     precisions=precisions,
                     overwrite=force,
+                    shortlist_files=files,
+                    shortlist_options=options,
                     report=report,
                 )
             else:
                 members = load_members(paths)
-                has_shortlist = learns_shortlist(members, shortlist, report)
+                has_shortlist = files is None and learns_shortlist(members, shortlist, report)
                 corpus = corpus_to_learn_from(
                     members,
                     recipe_folder,
                     has_shortlist=has_shortlist,
                     is_needed=shortlist is True,
                     report=report,
-                )
-                options = ShortlistOptions(
-                    max_targets=shortlist_targets,
-                    min_probability=shortlist_probability,
-                    num_frequent=shortlist_frequent,
                 )
                 bundle = export_bundle(
                     members,
@@ -184,7 +207,8 @@ def export(
                     precisions=precisions,
                     overwrite=force,
                     corpus=corpus,
-                    shortlist_options=options if has_shortlist else None,
+                    shortlist_files=files,
+                    shortlist_options=options if has_shortlist or files else None,
                     report=report,
                 )
     except KeyboardInterrupt:
@@ -196,24 +220,6 @@ def export(
         click.echo(f"{entry.size / 1e6:9.3f} MB  {file}")
     total = sum(entry.size for entry in bundle.manifest.files.values())
     click.echo(f"{total / 1e6:9.3f} MB  {bundle.path}")
-
-
-def _load_marian(
-    name: str, source_language: str | None, target_language: str | None, language_token: str | None
-) -> "Subject":
-    try:
-        import transformers  # noqa: F401
-    except ImportError as error:
-        hint = "run `make install` in the source checkout, which brings the extra hf"
-        raise click.ClickException(f"--from-hf needs {error.name}, which is not installed: {hint}") from error
-    from dragoman_export.from_hf import load_marian
-
-    return load_marian(
-        name,
-        source_language=source_language,
-        target_language=target_language,
-        language_token=language_token,
-    )
 
 
 @click.command("record-quality")

@@ -27,6 +27,7 @@ from dragoman_export.parity import Parity, ParityError, ParityGate
 from dragoman_export.recipe_file import recipe_files, recipe_toml
 from dragoman_export.regroup import write_regroup_graph
 from dragoman_export.shortlist import ShortlistOptions, build_shortlist
+from dragoman_export.shortlist_files import ShortlistFiles
 from dragoman_export.shortlist_graphs import make_shortlist_graphs
 from dragoman_export.shortlist_stepper import ShortlistStepper
 from dragoman_export.subject import Subject, subject_of
@@ -46,22 +47,54 @@ def export_bundle(
     precisions: Sequence[str],
     overwrite: bool = False,
     corpus: Corpus | None = None,
+    shortlist_files: ShortlistFiles | None = None,
     shortlist_options: ShortlistOptions | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
     """Writes a bundle of a checkpoint, or of several as an ensemble, as `export_subject` does.
 
     From the training corpus, where it is given, a Transformer's alignment head is chosen, and with
-    `shortlist_options` a lexical shortlist learnt.
+    `shortlist_options` a lexical shortlist learnt; or that is made of files, where they are given.
     """
-    subject, build = subject_of(members), None
+    subject, build, asked = subject_of(members), None, "--no-shortlist"
     if corpus is not None:
         subject = with_alignment_head(subject, corpus, report)
-        if shortlist_options is not None:
+    if shortlist_options is not None:
+        if shortlist_files is not None:
+            build = shortlist_files.builder(subject, shortlist_options, report)
+            asked = shortlist_options.command_line(shortlist_files.told())
+        elif corpus is not None:
             build = partial(build_shortlist, members[0], corpus, shortlist_options, report)
-    asked = shortlist_options.command_line() if build and shortlist_options else "--no-shortlist"
-    told = subject.training.replace("{export}", f"{{export}} {asked}")
-    subject = dataclasses.replace(subject, training=told)
+            asked = shortlist_options.command_line()
+    return export_subject(
+        _with_told(subject, asked),
+        destination,
+        name=name,
+        version=version,
+        precisions=precisions,
+        overwrite=overwrite,
+        build_shortlist=build,
+        report=report,
+    )
+
+
+def export_foreign(
+    subject: Subject,
+    destination: Path,
+    *,
+    name: str,
+    version: str,
+    precisions: Sequence[str],
+    overwrite: bool = False,
+    shortlist_files: ShortlistFiles | None = None,
+    shortlist_options: ShortlistOptions,
+    report: Callable[[str], None],
+) -> Bundle:
+    """Writes a bundle of a model from elsewhere as `export_subject` does, its shortlist made of the files."""
+    build = None
+    if shortlist_files is not None:
+        build = shortlist_files.builder(subject, shortlist_options, report)
+        subject = _with_told(subject, shortlist_options.command_line(shortlist_files.told()))
     return export_subject(
         subject,
         destination,
@@ -141,6 +174,12 @@ def export_subject(
         (folder / CARD_FILE).write_text(write_card(manifest, subject, parities), encoding="utf-8")
         seal(folder, manifest)
     return open_bundle(destination)
+
+
+def _with_told(subject: Subject, options: str) -> Subject:
+    """The subject, its card telling these options of its export as well."""
+    told = subject.training.replace("{export}", f"{{export}} {options}")
+    return dataclasses.replace(subject, training=told)
 
 
 def _check(

@@ -1,4 +1,4 @@
-"""A bundle's lexical shortlist, from the corpus its model was trained on.
+"""A bundle's lexical shortlist, from the corpus its model was trained on or any other text in two languages.
 
 Owns how large it is. The table is IBM model 1's; the bundle package owns the file.
 """
@@ -10,6 +10,7 @@ import numpy as np
 
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
 from dragoman_training.alignment import TranslationTable, find_links, train_model1
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
@@ -40,14 +41,14 @@ class ShortlistOptions:
         if not 0 <= self.min_probability <= 1:
             raise ValueError(f"min_probability is {self.min_probability}; it must be from 0 to 1")
 
-    def command_line(self) -> str:
-        """The options of `dragoman export` that ask for such a shortlist."""
+    def command_line(self, asked: str = "--shortlist") -> str:
+        """The options of `dragoman export` that ask for such a shortlist; `asked` says what it is made of."""
         sizes = (
             ("--shortlist-targets", self.max_targets, ShortlistOptions.max_targets),
             ("--shortlist-probability", self.min_probability, ShortlistOptions.min_probability),
             ("--shortlist-frequent", self.num_frequent, ShortlistOptions.num_frequent),
         )
-        return " ".join(["--shortlist", *(f"{name} {size}" for name, size, usual in sizes if size != usual)])
+        return " ".join([asked, *(f"{name} {size}" for name, size, usual in sizes if size != usual)])
 
 
 def build_shortlist(
@@ -56,15 +57,34 @@ def build_shortlist(
     options: ShortlistOptions,
     report: Callable[[str], None],
 ) -> Shortlist:
+    """As `learn_shortlist`, from the pairs that the checkpoint was trained on."""
+    return learn_shortlist(
+        corpus,
+        checkpoint.source_tokenizer,
+        checkpoint.target_tokenizer,
+        options,
+        report,
+        max_tokens=checkpoint.recipe.data.max_tokens,
+    )
+
+
+def learn_shortlist(
+    corpus: Corpus,
+    source: Tokenizer,
+    target: Tokenizer,
+    options: ShortlistOptions,
+    report: Callable[[str], None],
+    *,
+    max_tokens: int,
+) -> Shortlist:
     """Learns a table from the corpus and keeps of it what the options say.
 
-    `report` is told, line by line, what is being done and found.
+    Pairs with a side of more than `max_tokens` are left out. `report` is told, line by line, what is being
+    done and found. Raises TrainingCorpusError where no pair is left.
     """
-    source, target = checkpoint.source_tokenizer, checkpoint.target_tokenizer
-    limit = checkpoint.recipe.data.max_tokens
-    pairs = token_pairs(corpus, source, target, max_pairs=MAX_PAIRS, max_tokens=limit)
+    pairs = token_pairs(corpus, source, target, max_pairs=MAX_PAIRS, max_tokens=max_tokens)
     if not pairs:
-        raise TrainingCorpusError(f"no training pair has {limit} tokens or fewer; use --no-shortlist")
+        raise TrainingCorpusError(f"no sentence pair has {max_tokens} tokens or fewer; use --no-shortlist")
     sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     report(f"shortlist: learning from {len(pairs):,} sentence pairs")
     links = find_links(
@@ -99,13 +119,31 @@ def make_shortlist(
     """
     pruned = table.prune(max_targets=options.max_targets, min_probability=options.min_probability)
     frequent = np.argsort(-np.asarray(count), kind="stable")[: options.num_frequent]
+    rows = [
+        pruned.target_P[pruned.first_V[token] : pruned.first_V[token + 1]]
+        for token in range(source.vocabulary_size)
+    ]
+    return shortlist_of(rows, frequent, source, target)
+
+
+def shortlist_of(
+    targets: Sequence[Sequence[int] | np.ndarray],
+    frequent: Sequence[int] | np.ndarray,
+    source: Tokenizer,
+    target: Tokenizer,
+) -> Shortlist:
+    """The targets of each source token, and those that every sentence may use, to which its end belongs."""
     always = np.union1d(frequent, target.eos_id)
-    never = (target.pad_id, target.bos_id, target.unk_id)
+    # Some models begin a sentence with what ends another.
+    never = np.setdiff1d((target.pad_id, target.bos_id, target.unk_id), target.eos_id)
+    shares = source is target or (
+        isinstance(source, VocabularyTokenizer) and source.has_vocabulary_of(target)
+    )
     rows = []
-    for token in range(source.vocabulary_size):
-        targets = pruned.target_P[pruned.first_V[token] : pruned.first_V[token + 1]]
-        own = [token] if source is target and token not in never else []
-        rows.append(np.setdiff1d(np.union1d(targets, own), np.union1d(always, never)))
+    for token, own_targets in enumerate(targets):
+        own = [token] if shares and token not in never else []
+        candidates = np.union1d(np.asarray(own_targets, np.int64), np.asarray(own, np.int64))
+        rows.append(np.setdiff1d(candidates, np.union1d(always, never)))
     dtype = np.uint16 if target.vocabulary_size <= 1 << 16 else np.uint32
     return Shortlist(
         first_V=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.uint32),

@@ -99,6 +99,21 @@ def _parallel_pairs(source_path: Path, target_path: Path) -> Iterator[tuple[str,
     return zip(sources, targets, strict=True)
 
 
+def read_parallel(source_path: Path, target_path: Path) -> Corpus:
+    """The pairs of two files that match line by line. Raises CorpusError as `read_corpus` does."""
+    stripped = [
+        (source.strip(), target.strip()) for source, target in _parallel_pairs(source_path, target_path)
+    ]
+    pairs = [(source, target) for source, target in stripped if source and target]
+    if not pairs:
+        raise CorpusError(f"{source_path} and {target_path} hold no sentence pair")
+    return Corpus(
+        [source for source, _ in pairs],
+        [target for _, target in pairs],
+        sum(bool(source) != bool(target) for source, target in stripped),
+    )
+
+
 def _tsv_pairs(path: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(read_lines(path), start=1):
         columns = line.split("\t")
