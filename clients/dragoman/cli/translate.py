@@ -20,6 +20,7 @@ from dragoman.cli.options import open_client, server_option, settings_options, t
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.backlog import Backlog
+from dragoman.jobs.content import check_is_text
 from dragoman.jobs.format import TextLines
 from dragoman.jobs.lines import Failure, Line, parse_line
 from dragoman.settings import Settings
@@ -156,6 +157,8 @@ def _results(client: Client, settings: Settings) -> Iterator[StreamResult[Line]]
 def _input_lines() -> Iterator[Line]:
     position = 0
     for number, raw in enumerate(_standard_input(), start=1):
+        if number == 1:
+            check_is_text(raw, "standard input")
         position += len(raw)
         yield parse_line(raw, TextLines(), number=number, position=position)
 
