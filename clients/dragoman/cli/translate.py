@@ -17,6 +17,7 @@ from rich.text import Text
 from dragoman.cli.alignment_picture import alignment_picture
 from dragoman.cli.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
+from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.backlog import Backlog
@@ -32,7 +33,7 @@ _SCORE_COLUMNS = 15
 """Columns before a translation: those of its rank and score."""
 
 
-@click.command()
+@click.command(cls=TextCommand)
 @server_option
 @settings_options
 @click.option(
@@ -73,8 +74,9 @@ def translate(
 ) -> None:
     """Translate texts, or the lines of standard input.
 
-    Prints a translation for each TEXT. Without TEXT reads standard input, a text a line, and prints each
-    translation as it is ready, in order.
+    Prints a translation for each TEXT. Without TEXT, or for "-", reads standard input, a text a line, and
+    prints each translation as it is ready, in order. Before a space or a digit a dash is of a TEXT; what
+    follows `--` is text whatever it looks like.
 
     \b
       dragoman translate --from de --to en "Guten Morgen. Wie geht es dir?"
@@ -99,7 +101,7 @@ def translate(
         heat_map=heatmap,
         number_heat_maps=len(texts) != 1,
     )
-    if not texts:
+    if not texts or texts == ("-",):
         with open_client(server) as client:
             if not _translate_lines(client, settings, printer):
                 raise click.exceptions.Exit(3)
