@@ -23,6 +23,7 @@ from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
+from dragoman.unreachable import cause_of
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
@@ -70,6 +71,12 @@ class AsyncClient:
     @cached_property
     def _stream_channel(self) -> grpc.Channel:
         return open_channel(self._address, self._credentials)
+
+    async def _error(self, failure: grpc.RpcError) -> errors.DragomanError:
+        """The typed error of a call that failed, with the cause where no connection came about."""
+        error = errors.from_call(failure)
+        cause = await asyncio.to_thread(cause_of, str(error), self._address, self._credentials)
+        return error if cause is None else errors.UnavailableError(cause)
 
     @property
     def _stub(self) -> "pb_grpc.TranslationServiceAsyncStub":
@@ -150,7 +157,7 @@ class AsyncClient:
                 try:
                     portions.answer(portion, await _answer(call))
                 except grpc.aio.AioRpcError as failure:
-                    portions.refuse(portion, failure)
+                    portions.refuse(portion, await self._error(failure))
         finally:
             for _, call in calls:
                 call.cancel()
@@ -245,7 +252,7 @@ class AsyncClient:
         try:
             while (response := await arrived.get()) is not None:
                 if isinstance(response, grpc.RpcError):
-                    raise errors.from_call(response) from response
+                    raise await self._error(response) from response
                 for result in ledger.receive(response):
                     feed.release()
                     yield result
@@ -264,7 +271,7 @@ class AsyncClient:
                 self._stub.ListModels(request, timeout=self._timeout_seconds, metadata=self._metadata)
             )
         except grpc.aio.AioRpcError as error:
-            raise errors.from_call(error) from error
+            raise await self._error(error) from error
         return [messages.model(model) for model in response.models]
 
     async def model(self, name: str) -> Model:
@@ -276,7 +283,7 @@ class AsyncClient:
                 )
             )
         except grpc.aio.AioRpcError as error:
-            raise errors.from_call(error) from error
+            raise await self._error(error) from error
         return messages.model(response.model)
 
     async def health(self, service: str = "") -> bool:
@@ -293,7 +300,7 @@ class AsyncClient:
                 )
             )
         except grpc.aio.AioRpcError as error:
-            raise errors.from_health_call(error, service) from error
+            raise errors.of_health(await self._error(error), service) from error
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
 
 

@@ -18,6 +18,7 @@ from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
+from dragoman.unreachable import cause_of
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
@@ -48,7 +49,8 @@ class Client:
         """
         self._timeout_seconds = within_clock(timeout_seconds)
         self._metadata = call_metadata(token)
-        self._channel = open_channel(*read_address(address, credentials))
+        self._address, self._credentials = read_address(address, credentials)
+        self._channel = open_channel(self._address, self._credentials)
         self._translation_stub = pb_grpc.TranslationServiceStub(self._channel)
         self._closed = False
         self._health_stub = health_pb2_grpc.HealthStub(self._channel)
@@ -57,6 +59,12 @@ class Client:
         """Ends the connection and every call on it; later ones raise ClientClosedError."""
         self._closed = True
         self._channel.close()
+
+    def _error(self, failure: grpc.RpcError) -> errors.DragomanError:
+        """The typed error of a call that failed, with the cause where no connection came about."""
+        error = errors.from_call(failure)
+        cause = cause_of(str(error), self._address, self._credentials)
+        return error if cause is None else errors.UnavailableError(cause)
 
     @property
     def _stub(self) -> pb_grpc.TranslationServiceStub:
@@ -129,7 +137,7 @@ class Client:
                 try:
                     portions.answer(portion, call.result())
                 except grpc.RpcError as failure:
-                    portions.refuse(portion, failure)
+                    portions.refuse(portion, self._error(failure))
                 # Not before it has ended: what interrupts the wait finds it among those to cancel.
                 calls.popleft()
         finally:
@@ -206,7 +214,7 @@ class Client:
                     yield result
             ledger.close()
         except grpc.RpcError as error:
-            raise errors.from_call(error) from error
+            raise self._error(error) from error
         finally:
             call.cancel()
             feed.close()
@@ -217,7 +225,7 @@ class Client:
         try:
             response = self._stub.ListModels(request, timeout=self._timeout_seconds, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise errors.from_call(error) from error
+            raise self._error(error) from error
         return [messages.model(model) for model in response.models]
 
     def model(self, name: str) -> Model:
@@ -227,7 +235,7 @@ class Client:
                 pb.GetModelRequest(name=name), timeout=self._timeout_seconds, metadata=self._metadata
             )
         except grpc.RpcError as error:
-            raise errors.from_call(error) from error
+            raise self._error(error) from error
         return messages.model(response.model)
 
     def health(self, service: str = "") -> bool:
@@ -242,5 +250,5 @@ class Client:
                 request, timeout=self._timeout_seconds, metadata=self._metadata
             )
         except grpc.RpcError as error:
-            raise errors.from_health_call(error, service) from error
+            raise errors.of_health(self._error(error), service) from error
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)

@@ -130,11 +130,11 @@ def from_call(error: grpc.RpcError) -> DragomanError:
     return _typed(call.code(), call.details() or "", tuple(rich.details) if rich is not None else ())
 
 
-def from_health_call(error: grpc.RpcError, service: str) -> DragomanError:
-    """The typed error of a health check that failed: of an unknown service the server says nothing."""
-    if cast(grpc.Call, error).code() is grpc.StatusCode.NOT_FOUND:
+def of_health(error: DragomanError, service: str) -> DragomanError:
+    """The error of a health check that failed: of an unknown service the server says nothing."""
+    if isinstance(error, ModelNotFoundError):
         return ModelNotFoundError(f"the server has no service {service!r}", status="NOT_FOUND")
-    return from_call(error)
+    return error
 
 
 def from_status(status: status_pb2.Status) -> DragomanError:

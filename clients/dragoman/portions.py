@@ -4,8 +4,6 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-import grpc
-
 from dragoman import errors, messages
 from dragoman.settings import Settings
 from dragoman.translation import Translation
@@ -72,13 +70,12 @@ class Portions:
         self._in_flight.remove(portion)
         self._translations[portion.first] = messages.translations(response)
 
-    def refuse(self, portion: Portion, failure: grpc.RpcError) -> None:
-        """Takes the failure of a request, whose texts `next` gives again where that may help.
+    def refuse(self, portion: Portion, error: errors.DragomanError) -> None:
+        """Takes the error of a request, whose texts `next` gives again where that may help.
 
-        Raises DragomanError where not.
+        Raises it where not.
         """
         self._in_flight.remove(portion)
-        error = errors.from_call(failure)
         sent = range(portion.first, portion.first + len(portion.request.texts))
         if isinstance(error, errors.OverloadedError) and portion.met_another:
             # The call may have filled the queue itself: what is left goes one request at a time.
@@ -88,7 +85,7 @@ class Portions:
             half = len(sent) // 2
             self._waiting.extendleft([sent[half:], sent[:half]])
         else:
-            raise _placed(error, portion.first) from failure
+            raise _placed(error, portion.first)
 
     def translations(self) -> list[Translation]:
         """All translations, in the order of the texts."""

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 
 import click
 
+from dragoman.channel import ROOTS_VARIABLE
 from dragoman.cli.options import OPTIONS, TOKEN_VARIABLE
 from dragoman.errors import (
     AuthenticationError,
@@ -89,7 +90,7 @@ def _unavailable_hint(message: str) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in message:
         return (
             "The server's certificate is signed by nobody whom this machine trusts. The environment variable "
-            "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH may name a PEM file with those to trust."
+            f"{ROOTS_VARIABLE} may name a PEM file with those to trust."
         )
     if "WRONG_VERSION_NUMBER" in message:
         return "The server speaks no TLS: give its address without grpcs://."

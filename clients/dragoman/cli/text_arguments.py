@@ -21,9 +21,10 @@ class TextCommand(click.Command):
                     _check_is_no_file(text, ctx)
             return super().parse_args(ctx, [*options, "--", *texts, *after])
         except click.NoSuchOption as error:
-            if not error.possibilities:
-                error.message += " A text that begins with a dash stands after `--`."
-            raise
+            if error.possibilities:
+                raise
+            told = f"{error.format_message()} A text that begins with a dash stands after `--`."
+            raise click.UsageError(told, ctx) from error
 
     def _sort(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[str], list[str]]:
         """Options with their values, texts, and the texts after `--`, which are taken as they are."""
