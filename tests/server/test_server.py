@@ -173,9 +173,9 @@ async def test_a_metrics_port_in_use_is_told(running: RunningServer, models: Pat
 @pytest.mark.parametrize("metrics_host", [None, "", "127.0.0.1"])
 def test_grpc_and_the_metrics_have_a_port_each_unless_their_hosts_differ(metrics_host: str | None) -> None:
     models = Path("models")
-    with pytest.raises(ValueError, match=r"metrics_port is 9090, .*choose another, or 0 for no m"):
-        ServerConfig(models=models, port=9090, metrics_host=metrics_host)
-    ServerConfig(models=models, port=9090, metrics_host="127.0.0.2")
+    with pytest.raises(ValueError, match=r"metrics_port is 9055, .*choose another, or 0 for no m"):
+        ServerConfig(models=models, port=9055, metrics_host=metrics_host)
+    ServerConfig(models=models, port=9055, metrics_host="127.0.0.2")
     ServerConfig(models=models, port=0, metrics_port=0, metrics_host=metrics_host)
 
 
@@ -231,7 +231,7 @@ def test_a_corrupted_bundle_is_told_by_file_and_reason(tmp_path: Path) -> None:
         (["--max-beam-size", "500"], "--max-beam-size is 500, more rows than --max-rows = 320"),
         (["--max-bulk-share", "nan"], "--max-bulk-share is nan"),
         (["--drain-seconds", "nan"], "--drain-seconds is nan"),
-        (["--port", "9090", "--metrics-port", "9090"], "--metrics-port is 9090, where gRPC listens already"),
+        (["--port", "9055", "--metrics-port", "9055"], "--metrics-port is 9055, where gRPC listens already"),
         (["--threads", "0"], "'--threads'"),
         (["--device", "tpu"], "'tpu'"),
     ],
