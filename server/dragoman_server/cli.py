@@ -138,6 +138,24 @@ _POSITIVE = click.IntRange(min=1)
     help="Most calls in progress at once, over all callers.",
 )
 @click.option(
+    "--max-connections",
+    type=_POSITIVE,
+    default=RequestLimits.max_connections,
+    help="Most connections at once; where the process may open few files, fewer. Further ones are closed.",
+)
+@click.option(
+    "--max-health-watches",
+    type=_POSITIVE,
+    default=RequestLimits.max_health_watches,
+    help="Most Watch calls of the health service at once, which need no token.",
+)
+@click.option(
+    "--max-health-watches-per-host",
+    type=_POSITIVE,
+    default=RequestLimits.max_health_watches_per_host,
+    help="Most of them that come from one address.",
+)
+@click.option(
     "--max-queue",
     type=_POSITIVE,
     default=EngineConfig.max_queue,
@@ -214,6 +232,9 @@ def serve(
     max_stream_items: int,
     max_stream_idle_seconds: float,
     max_calls: int,
+    max_connections: int,
+    max_health_watches: int,
+    max_health_watches_per_host: int,
     max_queue: int,
     max_rows: int,
     max_source_tokens: int,
@@ -263,6 +284,9 @@ def serve(
                 max_stream_items=max_stream_items,
                 max_stream_idle_seconds=max_stream_idle_seconds,
                 max_calls=max_calls,
+                max_connections=max_connections,
+                max_health_watches=max_health_watches,
+                max_health_watches_per_host=max_health_watches_per_host,
             ),
             engine=EngineConfig(
                 device=device,

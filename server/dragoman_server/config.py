@@ -30,6 +30,13 @@ class RequestLimits:
     whose answer nobody reads."""
     max_calls: int = 1000
     """Most calls that are in at a time, of all callers together; a stream is one."""
+    max_connections: int = 10_000
+    """Most connections at a time, and fewer where the process may open too few files; who comes then is hung
+    up on."""
+    max_health_watches: int = 1000
+    """Most Watch calls of grpc.health.v1 at a time, of all callers together: nobody needs a token for one."""
+    max_health_watches_per_host: int = 100
+    """Most of them of one address, so that no single host takes them all."""
 
     def __post_init__(self) -> None:
         _require_positive(
@@ -41,6 +48,9 @@ class RequestLimits:
             "max_message_bytes",
             "max_stream_items",
             "max_calls",
+            "max_connections",
+            "max_health_watches",
+            "max_health_watches_per_host",
         )
         if not self.max_stream_idle_seconds > 0:
             raise ValueError(f"max_stream_idle_seconds is {self.max_stream_idle_seconds}; it must be above 0")
@@ -108,8 +118,9 @@ class ServerConfig:
     """Port of gRPC; 0 lets the system choose."""
     metrics_host: str | None = None
     """Address that the metrics port listens on; None: as `host`."""
-    metrics_port: int = 9090
-    """Port of /metrics over HTTP; 0 serves none."""
+    metrics_port: int = 9055
+    """Port of /metrics over HTTP; 0 serves none. The default is neither one of Prometheus (9090 to 9094) nor of
+    its exporters (9100 to 9999), nor one that Linux gives to outgoing connections."""
     tls_certificate: Path | None = None
     """PEM file with the server's certificate followed by its intermediates; a changed file is used from the
     next connection. None: without TLS."""

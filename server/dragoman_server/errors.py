@@ -66,6 +66,16 @@ class TooManyCallsError(RequestError):
         )
 
 
+class TooManyWatchesError(RequestError):
+    """The health of the server is watched by as many as it lets, in all or from one host."""
+
+    def __init__(self, max_watches: int, option: str) -> None:
+        super().__init__(
+            f"the health of the server is watched by {max_watches} calls, as many as its {option} lets; ask "
+            "now and then with Check instead"
+        )
+
+
 class UnknownCallerError(RequestError):
     """A call shows no token, or one that is nobody's."""
 

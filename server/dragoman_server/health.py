@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from grpc_health.v1 import health_pb2
 from prometheus_client import Gauge
 
+from dragoman_server.config import RequestLimits
 from dragoman_server.health_service import HealthService
 from dragoman_server.model import Model
 from dragoman_server.repository import Repository
@@ -28,9 +29,11 @@ _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 class Health:
     """What the server says of itself: NOT_SERVING until it is ready, and again once it drains."""
 
-    def __init__(self, serving: Gauge) -> None:
+    def __init__(self, serving: Gauge, limits: RequestLimits) -> None:
         """`serving` shows what "" says: 1 or 0."""
-        self.service = HealthService()
+        self.service = HealthService(
+            max_watches=limits.max_health_watches, max_watches_per_host=limits.max_health_watches_per_host
+        )
         self._serving = serving
         self._is_draining = False
         self._models: set[str] = set()

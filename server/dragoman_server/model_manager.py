@@ -93,6 +93,7 @@ class ModelManager:
     async def _end_when_unused(self, model: Model) -> None:
         await model.calls.wait_until_empty()
         await asyncio.to_thread(model.engine.close)
+        model.metrics.on_end()
         del self._retiring[model]
         logger.info("model ended", extra={"model": model.key})
 

@@ -27,8 +27,10 @@ from dragoman_server.call_metrics import CallMetrics
 from dragoman_server.callers import Callers, TokenFileError
 from dragoman_server.certificate import Certificate, CertificateError
 from dragoman_server.config import ServerConfig
+from dragoman_server.descriptors import raise_limit, room_for_connections
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.gate import Gate
+from dragoman_server.grpc_options import grpc_options
 from dragoman_server.health import Health
 from dragoman_server.loader import ModelLoader
 from dragoman_server.malformed import MalformedMessages
@@ -42,10 +44,6 @@ from dragoman_server.unknown_callers import UnknownCallers
 
 logger = logging.getLogger(__name__)
 
-# How often a caller that says nothing is asked whether it is still there, and how long it may take to answer:
-# a stream whose caller's machine is gone would hold its place among the calls for hours.
-_KEEPALIVE_MILLISECONDS = 60_000
-_KEEPALIVE_TIMEOUT_MILLISECONDS = 20_000
 # Once every call is answered: time for the last answers to reach their callers.
 _FLUSH_SECONDS = 1.0
 
@@ -71,7 +69,7 @@ class Server:
         for collector in (PlatformCollector, GCCollector):
             collector(registry=self._registry)
         self._gate = Gate(config.limits.max_calls)
-        self._health = Health(self._metrics.serving)
+        self._health = Health(self._metrics.serving, config.limits)
         self._callers = Callers(config.tokens)
         self._translator = Translator()
         self._service = TranslationService(
@@ -219,23 +217,13 @@ class Server:
         await asyncio.to_thread(self._close_metrics_port)
 
     def _make_grpc_server(self) -> grpc.aio.Server:
+        max_connections = room_for_connections(self._config.limits.max_connections)
         calls = CallMetrics(self._registry)
         descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
         server = grpc.aio.server(
             # The first changes the kind of a handler, which the second tells.
             interceptors=[UnknownCallers(self._callers, descriptor.full_name), calls, MalformedMessages()],
-            options=[
-                # With it a second server on the same port would start and take half of the calls.
-                ("grpc.so_reuseport", 0),
-                ("grpc.max_receive_message_length", self._config.limits.max_message_bytes),
-                ("grpc.keepalive_time_ms", _KEEPALIVE_MILLISECONDS),
-                ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MILLISECONDS),
-                ("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MILLISECONDS),
-                # By default it stops asking, after two times, who sends nothing.
-                ("grpc.http2.max_pings_without_data", 0),
-                # Answers are bounded by what was accepted; to refuse one would waste all that it took.
-                ("grpc.max_send_message_length", -1),
-            ],
+            options=grpc_options(self._config.limits, max_connections=max_connections),
         )
         translation_pb2_grpc.add_TranslationServiceServicer_to_server(self._service, server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health.service, server)
@@ -265,6 +253,7 @@ async def serve(config: ServerConfig) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     loop.add_signal_handler(signal.SIGHUP, hang_up.set)
+    raise_limit()
     server = Server(config)
     starting, stopping = asyncio.create_task(server.start()), asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -19,6 +19,7 @@ from dragoman_server.errors import (
     ModelNotFoundError,
     NotServingError,
     TooManyCallsError,
+    TooManyWatchesError,
     UnknownCallerError,
 )
 
@@ -42,6 +43,9 @@ _TABLE: dict[type[Exception], _Answer] = {
     ModelNotFoundError: _Answer(code=grpc.StatusCode.NOT_FOUND, reason="MODEL_NOT_FOUND"),
     TooManyCallsError: _Answer(
         code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0
+    ),
+    TooManyWatchesError: _Answer(
+        code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_WATCHES", retry_seconds=1.0
     ),
     UnknownCallerError: _Answer(code=grpc.StatusCode.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),
     IdleStreamError: _Answer(code=grpc.StatusCode.ABORTED, reason="STREAM_IDLE"),

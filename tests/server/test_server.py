@@ -18,7 +18,9 @@ from urllib.request import urlopen
 import grpc
 import pytest
 from click.testing import CliRunner
+from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status.rpc_status import from_call
 from tests.server.conftest import RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.wire import never_reading, wire_to
@@ -38,6 +40,11 @@ from dragoman_server.server import EngineEndedError, PortError, Server, serve
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 GERMAN = {"source_language": "de", "target_language": "en"}
+
+
+def is_told_when_to_retry(error: grpc.aio.AioRpcError) -> bool:
+    status = from_call(error)
+    return status is not None and any(detail.Is(RetryInfo.DESCRIPTOR) for detail in status.details)
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -166,9 +173,9 @@ async def test_a_metrics_port_in_use_is_told(running: RunningServer, models: Pat
 @pytest.mark.parametrize("metrics_host", [None, "", "127.0.0.1"])
 def test_grpc_and_the_metrics_have_a_port_each_unless_their_hosts_differ(metrics_host: str | None) -> None:
     models = Path("models")
-    with pytest.raises(ValueError, match=r"metrics_port is 9090, .*choose another, or 0 for no m"):
-        ServerConfig(models=models, port=9090, metrics_host=metrics_host)
-    ServerConfig(models=models, port=9090, metrics_host="127.0.0.2")
+    with pytest.raises(ValueError, match=r"metrics_port is 9055, .*choose another, or 0 for no m"):
+        ServerConfig(models=models, port=9055, metrics_host=metrics_host)
+    ServerConfig(models=models, port=9055, metrics_host="127.0.0.2")
     ServerConfig(models=models, port=0, metrics_port=0, metrics_host=metrics_host)
 
 
@@ -224,7 +231,7 @@ def test_a_corrupted_bundle_is_told_by_file_and_reason(tmp_path: Path) -> None:
         (["--max-beam-size", "500"], "--max-beam-size is 500, more rows than --max-rows = 320"),
         (["--max-bulk-share", "nan"], "--max-bulk-share is nan"),
         (["--drain-seconds", "nan"], "--drain-seconds is nan"),
-        (["--port", "9090", "--metrics-port", "9090"], "--metrics-port is 9090, where gRPC listens already"),
+        (["--port", "9055", "--metrics-port", "9055"], "--metrics-port is 9055, where gRPC listens already"),
         (["--threads", "0"], "'--threads'"),
         (["--device", "tpu"], "'tpu'"),
     ],
@@ -363,18 +370,18 @@ async def test_who_watches_the_health_and_does_not_read_holds_nobody_up(start_se
         assert await draining
 
 
-async def test_only_so_many_may_watch_the_health(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dragoman_server.health_service.MAX_WATCHES", 2)
-    running = await start_server()
+@pytest.mark.parametrize("option", ["max_health_watches", "max_health_watches_per_host"])
+async def test_only_so_many_may_watch_the_health(start_server: StartServer, option: str) -> None:
+    running = await start_server(limits=RequestLimits(**{option: 2}))
     stub = health_pb2_grpc.HealthStub(running.channel)
     watches = [stub.Watch(health_pb2.HealthCheckRequest()) for _ in range(2)]
     assert [(await watch.read()).status for watch in watches] == [SERVING] * 2
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await stub.Watch(health_pb2.HealthCheckRequest()).read()
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert "watched by 2 calls" in caught.value.details()
+    named = f"--{option.replace('_', '-')} lets"
+    assert f"watched by 2 calls, as many as its {named}" in caught.value.details()
+    assert is_told_when_to_retry(caught.value)
     watches[0].cancel()
     while running.metric("grpc_server_handled_total", grpc_method="Watch", grpc_code="CANCELLED") == 0:
         await asyncio.sleep(0.01)
@@ -418,9 +425,8 @@ async def test_an_answer_that_nobody_reads_holds_no_place_for_ever(start_server:
 async def test_who_watches_the_health_and_does_not_read_holds_no_place_for_ever(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.health_service.MAX_WATCHES", 1)
     monkeypatch.setattr("dragoman_server.health_service.MAX_WRITE_SECONDS", 0.5)
-    running = await start_server()
+    running = await start_server(limits=RequestLimits(max_health_watches=1))
     stub = health_pb2_grpc.HealthStub(running.channel)
     async with asyncio.timeout(30), never_reading(running.server.port) as begin:
         begin("/grpc.health.v1.Health/Watch", b"")
@@ -458,8 +464,8 @@ async def test_however_a_call_ends_no_drain_waits_for_it(
 async def test_a_caller_whose_machine_is_gone_leaves(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.server._KEEPALIVE_MILLISECONDS", 100)
-    monkeypatch.setattr("dragoman_server.server._KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
+    monkeypatch.setattr("dragoman_server.grpc_options.KEEPALIVE_MILLISECONDS", 100)
+    monkeypatch.setattr("dragoman_server.grpc_options.KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
     running = await start_server()
 
     async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:

@@ -17,6 +17,7 @@ from dragoman_server.errors import (
     ModelNotFoundError,
     NotServingError,
     TooManyCallsError,
+    TooManyWatchesError,
     UnknownCallerError,
     Violation,
 )
@@ -26,6 +27,7 @@ ERRORS = {
     InvalidRequestError([Violation(field="texts", description="too many")]): "INVALID_ARGUMENT",
     ModelNotFoundError("no such model"): "NOT_FOUND",
     TooManyCallsError(1000): "RESOURCE_EXHAUSTED",
+    TooManyWatchesError(10, "--max-health-watches"): "RESOURCE_EXHAUSTED",
     UnknownCallerError("who is it?"): "UNAUTHENTICATED",
     IdleStreamError(1): "ABORTED",
     NotServingError("loading"): "UNAVAILABLE",
