@@ -243,6 +243,27 @@ def test_a_group_of_which_everybody_ended_is_not_encoded(
     assert house.steps == [[long], [long]]
 
 
+def test_an_engine_that_cancelling_empties_knows_that_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House(one_place_limits())
+    encode = house.decoder.encode
+    futures: list[Future[SentenceResult]] = []
+
+    def cancel_all(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+        # Whoever is encoded and whoever waits: the next turn finds nothing to do.
+        for future in futures:
+            future.cancel()
+        return encode(sources)
+
+    monkeypatch.setattr(house.decoder, "encode", cancel_all)
+    futures += house.engine.submit([sentence(7), sentence(8), sentence(9)])
+    house.engine.start()
+    end = time.monotonic() + 30
+    while sum(house.engine.num_left.values()) < 3 and time.monotonic() < end:
+        time.sleep(0.001)
+    assert sum(house.engine.num_left.values()) == 3
+    house.engine.close()
+
+
 def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:
     def explode() -> None:
         raise RuntimeError("out of smoke")

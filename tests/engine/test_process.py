@@ -36,7 +36,7 @@ Start = Callable[..., EngineProcess]
 
 @pytest.fixture(autouse=True)
 def _tests_are_importable_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
 
 
 @pytest.fixture
@@ -137,6 +137,18 @@ def test_who_is_cancelled_ends_there_too(start: Start, recorder: Recorder) -> No
     wait_until(lambda: recorder.outcomes == {Outcome.CANCELLED: 2, Outcome.FINISHED: 1})
     assert engine.num_running == 0
     assert sum(engine.num_left.values()) == 3
+
+
+def test_who_is_cancelled_while_others_are_encoded_leaves_an_empty_queue(start: Start) -> None:
+    engine = start(openers.open_slow_encoder, EngineLimits(max_rows=2, max_beam_size=1))
+    for _ in range(3):
+        futures = engine.submit([sentence(7 + i) for i in range(10)])
+        # The first two are being encoded, which lasts.
+        time.sleep(0.02)
+        for future in futures:
+            future.cancel()
+        wait_until(lambda: engine.num_running == 0)
+        wait_until(lambda: sum(engine.num_left.values()) == engine._next_number)
 
 
 def test_steps_are_told_before_anybody_is_answered(start: Start, recorder: Recorder) -> None:

@@ -156,6 +156,8 @@ class Engine:
     def _next_turn(self) -> tuple[Lane, list[list[Ticket]]] | None:
         """Waits for work. The lane whose turn it is and the groups to join it; None once closed."""
         while True:
+            # Whoever ended since the last look may have been the last one: nobody tells it later.
+            self._note_left()
             self._observer.flush()
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._cancelled or self._num_accepted)
@@ -164,11 +166,7 @@ class Engine:
             self._drop_ended()
             with self._changed:
                 turn = self._scheduler.next_turn(time.monotonic())
-                num_left = {
-                    priority: submitted - self._scheduler.num_waiting_of(priority)
-                    for priority, submitted in self._num_submitted.items()
-                }
-            self._note_left(num_left)
+            self._note_left()
             self._drop_empty_runs()
             for ticket in turn.late:
                 late = DeadlineExpiredError("the deadline is too close for an answer in time")
@@ -176,7 +174,13 @@ class Engine:
             if turn.lane is not None:
                 return turn.lane, turn.groups
 
-    def _note_left(self, num_left: Mapping[Priority, int]) -> None:
+    def _note_left(self) -> None:
+        """Tells how many no longer wait, where that has changed."""
+        with self._changed:
+            num_left = {
+                priority: submitted - self._scheduler.num_waiting_of(priority)
+                for priority, submitted in self._num_submitted.items()
+            }
         if num_left != self.num_left:
             self.num_left = num_left
             self._observer.on_queue(num_left)
@@ -272,8 +276,7 @@ class Engine:
     def _fail_what_is_left(self) -> None:
         with self._changed:
             left = self._scheduler.clear()
-            num_left = dict(self._num_submitted)
-        self._note_left(num_left)
+        self._note_left()
         self._runs.clear()
         for ticket in left:
             error = EngineClosedError("the engine was closed before the sentence was translated")
