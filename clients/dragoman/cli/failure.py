@@ -83,6 +83,8 @@ def message_of(error: Exception) -> str:
 
 def _unavailable_hint(message: str) -> str:
     """The way out by what gRPC tells of a connection that failed."""
+    if "errors resolving" in message or "DNS resolution failed" in message:
+        return "Nobody knows a machine of that name: is it spelt right?"
     if "Hostname Verification Check failed" in message:
         return "The server's certificate is for another name: give its address by a name that it has."
     if "Failed parsing HTTP/2" in message:

@@ -21,7 +21,7 @@ from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.backlog import Backlog
-from dragoman.jobs.content import check_is_text
+from dragoman.jobs.content import STANDARD_INPUT, check_is_text
 from dragoman.jobs.format import TextLines
 from dragoman.jobs.lines import Failure, Line, parse_line
 from dragoman.settings import Settings
@@ -160,7 +160,7 @@ def _input_lines() -> Iterator[Line]:
     position = 0
     for number, raw in enumerate(_standard_input(), start=1):
         if number == 1:
-            check_is_text(raw, "standard input")
+            check_is_text(raw, STANDARD_INPUT)
         position += len(raw)
         yield parse_line(raw, TextLines(), number=number, position=position)
 

@@ -2,10 +2,13 @@
 
 import codecs
 import re
+import shlex
 from collections.abc import Iterator
 
 from dragoman.jobs.errors import JobError
 
+STANDARD_INPUT = "standard input"
+"""The name of what has none."""
 HEAD_BYTES = 1 << 20
 """How much of a file is looked at: text in another encoding has shown itself by then."""
 
@@ -121,4 +124,5 @@ def _faults(head: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _iconv(encoding: str, name: str) -> str:
-    return f"`iconv -f {encoding} -t UTF-8 {name} > converted.txt`"
+    file = "" if name == STANDARD_INPUT else f" {shlex.quote(name)}"
+    return f"`iconv -f {encoding} -t UTF-8{file} > converted.txt`"

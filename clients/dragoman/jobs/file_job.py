@@ -299,8 +299,8 @@ class FileJob:
                 away_since = failed_at if away_since is None else away_since
                 if failed_at - away_since >= self._patience_seconds:
                     raise
-                if isinstance(error, OverloadedError) and error.retry_after_seconds is not None:
-                    wait_seconds = max(wait_seconds, error.retry_after_seconds)
+                if isinstance(error, OverloadedError | UnavailableError):
+                    wait_seconds = max(wait_seconds, error.retry_after_seconds or 0.0)
                 observer.on_wait(error, wait_seconds)
                 time.sleep(wait_seconds)
                 wait_seconds = min(2 * wait_seconds, LONGEST_WAIT_SECONDS)
