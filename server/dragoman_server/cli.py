@@ -19,7 +19,13 @@ _PORT = click.IntRange(0, 65535)
 _POSITIVE = click.IntRange(min=1)
 
 
-@click.command(context_settings={"auto_envvar_prefix": PREFIX, "show_default": True})
+class _LongRunning(click.Command):
+    """A command that takes SIGHUP itself: until it does, the signal stays blocked."""
+
+    takes_hangup = True
+
+
+@click.command(cls=_LongRunning, context_settings={"auto_envvar_prefix": PREFIX, "show_default": True})
 @click.option(
     "--models",
     type=click.Path(path_type=Path),

@@ -259,6 +259,8 @@ async def serve(config: ServerConfig, log: Log | None = None) -> bool:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     loop.add_signal_handler(signal.SIGHUP, hang_up.set)
+    # Blocked since the process began.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     raise_limit()
     server = Server(config, log)
     starting, stopping = asyncio.create_task(server.start()), asyncio.create_task(stop.wait())
