@@ -8,7 +8,6 @@ with Client("localhost:50051") as client:
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ __all__ = [
     "UnsupportedError",
 ]
 
-__version__ = version("dragoman")
+__version__: str
 
 _MODULES = {
     "AsyncClient": "dragoman.async_client",
@@ -101,6 +100,10 @@ the command has something to say to gRPC before that is loaded."""
 
 def __getattr__(name: str) -> object:
     """A public name at its first use."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("dragoman")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_MODULES[name]), name)

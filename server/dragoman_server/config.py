@@ -119,8 +119,8 @@ class ServerConfig:
     metrics_host: str | None = None
     """Address that the metrics port listens on; None: as `host`."""
     metrics_port: int = 9055
-    """Port of /metrics over HTTP; 0 serves none. The default is none of Prometheus' own (9090 to 9094), of
-    its exporters (9100 to 9999), or of those that Linux gives to outgoing connections."""
+    """Port of /metrics over HTTP; 0 serves none. The default is neither one of Prometheus (9090 to 9094) nor
+    of its exporters (9100 to 9999), nor one that Linux gives to outgoing connections."""
     tls_certificate: Path | None = None
     """PEM file with the server's certificate followed by its intermediates; a changed file is used from the
     next connection. None: without TLS."""

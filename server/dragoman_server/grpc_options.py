@@ -7,8 +7,8 @@ from dragoman_server.config import RequestLimits
 KEEPALIVE_MILLISECONDS = 60_000
 KEEPALIVE_TIMEOUT_MILLISECONDS = 20_000
 # Calls that wait until the event loop takes them, to be answered or refused. By default gRPC cancels calls
-# from 1,000 on, at random, and where they wait for 30 seconds. Each takes some KiB, so there is an end.
-_MAX_PENDING_CALLS = 100_000
+# from 1,000 on, at random, and where they wait for 30 seconds. Each takes some 16 KiB, so there is an end.
+_MAX_PENDING_CALLS = 20_000
 _MAX_PENDING_SECONDS = 3600
 # Clients of other languages ask every few seconds whether the server is there. By default gRPC hangs up at
 # the third time within five minutes; only a flood is a reason to.

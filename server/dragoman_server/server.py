@@ -33,6 +33,8 @@ from dragoman_server.gate import Gate
 from dragoman_server.grpc_options import grpc_options
 from dragoman_server.health import Health
 from dragoman_server.loader import ModelLoader
+from dragoman_server.log_metrics import LogMetrics
+from dragoman_server.logs import Log
 from dragoman_server.malformed import MalformedMessages
 from dragoman_server.metrics import Metrics
 from dragoman_server.model_manager import ModelManager
@@ -62,12 +64,15 @@ class EngineEndedError(RuntimeError):
 class Server:
     """Serves the bundles of one folder."""
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, log: Log | None = None) -> None:
+        """`log`: the one whose lost lines the metrics tell."""
         self._config = config
         self._registry = CollectorRegistry()
         self._metrics = Metrics(self._registry)
         for collector in (PlatformCollector, GCCollector):
             collector(registry=self._registry)
+        if log is not None:
+            self._registry.register(LogMetrics(log))
         self._gate = Gate(config.limits.max_calls)
         self._health = Health(self._metrics.serving, config.limits)
         self._callers = Callers(config.tokens)
@@ -234,10 +239,11 @@ class Server:
         return server
 
 
-async def serve(config: ServerConfig) -> None:
+async def serve(config: ServerConfig, log: Log | None = None) -> bool:
     """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once. SIGHUP reloads.
 
-    Where the signal comes first, the rest of the models is not loaded. Raises as Server.start, and
+    Returns whether all accepted calls finished in time. Where the signal comes first, the rest of the models
+    is not loaded. Raises as Server.start, and
     EngineEndedError, after what other models have accepted: who supervises the process starts it anew.
     """
     stop, hang_up = asyncio.Event(), asyncio.Event()
@@ -253,8 +259,10 @@ async def serve(config: ServerConfig) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     loop.add_signal_handler(signal.SIGHUP, hang_up.set)
+    # Blocked since the process began.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     raise_limit()
-    server = Server(config)
+    server = Server(config, log)
     starting, stopping = asyncio.create_task(server.start()), asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
@@ -262,7 +270,7 @@ async def serve(config: ServerConfig) -> None:
         starting.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await starting
-        return
+        return True
     await starting
     watching, reloading = (
         asyncio.create_task(server.watch()),
@@ -272,11 +280,12 @@ async def serve(config: ServerConfig) -> None:
     ended = watching.exception() if watching.done() else None
     watching.cancel()
     reloading.cancel()
-    await server.drain()
+    finished = await server.drain()
     # It ends with the bundle that it is at.
     await asyncio.wait({reloading})
     if ended is not None:
         raise ended
+    return finished
 
 
 async def _reload_at(hang_up: asyncio.Event, server: Server) -> None:

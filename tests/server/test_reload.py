@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import weakref
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -301,6 +303,46 @@ def test_sighup_reloads(start_process: StartProcess, tmp_path: Path) -> None:
             assert response.model.version == version
     server.process.terminate()
     assert server.end()[0] == 0
+
+
+# Hangs up on itself at the first import that takes time.
+HANGING_UP = """
+import importlib.abc, os, runpy, signal, sys
+class HangUp(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "click":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGHUP)
+sys.meta_path.insert(0, HangUp())
+module = sys.argv.pop(1)
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize("command", [["dragoman_server"], ["dragoman", "serve"]])
+def test_a_signal_as_the_process_begins_is_no_reason_to_end(tmp_path: Path, command: list[str]) -> None:
+    write_bundle(tmp_path)
+    options = ["--models", str(tmp_path), "--device", "cpu", "--port", "0", "--metrics-port", "0"]
+    server = subprocess.Popen(
+        [sys.executable, "-c", HANGING_UP, *command, *options], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stderr is not None
+        events = []
+        for line in server.stderr:
+            events.append(json.loads(line)["message"])
+            if events[-1] == "reloaded":
+                server.terminate()
+        assert "reloaded" in events
+        assert server.wait(timeout=60) == 0
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_a_command_that_is_no_server_ends_by_the_signal_that_came_as_it_began() -> None:
+    command = [sys.executable, "-c", HANGING_UP, "dragoman", "models"]
+    assert subprocess.run(command, capture_output=True, timeout=60).returncode == -signal.SIGHUP
 
 
 def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProcess, tmp_path: Path) -> None:

@@ -89,6 +89,11 @@ def ping_frame(number: int) -> bytes:
     return _frame(6, 0, 0, number.to_bytes(8, "big"))
 
 
+def go_away_frame(debug: bytes) -> bytes:
+    """Ends a connection because of an error, and says why: RFC 9113, section 6.8."""
+    return _frame(7, 0, 0, struct.pack(">II", 0, 2) + debug)
+
+
 async def read_frames(reader: asyncio.StreamReader) -> AsyncIterator[tuple[int, int, bytes]]:
     """Kind, flags and payload of each, until the other end hangs up."""
     while True:
