@@ -170,6 +170,13 @@ _POSITIVE = click.IntRange(min=1)
     "longer.",
 )
 @click.option(
+    "--engine-timeout-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=EngineConfig.engine_timeout_seconds,
+    help="How long an engine may take for one run of a graph. One that is silent for longer hangs: its "
+    "process is killed and replaced.",
+)
+@click.option(
     "--batching",
     type=click.Choice(["continuous", "request"]),
     default=EngineConfig.batching,
@@ -219,6 +226,7 @@ def serve(
     max_source_tokens: int,
     max_bulk_share: float,
     max_bulk_slowdown: float,
+    engine_timeout_seconds: float,
     batching: Batching,
     drain_seconds: float,
     log_format: LogFormat,
@@ -276,6 +284,7 @@ def serve(
                 max_bulk_share=max_bulk_share,
                 max_bulk_slowdown=max_bulk_slowdown,
                 max_queue=max_queue,
+                engine_timeout_seconds=engine_timeout_seconds,
                 batching=batching,
             ),
         )

@@ -92,14 +92,17 @@ def open_engine(
     if warm_up is not None:
         admission.check(warm_up)
     num_engines = (config.threads or count_processors()) if decoder.device == "cpu" else 1
+    timeout = config.engine_timeout_seconds
     engines: Sequence[Engine | EngineProcess]
     if num_engines == 1:
         if warm_up is not None:
             warm(decoder, limits, warm_up)
-        engines = [Engine(decoder, limits=limits, observer=observer)]
+        engines = [Engine(decoder, limits=limits, observer=observer, timeout_seconds=timeout)]
     else:
         engines = [
-            EngineProcess(decoder.opener, limits=limits, observer=observer, warm_up=warm_up)
+            EngineProcess(
+                decoder.opener, limits=limits, observer=observer, warm_up=warm_up, timeout_seconds=timeout
+            )
             for _ in range(num_engines)
         ]
     pool = EnginePool(engines, admission)

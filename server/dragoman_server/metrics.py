@@ -73,6 +73,10 @@ class Metrics:
             "dragoman_queue_limit_sentences", "Most that may wait beside the others that do.", _WAITING
         )
         self.running = gauge("dragoman_running_sentences", "Sentences that are being decoded.", _MODEL)
+        self.engines = gauge("dragoman_engines", "Engines that decode.", _MODEL)
+        self.engine_restarts = total(
+            "dragoman_engine_restarts_total", "Engines that ended or hung, and were started anew."
+        )
         self.model_info = gauge(
             "dragoman_model_info",
             "1 for each model that is served.",
@@ -106,6 +110,7 @@ class ModelMetrics(Observer):
         self._waiting = metrics.waiting
         self._queue_limit = metrics.queue_limit
         self._running = metrics.running
+        self._engines = metrics.engines
         # What it is, rather than what it has done: gauges with the labels that it has in each.
         self._present: list[tuple[Gauge, tuple[str, ...]]] = []
         self._requests = {outcome: metrics.requests.labels(*labels, outcome) for outcome in _OUTCOMES}
@@ -114,6 +119,7 @@ class ModelMetrics(Observer):
         self._sentences = {outcome: metrics.sentences.labels(*labels, outcome.value) for outcome in Outcome}
         self._source_tokens = metrics.source_tokens.labels(*labels)
         self._target_tokens = metrics.target_tokens.labels(*labels)
+        self._engine_restarts = metrics.engine_restarts.labels(*labels)
         self._splits = metrics.splits.labels(*labels)
         self._truncations = metrics.truncations.labels(*labels)
         self._queue_seconds = _by_priority(metrics.queue_seconds, labels)
@@ -131,6 +137,7 @@ class ModelMetrics(Observer):
         for graph, provider in providers.items():
             self._present_at(self._provider_info, graph, provider).set(1)
         self._present_at(self._running).set_function(lambda: engine.num_running)
+        self._present_at(self._engines).set_function(lambda: engine.num_alive)
         for priority in Priority:
             waiting, limit = partial(engine.num_waiting, priority), partial(engine.max_waiting, priority)
             self._present_at(self._waiting, priority.value).set_function(waiting)
@@ -183,6 +190,10 @@ class ModelMetrics(Observer):
     def on_finish(self, outcome: Outcome) -> None:
         """From the engine: an accepted sentence ended."""
         self._sentences[outcome].inc()
+
+    def on_loss(self) -> None:
+        """From the engine: it ended or hung, and is started anew."""
+        self._engine_restarts.inc()
 
     def flush(self) -> None:
         """From the engine: not needed, since all was counted at once."""

@@ -12,7 +12,13 @@ from google.protobuf import any_pb2, duration_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
-from dragoman_server.engine import DeadlineExpiredError, EngineClosedError, QueueFullError, SentenceError
+from dragoman_server.engine import (
+    DeadlineExpiredError,
+    EngineClosedError,
+    EngineLostError,
+    QueueFullError,
+    SentenceError,
+)
 from dragoman_server.errors import (
     IdleStreamError,
     InvalidRequestError,
@@ -49,6 +55,7 @@ _TABLE: dict[type[Exception], _Answer] = {
     SentenceError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
     QueueFullError: _Answer(code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
     EngineClosedError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    EngineLostError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="ENGINE_LOST", retry_seconds=1.0),
     DeadlineExpiredError: _Answer(code=grpc.StatusCode.DEADLINE_EXCEEDED, reason="DEADLINE_EXCEEDED"),
 }
 _INTERNAL = _Answer(code=grpc.StatusCode.INTERNAL, reason="INTERNAL")

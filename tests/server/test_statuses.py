@@ -8,6 +8,7 @@ from dragoman_server.engine import (
     DeadlineExpiredError,
     DecoderError,
     EngineClosedError,
+    EngineLostError,
     QueueFullError,
     SentenceError,
 )
@@ -33,6 +34,7 @@ ERRORS = {
     SentenceError("too long"): "INVALID_ARGUMENT",
     QueueFullError(num_sentences=1, num_waiting=2, max_queue=2): "RESOURCE_EXHAUSTED",
     EngineClosedError("closed"): "UNAVAILABLE",
+    EngineLostError("killed"): "UNAVAILABLE",
     DeadlineExpiredError("late"): "DEADLINE_EXCEEDED",
     DecoderError("secret"): "INTERNAL",
     ZeroDivisionError("secret"): "INTERNAL",

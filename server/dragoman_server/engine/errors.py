@@ -4,6 +4,7 @@ EngineError
 ├── SentenceError               refused by submit: no batch could ever hold or decode it; a ValueError too
 ├── QueueFullError              refused by submit: too many sentences are waiting
 ├── EngineClosedError           refused by submit, or a sentence's answer: the engine is closed
+├── EngineLostError             refused by submit, or a sentence's answer: its engine ended, and is replaced
 ├── DeadlineExpiredError        a sentence's answer: its deadline passed
 ├── DecoderError                a sentence's answer: decoding its batch failed; the cause is chained
 ├── PrecisionUnavailableError   the bundle has no graphs of the precision asked for; a ValueError too
@@ -35,6 +36,10 @@ class QueueFullError(EngineError):
 
 class EngineClosedError(EngineError):
     """The engine takes no more work, or was closed before the sentence was answered."""
+
+
+class EngineLostError(EngineError):
+    """The engine that had the sentence ended or hung, or none of the model's runs at the moment."""
 
 
 class DeadlineExpiredError(EngineError):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from dragoman_server.engine.admission import Admission
-from dragoman_server.engine.errors import EngineClosedError
+from dragoman_server.engine.errors import EngineClosedError, EngineLostError
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
@@ -35,8 +35,22 @@ class Member(Protocol):
         ...
 
     @property
+    def has_ended(self) -> bool:
+        """As `Engine.has_ended`."""
+        ...
+
+    @property
+    def is_restarting(self) -> bool:
+        """As `Engine.is_restarting`."""
+        ...
+
+    @property
     def pid(self) -> int | None:
         """As `Engine.pid`."""
+        ...
+
+    def watch(self, on_change: Callable[[], None]) -> None:
+        """As `Engine.watch`."""
         ...
 
     def start(self) -> None:
@@ -88,9 +102,24 @@ class EnginePool:
         return sum(engine.num_running for engine in self._engines)
 
     @property
+    def num_alive(self) -> int:
+        """Engines that decode."""
+        return sum(engine.is_alive for engine in self._engines)
+
+    @property
     def is_alive(self) -> bool:
-        """Whether sentences are decoded: its threads run, all of them."""
-        return all(engine.is_alive for engine in self._engines)
+        """Whether sentences are decoded."""
+        return self.num_alive > 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an engine ended that nothing brings back."""
+        return any(engine.has_ended for engine in self._engines)
+
+    def watch(self, on_change: Callable[[], None]) -> None:
+        """Has `on_change` called, in any thread, whenever an engine ended or was replaced."""
+        for engine in self._engines:
+            engine.watch(on_change)
 
     @property
     def pids(self) -> list[int]:
@@ -106,9 +135,11 @@ class EnginePool:
             raise
 
     def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
-        """Accepts all the sentences or none; as `Engine.submit` in all else.
+        """Accepts all the sentences or none; as `Engine.submit` in all else. A future may end with
+        EngineLostError, too.
 
-        Raises SentenceError for a sentence that can never be decoded, QueueFullError, or EngineClosedError.
+        Raises SentenceError for a sentence that can never be decoded, QueueFullError, EngineLostError while
+        no engine decodes, and EngineClosedError.
         """
         for sentence in sentences:
             self._admission.check(sentence)
@@ -137,6 +168,8 @@ class EnginePool:
 
     def close(self) -> None:
         """Ends the engines after the steps they are in; what is left fails with EngineClosedError."""
+        # That is nothing to be told of.
+        self.watch(lambda: None)
         self._of_each(lambda engine: engine.close())
 
     def _of_each(self, do: Callable[[Member], None]) -> None:
@@ -149,16 +182,18 @@ class EnginePool:
             self._num_accepted[sentence.priority] += sign
 
     def _deal_out(self, sentences: Sequence[Sentence]) -> list[list[int]]:
-        """The numbers of each engine's sentences: each goes where least is to do.
+        """The numbers of each engine's sentences: each goes where least is to do. Raises EngineLostError.
 
         For an interactive one that is where least is to do that it would have to wait for.
         """
         shares: list[list[int]] = [[] for _ in self._engines]
+        present = [number for number, engine in enumerate(self._engines) if not engine.is_restarting]
+        if not present:
+            raise EngineLostError("no engine of the model runs at the moment; another is being started")
         for priority in Priority:
             urgent = priority is Priority.INTERACTIVE
             loads = [
-                (self._urgent_load[engine] if urgent else 0, self._load[engine], engine)
-                for engine in range(len(self._engines))
+                (self._urgent_load[engine] if urgent else 0, self._load[engine], engine) for engine in present
             ]
             heapq.heapify(loads)
             for number, sentence in enumerate(sentences):
