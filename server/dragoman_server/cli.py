@@ -144,6 +144,13 @@ _POSITIVE = click.IntRange(min=1)
     help="Most sentences of a model that wait for a place in a batch.",
 )
 @click.option(
+    "--max-queue-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=EngineConfig.max_queue_seconds,
+    help="Longest that a sentence may have to wait, by what was answered of late: past it calls are refused, "
+    "and streams wait.",
+)
+@click.option(
     "--max-rows",
     type=_POSITIVE,
     default=EngineConfig.max_rows,
@@ -226,6 +233,7 @@ def serve(
     max_source_tokens: int,
     max_bulk_share: float,
     max_bulk_slowdown: float,
+    max_queue_seconds: float,
     engine_timeout_seconds: float,
     batching: Batching,
     drain_seconds: float,
@@ -284,6 +292,7 @@ def serve(
                 max_bulk_share=max_bulk_share,
                 max_bulk_slowdown=max_bulk_slowdown,
                 max_queue=max_queue,
+                max_queue_seconds=max_queue_seconds,
                 engine_timeout_seconds=engine_timeout_seconds,
                 batching=batching,
             ),

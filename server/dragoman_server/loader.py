@@ -118,6 +118,7 @@ def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
         max_bulk_share=config.max_bulk_share,
         max_bulk_slowdown=config.max_bulk_slowdown,
         max_queue=config.max_queue,
+        max_queue_seconds=config.max_queue_seconds,
         max_beam_size=max_beam_size,
         continuous=config.batching == "continuous",
     )

@@ -72,6 +72,9 @@ class Metrics:
         self.queue_limit = gauge(
             "dragoman_queue_limit_sentences", "Most that may wait beside the others that do.", _WAITING
         )
+        self.queue_expected = gauge(
+            "dragoman_queue_expected_seconds", "What those that wait are expected to take.", _WAITING
+        )
         self.running = gauge("dragoman_running_sentences", "Sentences that are being decoded.", _MODEL)
         self.engines = gauge("dragoman_engines", "Engines that decode.", _MODEL)
         self.engine_restarts = total(
@@ -109,6 +112,7 @@ class ModelMetrics(Observer):
         self._provider_info = metrics.provider_info
         self._waiting = metrics.waiting
         self._queue_limit = metrics.queue_limit
+        self._queue_expected = metrics.queue_expected
         self._running = metrics.running
         self._engines = metrics.engines
         # What it is, rather than what it has done: gauges with the labels that it has in each.
@@ -142,6 +146,8 @@ class ModelMetrics(Observer):
             waiting, limit = partial(engine.num_waiting, priority), partial(engine.max_waiting, priority)
             self._present_at(self._waiting, priority.value).set_function(waiting)
             self._present_at(self._queue_limit, priority.value).set_function(limit)
+            expected = partial(engine.expected_seconds, priority)
+            self._present_at(self._queue_expected, priority.value).set_function(expected)
 
     def on_retire(self) -> None:
         """The model takes no more requests: what it is goes, and what it has done stays."""

@@ -36,6 +36,10 @@ DOMAIN = "dragoman.v1"
 _DEADLINE_SLACK_SECONDS = 0.05
 
 
+# Whoever is told to come later than that would not come at all.
+_MAX_RETRY_SECONDS = 60.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
     code: grpc.StatusCode
@@ -94,9 +98,11 @@ def _details(error: Exception, answer: _Answer) -> list[Message]:
             for item in error.violations
         ]
         details.append(error_details_pb2.BadRequest(field_violations=violations))
-    if answer.retry_seconds is not None:
+    if (retry_seconds := answer.retry_seconds) is not None:
+        if isinstance(error, QueueFullError):
+            retry_seconds = min(max(retry_seconds, error.expected_seconds), _MAX_RETRY_SECONDS)
         delay = duration_pb2.Duration()
-        delay.FromMilliseconds(round(answer.retry_seconds * 1000))
+        delay.FromMilliseconds(round(retry_seconds * 1000))
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
     return details
 

@@ -5,6 +5,7 @@ The threads of one matrix product wait for each other at every operator; engines
 
 import heapq
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,8 +13,9 @@ from functools import partial
 from typing import Protocol
 
 from dragoman_server.engine.admission import Admission
-from dragoman_server.engine.errors import EngineClosedError, EngineLostError
+from dragoman_server.engine.errors import EngineClosedError, EngineLostError, QueueFullError
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
+from dragoman_server.engine.throughput import Throughput
 
 
 class Member(Protocol):
@@ -78,7 +80,8 @@ class EnginePool:
         self._load = [0] * num_engines
         self._urgent_load = [0] * num_engines
         self._num_accepted = dict.fromkeys(Priority, 0)
-        # Guards the three above. Not held while engines take sentences in, which for thousands takes a while.
+        self._throughput = Throughput()
+        # Guards the four above. Not held while engines take sentences in, which for thousands takes a while.
         self._lock = threading.Lock()
 
     def num_waiting(self, priority: Priority) -> int:
@@ -92,9 +95,31 @@ class EnginePool:
         return min(left, self._limits.max_bulk_queue) if priority is Priority.BULK else left
 
     def check_queue(self, coming: Mapping[Priority, int]) -> None:
-        """Raises QueueFullError where so many sentences of each priority are more than may wait."""
+        """Raises QueueFullError where so many sentences of each priority are more than may wait, also where
+        they would wait for too long.
+        """
         waiting = {priority: self.num_waiting(priority) for priority in Priority}
-        self._limits.check_queue(coming=coming, waiting=waiting)
+        expected = {priority: self.expected_seconds(priority) for priority in Priority}
+        self._limits.check_queue(coming=coming, waiting=waiting, expected_seconds=expected)
+
+    def expected_seconds(self, priority: Priority) -> float:
+        """What those of a priority that were accepted take, as far as known; 0 where none of them waits.
+
+        Those of the other are left out: many that overtake bulk make it wait, and must not keep it out.
+        """
+        if self.num_waiting(priority) <= 0:
+            return 0.0
+        urgent_load = sum(self._urgent_load)
+        load = urgent_load if priority is Priority.INTERACTIVE else sum(self._load) - urgent_load
+        return self._throughput.seconds(time.monotonic(), load)
+
+    def has_room(self, priority: Priority, num_sentences: int) -> bool:
+        """Whether so many of a priority are let in at the moment."""
+        try:
+            self.check_queue({priority: num_sentences})
+        except QueueFullError:
+            return False
+        return True
 
     @property
     def num_running(self) -> int:
@@ -209,8 +234,11 @@ class EnginePool:
                     self._urgent_load[engine] = urgent_load
         return shares
 
-    def _unload(self, number: int, sentence: Sentence, _: Future[SentenceResult]) -> None:
+    def _unload(self, number: int, sentence: Sentence, future: Future[SentenceResult]) -> None:
+        is_saturated = any(self.num_waiting(priority) > 0 for priority in Priority)
         with self._lock:
+            if not future.cancelled() and future.exception() is None:
+                self._throughput.observe(time.monotonic(), _cost(sentence), is_saturated=is_saturated)
             self._load[number] -= _cost(sentence)
             self._urgent_load[number] -= _cost(sentence) * (sentence.priority is Priority.INTERACTIVE)
 
