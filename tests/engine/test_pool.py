@@ -121,7 +121,7 @@ def learn_pace(crew: Crew, rate: float) -> None:
     """As if work had been done at that pace while more was waiting."""
     began = time.monotonic() - 5
     for tick in range(500):
-        crew.pool._throughput.observe(began + tick / 100, rate / 100, is_saturated=True)
+        crew.pool._throughput.observe(began + tick / 100, rate / 100, share=1.0, is_saturated=True)
 
 
 @pytest.mark.parametrize("priority", Priority)
@@ -145,12 +145,12 @@ def test_no_more_may_wait_than_is_answered_in_time_by_priority(priority: Priorit
 def test_an_engine_learns_its_pace_from_those_it_answers_while_others_wait() -> None:
     crew = Crew(1, EngineLimits(max_rows=1, max_beam_size=1))
     futures = crew.pool.submit([sentence(7, steps=2) for _ in range(100)])
-    told: list[tuple[float, bool]] = []
+    told: list[tuple[float, float, bool]] = []
     observe = crew.pool._throughput.observe
 
-    def noted(now: float, work: float, *, is_saturated: bool) -> None:
-        told.append((work, is_saturated))
-        observe(now, work, is_saturated=is_saturated)
+    def noted(now: float, work: float, *, share: float, is_saturated: bool) -> None:
+        told.append((work, share, is_saturated))
+        observe(now, work, share=share, is_saturated=is_saturated)
 
     crew.pool._throughput.observe = noted  # type: ignore[method-assign]
     futures[50].cancel()
@@ -158,7 +158,7 @@ def test_an_engine_learns_its_pace_from_those_it_answers_while_others_wait() -> 
     wait(futures, timeout=60)
     crew.pool.close()
     assert len(told) == 99
-    assert (told[0], told[-1]) == ((1, True), (1, False))
+    assert (told[0], told[-1]) == ((1, 1.0, True), (1, 0.0, False))
 
 
 def test_who_is_refused_for_want_of_room_is_told_how_long_it_takes() -> None:

@@ -237,10 +237,16 @@ class EnginePool:
     def _unload(self, number: int, sentence: Sentence, future: Future[SentenceResult]) -> None:
         is_saturated = any(self.num_waiting(priority) > 0 for priority in Priority)
         with self._lock:
-            if not future.cancelled() and future.exception() is None:
-                self._throughput.observe(time.monotonic(), _cost(sentence), is_saturated=is_saturated)
             self._load[number] -= _cost(sentence)
             self._urgent_load[number] -= _cost(sentence) * (sentence.priority is Priority.INTERACTIVE)
+            if not future.cancelled() and future.exception() is None:
+                max_load = len(self._engines) * self._limits.max_rows * len(sentence.source)
+                self._throughput.observe(
+                    time.monotonic(),
+                    _cost(sentence),
+                    share=1.0 if is_saturated else min(1.0, sum(self._load) / max_load),
+                    is_saturated=is_saturated,
+                )
 
 
 def _cost(sentence: Sentence) -> int:
