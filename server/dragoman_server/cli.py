@@ -170,6 +170,13 @@ class _LongRunning(click.Command):
     help="Most sentences of a model that wait for a place in a batch.",
 )
 @click.option(
+    "--max-queue-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=EngineConfig.max_queue_seconds,
+    help="Longest that a sentence may have to wait, by what was answered of late: past it calls are refused, "
+    "and streams wait.",
+)
+@click.option(
     "--max-rows",
     type=_POSITIVE,
     default=EngineConfig.max_rows,
@@ -194,6 +201,13 @@ class _LongRunning(click.Command):
     help="How many times as long batch jobs may make a decoder step, and so each token, of an interactive "
     "sentence that is alone, while such sentences come. Lower: these are answered sooner, and jobs take "
     "longer.",
+)
+@click.option(
+    "--engine-timeout-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=EngineConfig.engine_timeout_seconds,
+    help="How long an engine may take for one run of a graph. One that is silent for longer hangs: its "
+    "process is killed and replaced.",
 )
 @click.option(
     "--batching",
@@ -248,6 +262,8 @@ def serve(
     max_source_tokens: int,
     max_bulk_share: float,
     max_bulk_slowdown: float,
+    max_queue_seconds: float,
+    engine_timeout_seconds: float,
     batching: Batching,
     drain_seconds: float,
     log_format: LogFormat,
@@ -311,6 +327,8 @@ def serve(
                 max_bulk_share=max_bulk_share,
                 max_bulk_slowdown=max_bulk_slowdown,
                 max_queue=max_queue,
+                max_queue_seconds=max_queue_seconds,
+                engine_timeout_seconds=engine_timeout_seconds,
                 batching=batching,
             ),
         )

@@ -86,6 +86,11 @@ class EngineConfig:
     while such sentences come."""
     max_queue: int = 10_000
     """Most sentences of a model that wait for a place in a batch."""
+    max_queue_seconds: float = 10.0
+    """More sentences may wait only while those before them take no longer, by what was answered of late."""
+    engine_timeout_seconds: float = 30.0
+    """How long an engine may take for one run of a graph; one that says nothing for longer counts as hung. A
+    process is then killed and replaced; a thread can't be, and the server ends."""
     batching: Batching = "continuous"
     """"continuous": sentences join and leave a running batch; "request": it ends as one before another."""
 
@@ -95,6 +100,10 @@ class EngineConfig:
             raise ValueError(f"max_bulk_share is {self.max_bulk_share}; it must be above 0 and at most 1")
         if not self.max_bulk_slowdown >= 1:
             raise ValueError(f"max_bulk_slowdown is {self.max_bulk_slowdown}; it must be at least 1")
+        if not self.max_queue_seconds > 0:
+            raise ValueError(f"max_queue_seconds is {self.max_queue_seconds}; it must be above 0")
+        if not self.engine_timeout_seconds > 0:
+            raise ValueError(f"engine_timeout_seconds is {self.engine_timeout_seconds}; it must be above 0")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it must be at least 1")
         if self.gpu_memory_limit_mib is not None and self.gpu_memory_limit_mib < 1:

@@ -11,6 +11,7 @@ Exception
 ├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
 ├── engine.QueueFullError        RESOURCE_EXHAUSTED, with the time to wait before trying again
 ├── engine.EngineClosedError     UNAVAILABLE
+├── engine.EngineLostError       UNAVAILABLE, with the time to wait before trying again
 ├── engine.DeadlineExpiredError  DEADLINE_EXCEEDED
 └── anything else                INTERNAL, without a word of what it was: the log has that
 

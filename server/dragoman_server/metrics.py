@@ -76,7 +76,14 @@ class Metrics:
         self.queue_limit = gauge(
             "dragoman_queue_limit_sentences", "Most that may wait beside the others that do.", _WAITING
         )
+        self.queue_expected = gauge(
+            "dragoman_queue_expected_seconds", "What those that wait are expected to take.", _WAITING
+        )
         self.running = gauge("dragoman_running_sentences", "Sentences that are being decoded.", _MODEL)
+        self.engines = gauge("dragoman_engines", "Engines that decode.", _MODEL)
+        self.engine_restarts = total(
+            "dragoman_engine_restarts_total", "Engines that ended or hung, and were started anew."
+        )
         self.model_info = gauge(
             "dragoman_model_info",
             "1 for each model that is served.",
@@ -125,6 +132,7 @@ class ModelMetrics(Observer):
         self._sentences = {outcome: self._counter(metrics.sentences, outcome.value) for outcome in Outcome}
         self._source_tokens = self._counter(metrics.source_tokens)
         self._target_tokens = self._counter(metrics.target_tokens)
+        self._engine_restarts = self._counter(metrics.engine_restarts)
         self._splits = self._counter(metrics.splits)
         self._truncations = self._counter(metrics.truncations)
         self._queue_seconds = self._by_priority(metrics.queue_seconds)
@@ -139,10 +147,13 @@ class ModelMetrics(Observer):
         for graph, provider in providers.items():
             self._present_at(metrics.provider_info, graph, provider).set(1)
         self._present_at(metrics.running).set_function(lambda: engine.num_running)
+        self._present_at(metrics.engines).set_function(lambda: engine.num_alive)
         for priority in Priority:
             waiting, limit = partial(engine.num_waiting, priority), partial(engine.max_waiting, priority)
             self._present_at(metrics.waiting, priority.value).set_function(waiting)
             self._present_at(metrics.queue_limit, priority.value).set_function(limit)
+            expected = partial(engine.expected_seconds, priority)
+            self._present_at(metrics.queue_expected, priority.value).set_function(expected)
 
     def on_retire(self) -> None:
         """The model takes no more requests: what it is goes, and what it has done stays until its end."""
@@ -201,6 +212,10 @@ class ModelMetrics(Observer):
     def on_finish(self, outcome: Outcome) -> None:
         """From the engine: an accepted sentence ended."""
         self._sentences[outcome].inc()
+
+    def on_loss(self) -> None:
+        """From the engine: it ended or hung, and is started anew."""
+        self._engine_restarts.inc()
 
     def flush(self) -> None:
         """From the engine: not needed, since all was counted at once."""

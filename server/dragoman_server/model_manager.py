@@ -67,8 +67,9 @@ class ModelManager:
         """Ends every model; whatever is unanswered fails."""
         for task in self._retiring.values():
             task.cancel()
-        for model in [*self.repository.models, *self._retiring]:
-            await asyncio.to_thread(model.engine.close)
+        models = [*self.repository.models, *self._retiring]
+        # At the same time: one that takes long holds up no other.
+        await asyncio.gather(*(asyncio.to_thread(model.engine.close) for model in models))
 
     async def _read(self) -> Repository:
         served = self.repository

@@ -1,7 +1,8 @@
 """The server as a whole: its ports, its models, and its life from start to drained end.
 
 starting   both ports are bound; health says NOT_SERVING and calls are answered UNAVAILABLE
-serving    every bundle is loaded and has translated a sentence; SIGHUP has the folder read again
+serving    every bundle is loaded and has translated a sentence; SIGHUP has the folder read again; a model
+           whose engines all ended is NOT_SERVING until one of them is replaced
 draining   health says NOT_SERVING, new calls are answered UNAVAILABLE, accepted ones finish
 """
 
@@ -55,7 +56,7 @@ class PortError(OSError):
 
 
 class EngineEndedError(RuntimeError):
-    """An engine's thread or process ended while it should serve."""
+    """An engine's thread ended or hangs while it should serve; nothing in the process brings it back."""
 
     def __init__(self, models: Sequence[str]) -> None:
         super().__init__(f"the engine of {', '.join(models)} ended; the log says why")
@@ -85,7 +86,7 @@ class Server:
         self._models = ModelManager(config.models, loader, self._metrics)
         self._registry.register(ProcessMetrics(self._models.pids))
         self._close_metrics_port: Callable[[], None] = lambda: None
-        self._watch: asyncio.Task[list[str]] | None = None
+        self._has_ended = asyncio.Event()
         self._certificate: Certificate | None = None
         self._is_reloaded = True
         self._metrics.last_reload_successful.set_function(self._is_current)
@@ -106,7 +107,6 @@ class Server:
             await self._close(flush_seconds=0)
             raise
         self._open()
-        self._watch = asyncio.create_task(self._health.watch(lambda: self._models.repository.models))
         ports = {"port": self.port, "metrics_port": self._config.metrics_port}
         logger.info("ready", extra={"host": self._config.host, **ports, "models": self._keys()})
 
@@ -122,9 +122,11 @@ class Server:
             self._is_reloaded = is_reloaded
 
     async def watch(self) -> None:
-        """Waits, once started, for a model's engine to end that should not, and raises EngineEndedError."""
-        assert self._watch is not None
-        raise EngineEndedError(await self._watch)
+        """Waits for a model's engine to end that nothing replaces, and raises EngineEndedError."""
+        await self._has_ended.wait()
+        raise EngineEndedError(
+            [model.key for model in self._models.repository.models if model.engine.has_ended]
+        )
 
     async def drain(self) -> bool:
         """Takes no new calls, waits for the accepted ones, and ends; whether all of them finished in time."""
@@ -160,7 +162,19 @@ class Server:
 
     def _open(self) -> None:
         self._service.open(self._models.repository)
+        loop = asyncio.get_running_loop()
+
+        def on_change() -> None:
+            loop.call_soon_threadsafe(self._look_at_engines)
+
+        for model in self._models.repository.models:
+            model.engine.watch(on_change)
+        self._look_at_engines()
+
+    def _look_at_engines(self) -> None:
         self._health.ready(self._models.repository)
+        if any(model.engine.has_ended for model in self._models.repository.models):
+            self._has_ended.set()
 
     def _keys(self) -> list[str]:
         return [model.key for model in self._models.repository.models]
@@ -214,8 +228,6 @@ class Server:
         return self._certificate.credentials()
 
     async def _close(self, *, flush_seconds: float) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
         await self._grpc.stop(flush_seconds)
         await self._models.close()
         await asyncio.to_thread(self._translator.close)

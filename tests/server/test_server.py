@@ -23,6 +23,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status.rpc_status import from_call
 from tests.server.conftest import RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.server_process import ServerProcess
 from tests.server.wire import never_reading, wire_to
 
 from dragoman.channel import CHANNEL_OPTIONS
@@ -534,25 +535,78 @@ async def test_a_server_whose_engine_ended_ends_so_that_it_is_started_anew(
                 await serving
 
 
-def test_a_server_that_loses_an_engines_process_says_which_and_ends(
-    start_process: StartProcess, models: Path
+def processes_of(server: ServerProcess) -> list[int]:
+    """Those of its engines, wherever a thread has started them."""
+    tasks = Path(f"/proc/{server.process.pid}/task")
+    return [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+
+
+async def test_a_server_goes_on_while_its_engines_processes_are_replaced(
+    start_process: StartProcess, slow_models: Path
 ) -> None:
-    metrics_port = free_port()
+    port = free_port()
     server = start_process(
-        *("--models", str(models), "--device", "cpu", "--threads", "2"),
-        *("--port", "0", "--metrics-port", str(metrics_port)),
+        *("--models", str(slow_models), "--threads", "2", "--engine-timeout-seconds", "5"),
+        *("--port", str(port), "--drain-seconds", "5"),
     )
-    server.wait_for("ready")
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    assert len(children) == 2
-    os.kill(int(children[1]), signal.SIGKILL)
-    code, log = server.end()
-    assert code == 1
-    events = [json.loads(line) for line in log.splitlines()]
-    (lost,) = [event for event in events if event["message"] == "an engine's process ended"]
-    assert (lost["level"], lost["reason"]) == ("ERROR", "signal 9")
-    assert events[-1]["reason"] == "the engine of de-en/1 ended; the log says why"
-    assert not Path(f"/proc/{children[0]}").exists()
+    await asyncio.to_thread(server.wait_for, "ready")
+    codes: list[grpc.StatusCode] = []
+    refusals: list[grpc.aio.AioRpcError] = []
+    async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
+        stub, health = TranslationServiceStub(channel), health_pb2_grpc.HealthStub(channel)
+
+        async def call(number: int) -> None:
+            texts = ["ja nein"] * (1 + number % 5)
+            try:
+                response = await stub.Translate(pb.TranslateRequest(texts=texts, **GERMAN))
+                assert [each.text for each in response.translations] == texts
+                codes.append(grpc.StatusCode.OK)
+            except grpc.aio.AioRpcError as error:
+                codes.append(error.code())
+                refusals.append(error)
+
+        async def call_while(number: signal.Signals, num_lost: int) -> None:
+            codes.clear()
+            calls = []
+            for attempt in range(40):
+                calls.append(asyncio.create_task(call(attempt)))
+                await asyncio.sleep(0.02)
+                if attempt == 10:
+                    for pid in processes_of(server)[:num_lost]:
+                        os.kill(pid, number)
+            await asyncio.gather(*calls)
+            for _ in range(num_lost):
+                await asyncio.to_thread(server.wait_for, "an engine's process was replaced")
+
+        for number in (signal.SIGKILL, signal.SIGSTOP):
+            await call_while(number, 1)
+            assert codes == [grpc.StatusCode.OK] * 40
+        # Whoever comes while none runs is told when to come again; all others are answered.
+        await call_while(signal.SIGKILL, 2)
+        assert len(codes) == 40
+        for refusal in refusals:
+            assert refusal.code() is grpc.StatusCode.UNAVAILABLE
+            status = from_call(refusal)
+            assert any(each.Is(RetryInfo.DESCRIPTOR) for each in status.details)
+        watch = health.Watch(health_pb2.HealthCheckRequest(service="dragoman.v1.model/de-en/1"))
+        assert (await watch.read()).status == SERVING
+        for pid in processes_of(server):
+            os.kill(pid, signal.SIGKILL)
+        assert [(await watch.read()).status for _ in range(2)] == [NOT_SERVING, SERVING]
+        # It ends in its time even where its engines don't.
+        stopped = processes_of(server)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        held = stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
+        await asyncio.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        _, log = await asyncio.to_thread(server.end)
+        with pytest.raises(grpc.aio.AioRpcError):
+            await held
+    assert '"stopped"' in log
+    lost = [event for event in server.log if event["message"] == "an engine's process ended"]
+    assert [event["reason"] for event in lost[:2]] == ["signal 9", "no answer for 5 seconds"]
+    assert not any(Path(f"/proc/{pid}").exists() for pid in stopped)
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
