@@ -114,6 +114,9 @@ def read_model(
     variables = Variables(binary)
     settings = read_settings(folder, binary.version, variables)
     starts_from_zero = bool(variables.number("decoder/start_from_zero_embedding", 0))
+    # Marian's models alone start so, and each was trained with sources that end; the converter of those on
+    # Hugging Face's hub leaves that to the callers' tokenizer, and does not say it.
+    source_end = settings.source_end or starts_from_zero
     foreign = read_transformer(
         binary, variables, max_positions=MAX_TOKENS, norm_epsilon=settings.norm_epsilon
     )
@@ -126,7 +129,7 @@ def read_model(
             )
     bos = len(target.tokens) if starts_from_zero else _id(target, settings.decoder_start, settings)
     _id(target, settings.eos, settings)
-    if settings.source_end:
+    if source_end:
         _id(source, settings.eos, settings)
     never = [bos] if starts_from_zero else []
     if not is_unk_produced:
@@ -165,7 +168,7 @@ def read_model(
         target_tokenizer=target_tokens,
         source_language=naming.source_language,
         target_language=naming.target_language,
-        source_end=settings.source_end,
+        source_end=source_end,
         decoding=DecodingConfig(
             beam_size=beam_size,
             length_penalty=length_penalty,

@@ -14,7 +14,8 @@ FOREIGN = (
     ("relative_", "relative positions"),
     ("rotary_", "rotary positions"),
     ("alibi", "positions as biases (ALiBi)"),
-    ("num_heads_kv", "several heads to one of keys and values (multi-query or grouped-query attention)"),
+    ("num_heads_kv", "several heads to one of keys and values (grouped-query attention)"),
+    ("multi_query_attention", "one head of keys and values for all (multi-query attention)"),
     ("linear_0_noact", "gated feed-forward layers"),
     ("layernorm_embedding", "normalised embeddings"),
     ("project_in", "a projection behind the embedding"),
@@ -46,6 +47,7 @@ def refuse_foreign(path: Path, variables: Variables, *, heads: int, width: int) 
         "scale_alibi": (0, 1),
         "sliding_window": (0,),
         "num_heads_kv": (heads,),
+        "multi_query_attention": (0,),
         "head_dim": (width // heads,),
     }
     for name in variables.unread():

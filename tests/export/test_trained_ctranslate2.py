@@ -1,0 +1,151 @@
+"""A model that really was trained answers as CTranslate2 does, in PyTorch and as a bundle."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from dragoman_bundle import open_bundle
+from dragoman_export.cli import export
+from dragoman_export.from_ctranslate2 import load_ctranslate2
+from dragoman_export.onnx_stepper import OnnxStepper
+from dragoman_export.stepwise import score_alone
+from dragoman_export.subject import Subject
+from dragoman_training import search
+from dragoman_training.batching import pad_ids
+from dragoman_training.stepper import TorchStepper
+
+FOLDER = Path("/work/shared/data/ctranslate2-aren")
+"""A Transformer of 6+6 layers that spells Arabic names in Latin letters, and CTranslate2's answers."""
+NAMES = ("aren-transliteration", "aren-transliteration-i16", "aren-transliteration-i8")
+
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the trained model is not here")
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / "parity.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def subject(request: pytest.FixtureRequest) -> Subject:
+    return load_ctranslate2(FOLDER / request.param, source_language="ar", target_language="en")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of the model in float."""
+    folder = tmp_path_factory.mktemp("models") / "ar-en" / "1"
+    languages = ["--source-language", "ar", "--target-language", "en"]
+    arguments = ["--from-ctranslate2", str(FOLDER / NAMES[0]), *languages, "--out", str(folder)]
+    result = CliRunner().invoke(export, arguments)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def runs(answers: dict[str, Any], name: str, beam_size: int) -> list[dict[str, Any]]:
+    """What CTranslate2 answers to each name, computing in float32."""
+    (found,) = (
+        run["results"]
+        for run in answers["runs"]
+        if (run["model"], run["beam_size"], run["compute_type_asked"]) == (name, beam_size, "float32")
+    )
+    assert len(found) == 20
+    return list(found)
+
+
+def name_of(subject: Subject) -> str:
+    return next(name for name in reversed(NAMES) if f"format, {name}." in subject.card.description)
+
+
+def log_probabilities(subject: Subject, source: str, target: str) -> list[float]:
+    """Of each token of a target and of its end."""
+    ids = subject.source_tokenizer.encode_ids([source])
+    (target_ids,) = subject.target_tokenizer.encode_ids([target])
+    bos, eos = subject.target_tokenizer.bos_id, subject.target_tokenizer.eos_id
+    with torch.inference_mode():
+        features = subject.model(
+            pad_ids(ids, 0), torch.tensor([len(ids[0])]), pad_ids([[bos, *target_ids]], 0)
+        )
+        logits = subject.model.output(features)[0].log_softmax(-1)
+    return [float(row[id_]) for row, id_ in zip(logits, [*target_ids, eos], strict=True)]
+
+
+def decode(
+    subject: Subject, stepper: Any, sources: list[str], beam_size: int
+) -> list[list[search.Hypothesis]]:
+    decoding = replace(subject.decoding, beam_size=beam_size, length_penalty=1.0)
+    return search.beam_search(stepper, subject.source_tokenizer.encode_ids(sources), decoding)
+
+
+def torch_stepper(subject: Subject) -> TorchStepper:
+    target = subject.target_tokenizer
+    return TorchStepper(
+        subject.model,
+        source_pad_id=subject.source_tokenizer.pad_id,
+        bos_id=target.bos_id,
+        eos_id=target.eos_id,
+    )
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_pytorch_spells_every_name_as_ctranslate2_does(
+    answers: dict[str, Any], subject: Subject, beam_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # By which they rank hypotheses.
+    monkeypatch.setattr(search, "length_penalty", lambda num_tokens, alpha: float(num_tokens**alpha))
+    expected = runs(answers, name_of(subject), beam_size)
+    found = decode(subject, torch_stepper(subject), [run["source"] for run in expected], beam_size)
+    for run, hypotheses in zip(expected, found, strict=True):
+        theirs, ours = run["hypotheses"][0], hypotheses[0]
+        assert [subject.target_tokenizer.piece(id_) for id_ in ours.tokens] == theirs["tokens"]
+        assert ours.score == pytest.approx(theirs["score"], abs=1e-4)
+
+
+def test_every_token_has_the_probability_that_ctranslate2_gives_it(
+    answers: dict[str, Any], exported: Path
+) -> None:
+    subject = load_ctranslate2(FOLDER / NAMES[0], source_language="ar", target_language="en")
+    source, target = subject.source_tokenizer, subject.target_tokenizer
+    stepper = OnnxStepper.between(source, target, exported / "fp32")
+    largest = 0.0
+    for run in answers["score_batch_float32_of_greedy"]:
+        found = log_probabilities(subject, run["source"], run["target"])
+        assert found == pytest.approx(run["log_probs"], abs=1e-4)
+        largest = max(largest, *np.abs(np.subtract(found, run["log_probs"])))
+        ids = [*target.encode_ids([run["target"]])[0], target.eos_id]
+        prefixes = [ids[: length + 1] for length in range(len(ids))]
+        sums = score_alone(stepper, source.encode_ids([run["source"]]) * len(ids), prefixes)
+        assert np.diff(sums, prepend=0) == pytest.approx(run["log_probs"], abs=1e-4)
+    assert largest > 0
+
+
+def test_every_hypothesis_has_the_score_that_ctranslate2_gives_it(
+    answers: dict[str, Any], subject: Subject
+) -> None:
+    for run in runs(answers, name_of(subject), beam_size=4):
+        for hypothesis in run["hypotheses"]:
+            found = log_probabilities(subject, run["source"], hypothesis["text"])
+            assert np.mean(found) == pytest.approx(hypothesis["score"], abs=1e-4)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_the_bundle_spells_every_name_as_ctranslate2_does(
+    answers: dict[str, Any], exported: Path, beam_size: int
+) -> None:
+    bundle = open_bundle(exported)
+    subject = load_ctranslate2(FOLDER / NAMES[0], source_language="ar", target_language="en")
+    stepper = OnnxStepper.between(bundle.source_tokenizer, bundle.target_tokenizer, exported / "fp32")
+    expected = runs(answers, NAMES[0], beam_size)
+    found = decode(subject, stepper, [run["source"] for run in expected], beam_size)
+    for run, hypotheses in zip(expected, found, strict=True):
+        text = bundle.target_tokenizer.decode_text(list(hypotheses[0].tokens))
+        assert text == run["hypotheses"][0]["text"]
+    assert not bundle.manifest.source_end
+    assert "tied output False" in bundle.manifest.architecture.description
