@@ -1,0 +1,164 @@
+"""Models in CTranslate2's format, of every form that it has or had, become the same models of ours."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+from tests.export.ctranslate2_model import TARGET, Form, Model, write_model
+
+from dragoman_bundle import open_bundle
+from dragoman_export.cli import export
+from dragoman_export.from_ctranslate2 import load_ctranslate2
+from dragoman_export.onnx_stepper import OnnxStepper
+from dragoman_export.stepwise import score_alone
+from dragoman_export.subject import Subject
+from dragoman_training.batching import pad_ids
+
+VERSIONS, NUMBERS = (2, 3, 4, 5, 6), ("float32", "float16", "int16", "int8")
+FORMATS = [
+    (version, numbers)
+    for version, numbers in product(VERSIONS, NUMBERS)
+    # Before version 4 numbers of two bytes are int16.
+    if not (version < 4 and numbers == "float16")
+]
+PAIRS = [([3, 5, 4, 7, 3], [4, 3, 9]), ([6], []), ([8, 3, 3, 8, 9, 5, 4, 10], [5, 5, 8, 7, 3, 6, 4])]
+"""Sources and targets, as ids."""
+
+
+def load(folder: Path) -> Subject:
+    return load_ctranslate2(folder, source_language="de", target_language="en")
+
+
+def log_probabilities(subject: Subject, source: list[int], target: list[int]) -> list[float]:
+    """Of each token of a target and of its end."""
+    bos, eos = subject.target_tokenizer.bos_id, subject.target_tokenizer.eos_id
+    with torch.inference_mode():
+        features = subject.model(
+            pad_ids([source], 0), torch.tensor([len(source)]), pad_ids([[bos, *target]], 0)
+        )
+        log_probabilities_UV = subject.model.output(features)[0].log_softmax(-1)
+    return [float(row[id_]) for row, id_ in zip(log_probabilities_UV, [*target, eos], strict=True)]
+
+
+def check(folder: Path, form: Form) -> None:
+    """Writes and loads a model of the form, and holds the one against the other."""
+    model = write_model(folder, form)
+    subject = load(folder)
+    for source, target in PAIRS:
+        expected = model.log_probabilities(source, target, eos=2)
+        assert log_probabilities(subject, source, target) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(("version", "numbers"), FORMATS)
+def test_every_form_is_the_model_that_it_was(version: int, numbers: str, tmp_path: Path) -> None:
+    for number, flags in enumerate(product((False, True), repeat=4)):
+        is_pre_norm, has_learned_positions, is_tied, is_shared = flags
+        form = Form(
+            version=version,
+            numbers=numbers,
+            is_pre_norm=is_pre_norm,
+            has_learned_positions=has_learned_positions,
+            is_tied=is_tied,
+            is_shared=is_shared,
+        )
+        check(tmp_path / str(number), form)
+
+
+@pytest.mark.parametrize("activation", range(5))
+def test_activations_are_those_of_its_numbers(activation: int, tmp_path: Path) -> None:
+    check(tmp_path, Form(activation=activation))
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1e-6])
+def test_what_is_added_to_a_variance_is_what_config_json_says(epsilon: float, tmp_path: Path) -> None:
+    check(tmp_path, Form(config={"layer_norm_epsilon": epsilon}))
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_decoder_that_starts_from_zero_has_a_token_more_that_begins(
+    is_shared: bool, tmp_path: Path
+) -> None:
+    form = Form(starts_from_zero=True, is_shared=is_shared, is_pre_norm=False)
+    check(tmp_path, form)
+    subject = load(tmp_path)
+    assert subject.target_tokenizer.bos_id == len(TARGET) + 1
+    assert subject.target_tokenizer.vocabulary_size == len(TARGET) + 2
+    with torch.inference_mode():
+        output = subject.model.output(torch.randn(1, 8))
+    assert output[0].softmax(-1)[-1] == 0
+    # Marian's models alone start so, and their sources end, whatever config.json says.
+    assert subject.source_end
+
+
+def test_a_source_ends_where_the_model_says_so(tmp_path: Path) -> None:
+    for is_ended in (False, True):
+        write_model(tmp_path / str(is_ended), Form(config={"add_source_eos": is_ended}))
+        assert load(tmp_path / str(is_ended)).source_end is is_ended
+    write_model(tmp_path / "5", Form(version=5, more={"with_source_eos": np.array(1, np.int8)}))
+    assert load(tmp_path / "5").source_end
+
+
+def test_older_models_tell_their_tokens_in_variables(tmp_path: Path) -> None:
+    start = {"with_target_bos": np.array(0, np.int8)}
+    write_model(tmp_path, Form(version=5, more=start))
+    subject = load(tmp_path)
+    assert subject.target_tokenizer.bos_id == subject.target_tokenizer.eos_id == 2
+
+
+def test_embeddings_are_multiplied_by_what_the_model_says(tmp_path: Path) -> None:
+    flags = {f"{side}/scale_embeddings": np.array(0, np.int8) for side in ("encoder", "decoder")}
+    write_model(tmp_path, Form(more=flags))
+    subject = load(tmp_path)
+    assert subject.model.embedding_scale == 1
+    write_model(tmp_path, Form(more={name: np.array(3, np.float32) for name in flags}))
+    assert load(tmp_path).model.embedding_scale == 3
+
+
+@pytest.mark.parametrize(
+    ("form", "precisions"),
+    [
+        (Form(version=2, numbers="int16", has_learned_positions=True), "fp32"),
+        (Form(version=6, numbers="int8", is_pre_norm=False, is_shared=True, is_tied=True), "fp32,int8"),
+    ],
+)
+def test_a_bundle_gives_every_token_the_probability_that_it_had(
+    form: Form, precisions: str, tmp_path: Path
+) -> None:
+    model = write_model(tmp_path / "m", form)
+    folder = tmp_path / "models" / "de-en" / "1"
+    arguments = ["--from-ctranslate2", str(tmp_path / "m"), "--out", str(folder), "--precisions", precisions]
+    languages = ["--source-language", "de", "--target-language", "en"]
+    result = CliRunner().invoke(export, [*arguments, *languages])
+    assert result.exit_code == 0, result.output
+    bundle = open_bundle(folder)
+    stepper = OnnxStepper.between(bundle.source_tokenizer, bundle.target_tokenizer, folder / "fp32")
+    for source, target in PAIRS:
+        expected = model.log_probabilities(source, target, eos=2)
+        prefixes = [[*target, 2][: length + 1] for length in range(len(target) + 1)]
+        sums = score_alone(stepper, [source] * len(prefixes), prefixes)
+        assert np.diff(sums, prepend=0) == pytest.approx(expected, abs=1e-4)
+    card = (folder / "README.md").read_text()
+    assert "--from-ctranslate2 m --source-language de --target-language en \\\n  --out" in card
+    assert (bundle.manifest.source_language, bundle.manifest.target_language) == ("de", "en")
+
+
+def test_letters_need_no_tokenizer(tmp_path: Path) -> None:
+    write_model(tmp_path, Form())
+    source, target = load(tmp_path).source_tokenizer, load(tmp_path).target_tokenizer
+    assert source.encode_ids(["abj", "a☃"]) == [[3, 4, 12], [3, 13]]
+    assert target.decode_text([3, 10]) == "kr"
+
+
+def test_models_are_random_enough_to_tell_one_form_from_another(tmp_path: Path) -> None:
+    # Otherwise what stands above would hold of models that were read wrongly, too.
+    found = []
+    for number, form in enumerate(
+        [Form(), Form(is_pre_norm=False), Form(has_learned_positions=True), Form(is_tied=True)]
+    ):
+        model: Model = write_model(tmp_path / str(number), form)
+        found.append(model.log_probabilities(*PAIRS[0], eos=2))
+    for one, other in product(found, found):
+        assert one is other or np.abs(np.subtract(one, other)).max() > 0.1
