@@ -20,8 +20,9 @@ NULL = "NULL"
 """What a lexicon calls the side of a word that stands for none of the other side."""
 MAX_LINE = 1 << 20
 """Longest line, in bytes: what has a longer one is something else."""
-MIN_KNOWN = 0.5
-"""Least share of a file's pieces that the model has, for it to be of its vocabulary."""
+MIN_KNOWN = 0.9
+"""Least share of a file's pieces that the model has, for it to be of its vocabulary: a file of its own has
+only those, but for pieces that were left out of the vocabulary as too rare."""
 
 
 class LexiconError(ValueError):

@@ -1,8 +1,11 @@
 """Unpacks files of a ZIP archive that a stranger made: never out of its folder, never more than allowed."""
 
+import lzma
 import stat
+import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -11,6 +14,8 @@ MAX_RATIO = 100
 FREE_BYTES = 1 << 20
 """So small a file may shrink as it likes."""
 _CHUNK = 1 << 20
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError)
+"""What zipfile raises of files that are no archives, are broken, or can't be read without a password."""
 
 
 class UnpackingError(ValueError):
@@ -30,8 +35,12 @@ def unpack(
             _check_sizes(archive, wanted, max_bytes)
             for entry in wanted:
                 _write(archive, opened, entry, folder / entry.filename)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except UnpackingError:
+        raise
+    except _DAMAGED as error:
         raise UnpackingError(f"{archive} is no ZIP archive, or is damaged: {error}") from error
+    except OSError as error:
+        raise UnpackingError(f"{archive} can't be unpacked to {folder}: {error.strerror or error}") from error
 
 
 def _check_place(archive: Path, entry: zipfile.ZipInfo) -> None:
@@ -45,9 +54,9 @@ def _check_place(archive: Path, entry: zipfile.ZipInfo) -> None:
 
 
 def _check_sizes(archive: Path, entries: list[zipfile.ZipInfo], max_bytes: int) -> None:
-    names = [entry.filename for entry in entries]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise UnpackingError(f"{archive} holds {twice[0]!r} twice")
+    for name, count in Counter(entry.filename for entry in entries).most_common(1):
+        if count > 1:
+            raise UnpackingError(f"{archive} holds {name!r} {count} times")
     total = sum(entry.file_size for entry in entries)
     if total > max_bytes:
         raise UnpackingError(

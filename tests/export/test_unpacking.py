@@ -1,0 +1,116 @@
+"""Archives that strangers made are unpacked where they should be, as far as they may, or not at all."""
+
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dragoman_export.unpacking import UnpackingError, unpack
+
+
+def write_zip(path: Path, content: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+    return path
+
+
+def unpack_all(archive: Path, folder: Path, max_bytes: int = 10_000_000) -> None:
+    unpack(archive, folder, is_wanted=lambda path: path.name != "unwanted", max_bytes=max_bytes)
+
+
+def test_what_is_wanted_is_unpacked(tmp_path: Path) -> None:
+    content = {"m/a": b"one", "m/deep/b": b"two" * 1000, "m/unwanted": b"three"}
+    unpack_all(write_zip(tmp_path / "a.zip", content), tmp_path / "out")
+    found = {path.relative_to(tmp_path / "out"): path.read_bytes() for path in tmp_path.glob("out/**/[ab]")}
+    assert found == {Path("m/a"): b"one", Path("m/deep/b"): b"two" * 1000}
+    assert not list(tmp_path.glob("out/**/unwanted"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../x", "m/../../x", "/x", "C:x", "m\\..\\x", "m/a\nb", "//x", "m/unwanted/../x"],
+)
+def test_a_path_that_leads_out_is_refused_before_anything_is_written(name: str, tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", {"m/a": b"one", "m/longer-than-any-of-the-names": b"two"})
+    # As no library would write it.
+    raw = archive.read_bytes()
+    place = b"m/longer-than-any-of-the-names"
+    told = name.encode().ljust(len(place), b"x")
+    archive.write_bytes(raw.replace(place, told))
+    with pytest.raises(UnpackingError, match=r"leads out of the archive|no ZIP archive"):
+        unpack_all(archive, tmp_path / "deep" / "out")
+    assert sorted(tmp_path.rglob("*")) == [archive]
+
+
+def test_a_link_is_refused(tmp_path: Path) -> None:
+    info = zipfile.ZipInfo("m/link")
+    info.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(info, "/etc/passwd")
+    with pytest.raises(UnpackingError, match="'m/link' leads out"):
+        unpack_all(tmp_path / "a.zip", tmp_path / "out")
+
+
+def test_more_than_is_allowed_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    content = {"a": bytes(600_000), "b": bytes(600_000)}
+    archive = write_zip(tmp_path / "a.zip", content, zipfile.ZIP_STORED)
+    with pytest.raises(UnpackingError, match=r"unpacks to 1 MB, and 1 MB are allowed; .*--max-unpacked-size"):
+        unpack_all(archive, tmp_path / "out", max_bytes=1_000_000)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", {"a": bytes(5_000_000)})
+    with pytest.raises(UnpackingError, match=r"a is said to unpack from .* bytes to 5000000; more than 100"):
+        unpack_all(archive, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("told", [10, 5_000, 200_000])
+def test_a_size_that_is_a_lie_is_found_out(told: int, tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", {"a": np.random.default_rng(1).bytes(100_000)})
+    raw = archive.read_bytes()
+    archive.write_bytes(raw.replace(struct.pack("<I", 100_000), struct.pack("<I", told)))
+    with pytest.raises(
+        UnpackingError, match=r"damaged: Bad CRC|is said to have 200000 bytes, and has 100000"
+    ):
+        unpack_all(archive, tmp_path / "out")
+    assert sum(path.stat().st_size for path in tmp_path.glob("out/*")) <= max(told, 100_000)
+
+
+def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", {"m/a": b"one", "m/b": b"two"})
+    archive.write_bytes(archive.read_bytes().replace(b"m/b", b"m/a"))
+    with pytest.raises(UnpackingError, match="holds 'm/a' 2 times"):
+        unpack_all(archive, tmp_path / "out")
+
+
+def test_a_file_that_is_a_folder_too_is_refused(tmp_path: Path) -> None:
+    archive = write_zip(tmp_path / "a.zip", {"m": b"one", "m/b": b"two"})
+    with pytest.raises(UnpackingError, match="can't be unpacked to"):
+        unpack_all(archive, tmp_path / "out")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_whose_bytes_changed_is_unpacked_or_refused(method: int, tmp_path: Path) -> None:
+    content = {"m/a": b"some words " * 30, "m/b": b"and others " * 30}
+    whole = np.frombuffer(write_zip(tmp_path / "a.zip", content, method).read_bytes(), np.uint8)
+    generator = np.random.default_rng(7)
+    refused = 0
+    for number in range(300):
+        damaged = whole.copy()
+        places = generator.integers(0, len(damaged), 4)
+        damaged[places] = generator.integers(0, 256, 4)
+        (tmp_path / "a.zip").write_bytes(damaged.tobytes())
+        try:
+            unpack_all(tmp_path / "a.zip", tmp_path / str(number))
+        except UnpackingError:
+            refused += 1
+    assert refused > 150
+    for length in range(len(whole)):
+        (tmp_path / "a.zip").write_bytes(whole[:length].tobytes())
+        with pytest.raises(UnpackingError, match="is no ZIP archive, or is damaged"):
+            unpack_all(tmp_path / "a.zip", tmp_path / "out")
