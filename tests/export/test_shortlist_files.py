@@ -1,0 +1,228 @@
+"""Shortlists of models whose corpus is not here: of parallel text, Marian's lexicon or CTranslate2's vmap."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.export.ctranslate2_model import Form, write_model
+from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
+
+from dragoman_bundle import open_bundle
+from dragoman_bundle.shortlist import Shortlist
+from dragoman_export.cli import export
+from dragoman_export.from_ctranslate2 import load_ctranslate2
+from dragoman_export.from_hf import load_marian
+from dragoman_export.lexicon import LexiconError, read_lexicon
+from dragoman_export.shortlist import ShortlistOptions
+from dragoman_export.subject import Subject
+
+LEXICON = """\
+k a 0.9
+l a 0.0999
+m a 0.000001
+NULL a 0.5
+l b 1.0
+o NULL 0.3
+</s> </s> 1
+"""
+VMAP = "\tq r\na\tk l\nb c\tn\nb\tm\n"
+
+
+@pytest.fixture(scope="module")
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
+    """Of letters: a to j become k to r."""
+    folder = tmp_path_factory.mktemp("letters")
+    write_model(folder, Form())
+    return load_ctranslate2(folder, source_language="de", target_language="en")
+
+
+@pytest.fixture
+def read(subject: Subject, tmp_path: Path) -> Callable[..., Shortlist]:
+    def run(content: str | bytes, **options: float) -> Shortlist:
+        path = tmp_path / "lexicon"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        asked = ShortlistOptions(num_frequent=0)
+        asked = ShortlistOptions(**{**vars(asked), **options})  # type: ignore[arg-type]
+        return read_lexicon(
+            path, subject.source_tokenizer, subject.target_tokenizer, asked, lambda line: None
+        )
+
+    return run
+
+
+def targets(subject: Subject, shortlist: Shortlist, piece: str) -> set[str]:
+    """The target pieces that a source piece brings along."""
+    token = subject.source_tokenizer.id_of(piece)
+    assert token is not None
+    first, last = shortlist.first_V[token], shortlist.first_V[token + 1]
+    return {subject.target_tokenizer.piece(id_) for id_ in shortlist.target_N[first:last]}
+
+
+def always(subject: Subject, shortlist: Shortlist) -> set[str]:
+    return {subject.target_tokenizer.piece(id_) for id_ in shortlist.always}
+
+
+@pytest.mark.parametrize("is_gzipped", [False, True])
+def test_a_lexicon_of_marian_is_read(
+    subject: Subject, read: Callable[..., Shortlist], is_gzipped: bool
+) -> None:
+    shortlist = read(gzip.compress(LEXICON.encode()) if is_gzipped else LEXICON)
+    assert targets(subject, shortlist, "a") == {"k", "l"}
+    assert targets(subject, shortlist, "b") == {"l"}
+    assert targets(subject, shortlist, "c") == set()
+    assert always(subject, shortlist) == {"</s>"}
+
+
+def test_of_a_lexicon_as_much_is_kept_as_is_asked_for(
+    subject: Subject, read: Callable[..., Shortlist]
+) -> None:
+    assert targets(subject, read(LEXICON, min_probability=0.0), "a") == {"k", "l", "m"}
+    assert targets(subject, read(LEXICON, min_probability=0.5), "a") == {"k"}
+    assert targets(subject, read(LEXICON, max_targets=1), "a") == {"k"}
+    # The first of a vocabulary are its frequent ones.
+    assert always(subject, read(LEXICON, num_frequent=6)) == {"</s>", "k", "l", "m"}
+
+
+def test_a_vmap_is_read_whole(subject: Subject, read: Callable[..., Shortlist]) -> None:
+    shortlist = read(VMAP)
+    assert targets(subject, shortlist, "a") == {"k", "l"}
+    # A phrase's targets are those of one of its pieces, which stands in all of its sentences.
+    assert targets(subject, shortlist, "b") | targets(subject, shortlist, "c") == {"m", "n"}
+    assert "n" in targets(subject, shortlist, "c")
+    assert always(subject, shortlist) == {"</s>", "q", "r"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "lexicon is empty"),
+        ("\n \n", "lexicon is empty"),
+        ("ж я 0.5\nд а 1\n", "is of another vocabulary than the model, which has 0 of its 4 pieces"),
+        ("ж\tя\nд\tа\n", "is of another vocabulary than the model, which has 0 of its 4 pieces"),
+        ("k a\n", "line 1: neither a target piece, a source piece and a probability"),
+        ("k a 0.5\nl a much\n", "line 2: neither a target piece"),
+        ("k a 1.5\n", "line 1: neither a target piece"),
+        ("k a nan\n", "line 1: neither a target piece"),
+        ("a\tk\nb k\n", "line 2: no tab between source and target pieces"),
+        ("a\tk\tl\n", "line 1: no tab between"),
+        (b"k a \xff\n", "line 1: no text in UTF-8"),
+        (b"\x1f\x8bno gzip", "can't be read"),
+        (gzip.compress(LEXICON.encode() * 99)[:-20], "can't be read"),
+        (gzip.compress(bytes(5_000_000)), "line 1: longer than 1048576 bytes; it is no lexicon"),
+    ],
+)
+def test_what_is_no_lexicon_of_the_model_is_refused(
+    read: Callable[..., Shortlist], content: str | bytes, message: str
+) -> None:
+    with pytest.raises(LexiconError, match=message):
+        read(content)
+
+
+def test_a_lexicon_of_half_another_vocabulary_is_refused(read: Callable[..., Shortlist]) -> None:
+    own = [f"k {letter} 0.5\n" for letter in "abcdefghi"]
+    read("".join([*own, "k ж 0.5\n"]))
+    with pytest.raises(LexiconError, match="which has 13 of its 18 pieces"):
+        read("".join([*own[:4], *["k ж 0.5\n"] * 5]))
+
+
+def test_numbers_of_pieces_beyond_sixteen_bits_are_kept(read: Callable[..., Shortlist]) -> None:
+    assert read(LEXICON).target_N.dtype == "uint16"
+
+
+def test_the_same_vocabulary_offers_a_piece_for_itself(tmp_path: Path) -> None:
+    # As names and numbers are copied.
+    write_marian(tmp_path / "m")
+    subject = load_marian(str(tmp_path / "m"))
+    assert subject.source_tokenizer is not subject.target_tokenizer
+    pieces = [subject.target_tokenizer.piece(id_) for id_ in (5, 6, 7)]
+    (tmp_path / "vmap").write_text(f"{pieces[0]}\t{pieces[1]}\n")
+    asked = ShortlistOptions()
+    tokenizers = subject.source_tokenizer, subject.target_tokenizer
+    shortlist = read_lexicon(tmp_path / "vmap", *tokenizers, asked, lambda line: None)
+    assert targets(subject, shortlist, pieces[0]) == {pieces[0], pieces[1]}
+    assert targets(subject, shortlist, pieces[2]) == {pieces[2]}
+
+
+def invoke(tmp_path: Path, *options: object) -> tuple[int, str, Path]:
+    folder = tmp_path / "models" / "de-en" / "1"
+    arguments = ["--out", str(folder), "--precisions", "int8", *map(str, options)]
+    result = CliRunner().invoke(export, arguments)
+    return result.exit_code, " ".join(result.output.split()), folder
+
+
+def write_text(tmp_path: Path, source: list[str], target: list[str]) -> tuple[Path, Path]:
+    for side, lines in (("de", source), ("en", target)):
+        (tmp_path / f"text.{side}").write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path / "text.de", tmp_path / "text.en"
+
+
+def test_an_imported_model_has_a_shortlist_of_any_parallel_text(tmp_path: Path) -> None:
+    write_marian(tmp_path / "m")
+    files = write_text(tmp_path, SOURCE_TEXT * 4, TARGET_TEXT * 4)
+    sizes = ("--shortlist-targets", 5, "--shortlist-frequent", 3)
+    code, output, folder = invoke(tmp_path, "--from-hf", tmp_path / "m", "--shortlist-text", *files, *sizes)
+    assert code == 0, output
+    bundle = open_bundle(folder)
+    assert bundle.shortlist is not None
+    assert bundle.shortlist.target_vocabulary == bundle.manifest.target_vocabulary
+    dog, hund = (
+        bundle.target_tokenizer.encode_ids(["dog"])[0],
+        bundle.source_tokenizer.encode_ids(["hund"])[0],
+    )
+    offered = {int(id_) for id_ in bundle.shortlist.candidates([hund])[0]}
+    assert set(dog) & offered
+    card = " ".join((folder / "README.md").read_text().split())
+    assert "--shortlist-text text.de text.en --shortlist-targets 5 --shortlist-frequent 3" in card
+    assert str(tmp_path) not in card
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (SOURCE_TEXT, TARGET_TEXT[:2], "they must match line by line"),
+        (["", ""], ["", ""], "hold no sentence pair"),
+        (["a " * 999], ["b"], "no sentence pair has 64 tokens or fewer"),
+    ],
+)
+def test_text_that_teaches_nothing_is_refused_and_nothing_written(
+    tmp_path: Path, source: list[str], target: list[str], message: str
+) -> None:
+    write_marian(tmp_path / "m")
+    files = write_text(tmp_path, source, target)
+    code, output, folder = invoke(tmp_path, "--from-hf", tmp_path / "m", "--shortlist-text", *files)
+    assert code == 1
+    assert message in output
+    assert not folder.parent.exists() or not list(folder.parent.iterdir())
+
+
+def test_a_lexicon_of_another_vocabulary_is_refused_and_nothing_written(tmp_path: Path) -> None:
+    write_model(tmp_path / "m", Form())
+    (tmp_path / "lex.s2t").write_text("ж я 0.5\n")
+    languages = ("--source-language", "de", "--target-language", "en")
+    asked = ("--from-ctranslate2", tmp_path / "m", "--shortlist-lexicon", tmp_path / "lex.s2t")
+    code, output, folder = invoke(tmp_path, *asked, *languages)
+    assert code == 1
+    assert "is of another vocabulary than the model" in output
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--shortlist-text", "text.de", "text.en", "--shortlist-lexicon", "text.de"],
+            "give either --shortl",
+        ),
+        (["--shortlist-lexicon", "text.de", "--no-shortlist"], "go without --shortlist/--no-shortlist"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    tmp_path: Path, options: list[str], message: str
+) -> None:
+    write_text(tmp_path, SOURCE_TEXT, TARGET_TEXT)
+    named = [str(tmp_path / option) if option.startswith("text") else option for option in options]
+    code, output, _ = invoke(tmp_path, "--from-hf", "m", *named)
+    assert code == 2
+    assert message in output
