@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
-CODES = {"<f4": 0, "|i1": 1, "<i2": 2, "<i4": 3, "<f2": 4}
-"""What stands for a type of numbers from binary version 4 on."""
+CODES = {"<f4": 0, "|i1": 1, "<i2": 2, "<i4": 3, "<f2": 4, "<u2": 5}
+"""What stands for a type of numbers from binary version 4 on; the last for the bits of bfloat16."""
 REVISIONS = {2: 2, 3: 3, 4: 4, 5: 5, 6: 7}
 """A revision of the kind of model that was written in each binary version."""
 SOURCE = ["<blank>", "<s>", "</s>", *"abcdefghij"]
@@ -38,7 +38,7 @@ class Form:
 
     version: int = 6
     numbers: str = "float32"
-    """float32, float16, int16 or int8."""
+    """float32, float16, bfloat16, int16 or int8."""
     is_pre_norm: bool = True
     has_learned_positions: bool = False
     is_tied: bool = False
@@ -283,6 +283,10 @@ def _quantize(form: Form, variables: Arrays) -> tuple[Arrays, dict[str, str], Ar
         if same and form.version >= 3:
             aliases[name] = same
             floats[name] = floats[same]
+        elif form.numbers == "bfloat16" and array.ndim > 0:
+            bits = array.view(np.uint32) >> 16
+            stored[name] = bits.astype(np.uint16)
+            floats[name] = (bits << 16).view(np.float32)
         elif array.ndim == 0 or not name.endswith("weight") or form.numbers in ("float32", "float16"):
             is_half = form.numbers == "float16" and array.ndim > 0
             stored[name] = array.astype(np.float16) if is_half else array

@@ -17,12 +17,12 @@ from dragoman_export.stepwise import score_alone
 from dragoman_export.subject import Subject
 from dragoman_training.batching import pad_ids
 
-VERSIONS, NUMBERS = (2, 3, 4, 5, 6), ("float32", "float16", "int16", "int8")
+VERSIONS, NUMBERS = (2, 3, 4, 5, 6), ("float32", "float16", "bfloat16", "int16", "int8")
 FORMATS = [
     (version, numbers)
     for version, numbers in product(VERSIONS, NUMBERS)
     # Before version 4 numbers of two bytes are int16.
-    if not (version < 4 and numbers == "float16")
+    if not (version < 4 and numbers.endswith("float16"))
 ]
 PAIRS = [([3, 5, 4, 7, 3], [4, 3, 9]), ([6], []), ([8, 3, 3, 8, 9, 5, 4, 10], [5, 5, 8, 7, 3, 6, 4])]
 """Sources and targets, as ids."""

@@ -413,4 +413,4 @@ def test_a_checkpoint_and_a_name_together_are_refused(checkpoint: Path, tmp_path
     for arguments in ([], ["--from-hf", str(checkpoint), str(checkpoint / "config.json")]):
         result = CliRunner().invoke(export, [*arguments, "--out", str(tmp_path / "o" / "1")])
         assert result.exit_code == 2
-        assert "give either a CHECKPOINT or --from-hf" in result.output
+        assert "give either a CHECKPOINT, --from-hf or --from-ctranslate2" in result.output

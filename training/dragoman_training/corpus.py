@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -50,18 +50,28 @@ def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
         pairs = [pair for path in tables for pair in _tsv_pairs(folder / path)]
         for source, target in files:
             pairs += _parallel_pairs(folder / source, folder / target)
-    stripped = [(source.strip(), target.strip()) for source, target in pairs]
-    pairs = [(source, target) for source, target in stripped if source and target]
-    one_sided = sum(bool(source) != bool(target) for source, target in stripped)
-    if not pairs:
-        raise CorpusError(f"data: the {split} files hold no sentence pair")
-    return Corpus([source for source, _ in pairs], [target for _, target in pairs], one_sided)
+    return _both_sides(pairs, f"data: the {split} files")
+
+
+def read_parallel(source_path: Path, target_path: Path) -> Corpus:
+    """The pairs of two files that match line by line. Raises CorpusError as `read_corpus` does."""
+    return _both_sides(_parallel_pairs(source_path, target_path), f"{source_path} and {target_path}")
 
 
 def evenly_spaced(length: int, count: int) -> list[int]:
     """At most `count` places, evenly spread over a list of that length."""
     count = min(count, length)
     return [place * length // count for place in range(count)]
+
+
+def _both_sides(pairs: Iterable[tuple[str, str]], files: str) -> Corpus:
+    """Those with something on either side."""
+    stripped = [(source.strip(), target.strip()) for source, target in pairs]
+    whole = [(source, target) for source, target in stripped if source and target]
+    one_sided = sum(bool(source) != bool(target) for source, target in stripped)
+    if not whole:
+        raise CorpusError(f"{files} hold no sentence pair")
+    return Corpus([source for source, _ in whole], [target for _, target in whole], one_sided)
 
 
 def _one_side(data: DataConfig, split: str, folder: Path) -> Corpus:
@@ -97,21 +107,6 @@ def _parallel_pairs(source_path: Path, target_path: Path) -> Iterator[tuple[str,
             "they must match line by line"
         )
     return zip(sources, targets, strict=True)
-
-
-def read_parallel(source_path: Path, target_path: Path) -> Corpus:
-    """The pairs of two files that match line by line. Raises CorpusError as `read_corpus` does."""
-    stripped = [
-        (source.strip(), target.strip()) for source, target in _parallel_pairs(source_path, target_path)
-    ]
-    pairs = [(source, target) for source, target in stripped if source and target]
-    if not pairs:
-        raise CorpusError(f"{source_path} and {target_path} hold no sentence pair")
-    return Corpus(
-        [source for source, _ in pairs],
-        [target for _, target in pairs],
-        sum(bool(source) != bool(target) for source, target in stripped),
-    )
 
 
 def _tsv_pairs(path: Path) -> Iterator[tuple[str, str]]:

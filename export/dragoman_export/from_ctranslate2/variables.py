@@ -33,9 +33,11 @@ class Variables:
 
     def count(self, prefix: str) -> int:
         """How many of `prefix_0`, `prefix_1`, … there are with something below them."""
-        number = 0
+        depth = prefix.count("/") + 1
         names = [*self._model.variables, *self._model.aliases]
-        while any(name.startswith(f"{prefix}_{number}/") for name in names):
+        scopes = {"/".join(name.split("/")[:depth]) for name in names if name.count("/") >= depth}
+        number = 0
+        while f"{prefix}_{number}" in scopes:
             number += 1
         return number
 
