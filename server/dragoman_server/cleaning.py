@@ -6,7 +6,7 @@ Spans are half-open and count code points.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 Span = tuple[int, int]
@@ -66,21 +66,27 @@ class CleanedText:
         start, end = span
         return self.starts[start], self.ends[end - 1]
 
-    def between(self, spans: Sequence[Span]) -> Iterator[str]:
+    def between(self, spans: Sequence[Span]) -> tuple[str, ...]:
         """What stands before, between and behind spans of `text`, as the caller wrote it.
 
         Where that is white space at most, what shows nothing is left out of it, too: marks of direction and
         the like come in pairs, and the other one may be in a sentence.
         """
-        edges = [0, *(place for span in spans for place in span), len(self.text)]
-        for start, end in zip(edges[::2], edges[1::2], strict=True):
-            gap = self.text[start:end]
-            if not gap or gap.isspace():
-                yield gap
-            else:
-                before = self.ends[start - 1] if start else 0
-                behind = self.starts[end] if end < len(self.text) else len(self.caller_text)
-                yield self.caller_text[before:behind]
+        gaps = []
+        end = 0
+        for start, next_end in spans:
+            gaps.append(self._gap(end, start))
+            end = next_end
+        gaps.append(self._gap(end, len(self.text)))
+        return tuple(gaps)
+
+    def _gap(self, start: int, end: int) -> str:
+        gap = self.text[start:end]
+        if not gap or gap.isspace() or self.text is self.caller_text:
+            return gap
+        before = self.ends[start - 1] if start else 0
+        behind = self.starts[end] if end < len(self.text) else len(self.caller_text)
+        return self.caller_text[before:behind]
 
 
 def clean(text: str) -> CleanedText:
@@ -92,9 +98,13 @@ def clean(text: str) -> CleanedText:
     if (text.isascii() and text.isprintable()) or (
         not _UNCLEAN.search(text) and unicodedata.is_normalized("NFC", text)
     ):
-        places = range(len(text) + 1)
+        length = len(text)
         return CleanedText(
-            caller_text=text, text=text, tokenizer_text=text, starts=places[:-1], ends=places[1:]
+            caller_text=text,
+            text=text,
+            tokenizer_text=text,
+            starts=range(length),
+            ends=range(1, length + 1),
         )
     places_shown = _places_shown(text)
     shown = "".join([text[place] for place in places_shown])

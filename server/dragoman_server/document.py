@@ -130,7 +130,7 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
     return Document(
         source=source,
         units=fitted.units,
-        gaps=tuple(source.between([unit.span for unit in fitted.units])),
+        gaps=source.between([unit.span for unit in fitted.units]),
         sentences=tuple(
             Sentence(
                 source=tokens,

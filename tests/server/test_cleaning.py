@@ -206,3 +206,14 @@ def test_a_sentence_that_is_too_long_is_told_where_the_caller_wrote_it(bundle: B
     text = "Gu\u00adten Mor\u00adgen. " + "Ha\u00adus " * 5_000
     with pytest.raises(UnitTooLongError, match=rf"^the sentence at characters 16 to {len(text) - 1} has "):
         prepare(text, bundle, options, deadline=None)
+
+
+@pytest.mark.parametrize("policy", [LengthPolicy.SPLIT, LengthPolicy.TRUNCATE])
+def test_what_is_too_long_is_split_or_truncated_as_without_it(bundle: Bundle, policy: LengthPolicy) -> None:
+    options = TranslationOptions(beam_size=1, length_penalty=1.0, length_policy=policy)
+    text = "Das Haus ist groß, und der Garten ist schön, " * 40 + "sagt er."
+    plain = prepare(text, bundle, options, deadline=None)
+    document = prepare("\u00ad".join(text), bundle, options, deadline=None)
+    assert (document.units, document.gaps) == (plain.units, plain.gaps)
+    assert (document.split, document.truncated) == (plain.split, plain.truncated)
+    assert plain.split or plain.truncated

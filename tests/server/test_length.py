@@ -84,7 +84,7 @@ def test_split_units_fit_and_hold_the_whole_text(text: str, max_tokens: int) -> 
     result = fitted(text, max_tokens=max_tokens, policy=LengthPolicy.SPLIT)
     assert all(len(unit.ids) < max_tokens for unit in result.units)
     assert not result.truncated
-    gaps = list(clean(text).between([unit.span for unit in result.units]))
+    gaps = clean(text).between([unit.span for unit in result.units])
     assert join(gaps, pieces(text, result), filler="")[0] == text
     # What no unit holds is taken from the text itself: no letter may be.
     assert [c for c in "".join(pieces(text, result)) if c.isalpha()] == [c for c in text if c.isalpha()]
