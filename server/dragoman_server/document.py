@@ -11,9 +11,10 @@ from dragoman_bundle import Bundle
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_server import engine
 from dragoman_server.alignment import Alignment, align
+from dragoman_server.cleaning import CleanedText, Span, clean
 from dragoman_server.engine import FinishReason, Priority, SearchOptions, Sentence, SentenceResult
 from dragoman_server.length import LengthPolicy, Unit, fit
-from dragoman_server.segmentation import Segmentation, Span, filler_for, join, segment
+from dragoman_server.segmentation import Segmentation, filler_for, join, segment
 
 _CHARACTERS_PER_TOKEN = 8
 """An estimate on the high side: most texts have fewer characters per token."""
@@ -49,9 +50,11 @@ class TranslationOptions:
 class Document:
     """A text, cut and tokenized."""
 
-    text: str
+    source: CleanedText
     units: tuple[Unit, ...]
-    """What is translated on its own; what stands between stays."""
+    """What is translated on its own."""
+    gaps: tuple[str, ...]
+    """What stands before, between and behind the units, and stays."""
     sentences: tuple[Sentence, ...]
     """What the engine searches: one for each unit that has any tokens."""
     split: bool
@@ -114,28 +117,30 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
     `deadline` is in seconds of `time.monotonic`.
     """
     manifest = bundle.manifest
+    source = clean(text)
     fitted = fit(
-        text,
-        segment(text, language=manifest.source_language, mode=options.segmentation),
+        source,
+        segment(source.text, language=manifest.source_language, mode=options.segmentation),
         tokenizer=bundle.source_tokenizer,
         max_tokens=manifest.decoding.max_source_tokens,
         policy=options.length_policy,
     )
-    sources = [(*unit.ids, manifest.source_ids.eos) for unit in fitted.units if unit.ids]
-    prefixes = [options.target_prefix] + [()] * len(sources)
+    of_units = [(*unit.ids, manifest.source_ids.eos) for unit in fitted.units if unit.ids]
+    prefixes = [options.target_prefix] + [()] * len(of_units)
     return Document(
-        text=text,
+        source=source,
         units=fitted.units,
+        gaps=source.between([unit.span for unit in fitted.units]),
         sentences=tuple(
             Sentence(
-                source=source,
-                options=_search_options(options, bundle, len(source), len(prefix)),
+                source=tokens,
+                options=_search_options(options, bundle, len(tokens), len(prefix)),
                 target_prefix=prefix,
                 return_attention=options.return_alignments,
                 priority=options.priority,
                 deadline=deadline,
             )
-            for source, prefix in zip(sources, prefixes, strict=False)
+            for tokens, prefix in zip(of_units, prefixes, strict=False)
         ),
         split=fitted.split,
         truncated=fitted.truncated,
@@ -152,7 +157,7 @@ def complete(
     num_hypotheses = max((len(result.hypotheses) for result in results), default=0)
     is_aligned = any(sentence.return_attention for sentence in document.sentences)
     source_spans = [
-        _source_spans(document.text[slice(*unit.span)], unit.ids, bundle.source_tokenizer)
+        _source_spans(document.source.tokenizer_text[slice(*unit.span)], unit.ids, bundle.source_tokenizer)
         if is_aligned
         else []
         for unit in document.units
@@ -168,8 +173,9 @@ def complete(
         for rank in range(num_hypotheses)
     )
     slowest = max(results, key=_seconds, default=None)
+    caller_text = document.source.caller_text
     return TranslatedText(
-        text=hypotheses[0].text if hypotheses else "" if document.text.isspace() else document.text,
+        text=hypotheses[0].text if hypotheses else "" if caller_text.isspace() else caller_text,
         hypotheses=hypotheses,
         split=document.split,
         truncated=document.truncated,
@@ -225,26 +231,21 @@ def _join_hypotheses(
     texts = [
         bundle.target_tokenizer.decode_text(hypothesis.tokens) if hypothesis else "" for hypothesis in of_unit
     ]
-    text, offsets = join(
-        document.text,
-        [unit.span for unit in document.units],
-        texts,
-        filler=filler_for(bundle.manifest.target_language),
-    )
+    text, offsets = join(document.gaps, texts, filler=filler_for(bundle.manifest.target_language))
     alignments: list[Alignment] = []
     for unit, hypothesis, spans, offset in zip(document.units, of_unit, source_spans, offsets, strict=True):
         if hypothesis is None or hypothesis.attention is None:
             continue
         piece = bundle.target_tokenizer.decode(hypothesis.tokens)
         links = align(
-            source_text=document.text[slice(*unit.span)],
+            source_text=document.source.text[slice(*unit.span)],
             source_spans=spans,
             target_text=piece.text,
             target_spans=piece.spans,
             # What a token comes from is known a step later then; the last one's end is not needed.
             attention_UT=hypothesis.attention[int(bundle.manifest.attention_of_input) :],
         )
-        alignments += [_shift(link, unit.span[0], offset) for link in links]
+        alignments += [_place(link, document.source, unit.span[0], offset) for link in links]
     return TranslatedHypothesis(
         text=text,
         score=sum(hypothesis.score for hypothesis in found),
@@ -258,11 +259,12 @@ def _join_hypotheses(
     )
 
 
-def _shift(link: Alignment, source_offset: int, target_offset: int) -> Alignment:
+def _place(link: Alignment, source: CleanedText, source_offset: int, target_offset: int) -> Alignment:
+    """The link of a unit as one of the caller's text and the whole hypothesis."""
     (a, b), (c, d) = link.source, link.target
     return replace(
         link,
-        source=(a + source_offset, b + source_offset),
+        source=source.of_caller((a + source_offset, b + source_offset)),
         target=(c + target_offset, d + target_offset),
     )
 

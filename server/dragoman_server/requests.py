@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_bundle import Bundle
+from dragoman_server.cleaning import clean
 from dragoman_server.config import RequestLimits
 from dragoman_server.document import TranslationOptions
 from dragoman_server.engine import Priority
@@ -184,7 +185,7 @@ def _read_target_prefix(
         )
         violations.append(_violation(field, description))
         return ()
-    tokens = tuple(bundle.target_tokenizer.encode_ids([text])[0])
+    tokens = tuple(bundle.target_tokenizer.encode_ids([clean(text).text])[0])
     if len(tokens) >= max_output_tokens:
         description = (
             f"has {len(tokens)} tokens, and it must have fewer than max_output_tokens, {max_output_tokens}; "

@@ -164,6 +164,29 @@ async def test_a_target_prefix_begins_the_first_sentence(running: RunningServer)
     assert translation.text == "No. Nein."
 
 
+async def test_a_target_prefix_may_hold_what_shows_nothing(running: RunningServer) -> None:
+    (translation,) = await translate(running, "Ja. Nein.", options={"target_prefix": "N\u00ado\u2060"})
+    assert translation.text == "No. Nein."
+
+
+async def test_what_shows_nothing_is_not_translated_and_counts_in_offsets(running: RunningServer) -> None:
+    text = "\ufeffGu\u00adten \u2068Morgen\u2069.  Scho\u0308n\u200b."
+    (translation,) = await translate(running, text, return_alignments=True)
+    assert translation.text == "Guten Morgen.  Schön."
+    words = {
+        text[link.source_start : link.source_end]: translation.text[link.target_start : link.target_end]
+        for link in translation.hypotheses[0].alignments
+    }
+    assert (
+        words.items()
+        >= {
+            "Gu\u00adten": "Guten",
+            "Morgen": "Morgen",
+            "Scho\u0308n": "Schön",
+        }.items()
+    )
+
+
 async def test_lines_are_units_where_asked(running: RunningServer) -> None:
     (translation,) = await translate(running, "Eins. Zwei.\nDrei.", segmentation=pb.SEGMENTATION_LINE)
     assert translation.sentences == 2
