@@ -119,9 +119,8 @@ class TensorSpec:
         for size in self.shape:
             if isinstance(size, int):
                 check_number(f"{self.name}'s size", size, 1, 2**31 - 1)
-            elif size not in _SIZES:
-                known = ", ".join(_SIZES)
-                raise ManifestError(f"{self.name} has a size {size!r:.80}; it is a number or of {known}")
+            else:
+                check_line(f"{self.name}'s size", size, _MAX_LINE)
         if self.growth_axis is not None:
             check_number(f"{self.name}'s growth_axis", self.growth_axis, 0, len(self.shape) - 1)
 
@@ -336,6 +335,13 @@ def _check_tensors(field: str, specs: Sequence[TensorSpec], prefix: str) -> None
         raise ManifestError(
             f"{field} must have names of its own that begin with {prefix!r}; it has {names!r:.200}"
         )
+    # Other tensors of graphs, which no manifest lists, have other sizes.
+    for spec in specs:
+        for size in spec.shape:
+            if isinstance(size, str) and size not in _SIZES:
+                raise ManifestError(
+                    f"{spec.name} has a size {size!r:.80}; it is a number or of {', '.join(_SIZES)}"
+                )
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
