@@ -223,6 +223,13 @@ class _LongRunning(click.Command):
     help="How long accepted calls may take to finish after SIGTERM or SIGINT.",
 )
 @click.option(
+    "--max-reload-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=ServerConfig.max_reload_seconds,
+    help="How long the models folder, or the tokens, may take to be read again after SIGHUP; what takes "
+    "longer stays as it was.",
+)
+@click.option(
     "--log-format", type=click.Choice(["json", "text"]), default="json", help="Form of a line of the log."
 )
 @click.option(
@@ -266,6 +273,7 @@ def serve(
     engine_timeout_seconds: float,
     batching: Batching,
     drain_seconds: float,
+    max_reload_seconds: float,
     log_format: LogFormat,
     reflection: bool,
 ) -> None:
@@ -301,6 +309,7 @@ def serve(
             tls_key=tls_key,
             tokens=tokens,
             drain_seconds=drain_seconds,
+            max_reload_seconds=max_reload_seconds,
             reflection=reflection,
             limits=RequestLimits(
                 max_texts=max_texts,

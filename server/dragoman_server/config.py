@@ -139,6 +139,9 @@ class ServerConfig:
     """File of those who may call, as `callers.read_tokens` reads it; None: everybody who reaches the port."""
     drain_seconds: float = 30.0
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
+    max_reload_seconds: float = 300.0
+    """How long the models folder, or the tokens, may take to be read again after SIGHUP. What is not read by
+    then stays as it was."""
     reflection: bool = True
     """Whether the server describes its API to tools such as grpcurl."""
     limits: RequestLimits = field(default_factory=RequestLimits)
@@ -157,6 +160,8 @@ class ServerConfig:
             )
         if not self.drain_seconds >= 0:
             raise ValueError(f"drain_seconds is {self.drain_seconds}; it must be 0 or more")
+        if not self.max_reload_seconds > 0:
+            raise ValueError(f"max_reload_seconds is {self.max_reload_seconds}; it must be above 0")
         if self.limits.max_beam_size > self.engine.max_rows:
             raise ValueError(
                 f"max_beam_size is {self.limits.max_beam_size}, "

@@ -12,6 +12,7 @@ from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_server import engine
 from dragoman_server.alignment import Alignment, align
 from dragoman_server.cleaning import CleanedText, Span, clean
+from dragoman_server.distinct import ReadHypothesis, distinct, first_of_each_text
 from dragoman_server.engine import FinishReason, Priority, SearchOptions, Sentence, SentenceResult
 from dragoman_server.length import LengthPolicy, Unit, fit
 from dragoman_server.segmentation import Segmentation, filler_for, join, segment
@@ -45,6 +46,11 @@ class TranslationOptions:
     priority: Priority = Priority.INTERACTIVE
     """Who goes first where not all fit into the batch."""
 
+    @property
+    def num_searched_hypotheses(self) -> int:
+        """Hypotheses of a sentence that the engine returns: of a list all, since some may fall out."""
+        return self.beam_size if self.num_hypotheses > 1 else 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
@@ -61,6 +67,8 @@ class Document:
     """Whether some sentence was cut because it was too long."""
     truncated: bool
     """Whether some sentence lost its end because it was too long."""
+    num_hypotheses: int
+    """Most hypotheses that its translation has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +152,7 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
         ),
         split=fitted.split,
         truncated=fitted.truncated,
+        num_hypotheses=options.num_hypotheses,
     )
 
 
@@ -154,7 +163,11 @@ def complete(
 
     They `waited_seconds` for room in the engine's queue before they were in it.
     """
-    num_hypotheses = max((len(result.hypotheses) for result in results), default=0)
+    lists = [
+        distinct(result.hypotheses, bundle.target_tokenizer.decode_text, most=document.num_hypotheses)
+        for result in results
+    ]
+    num_hypotheses = max(map(len, lists), default=0)
     is_aligned = any(sentence.return_attention for sentence in document.sentences)
     source_spans = [
         _source_spans(document.source.tokenizer_text[slice(*unit.span)], unit.ids, bundle.source_tokenizer)
@@ -162,16 +175,18 @@ def complete(
         else []
         for unit in document.units
     ]
-    hypotheses = tuple(
+    joined = [
         # A sentence with fewer hypotheses gives its last.
         _join_hypotheses(
             document,
-            [result.hypotheses[min(rank, len(result.hypotheses) - 1)] for result in results],
+            [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in lists],
             source_spans,
             bundle,
         )
         for rank in range(num_hypotheses)
-    )
+    ]
+    # Even of sentences that differ the joined texts may be the same: "a b" and "c", "a" and "b c".
+    hypotheses = first_of_each_text(joined)
     slowest = max(results, key=_seconds, default=None)
     caller_text = document.source.caller_text
     return TranslatedText(
@@ -200,7 +215,7 @@ def _search_options(
         max_output_tokens = max(min(most, limit), num_prefix_tokens + 1)
     return SearchOptions(
         beam_size=options.beam_size,
-        num_hypotheses=options.num_hypotheses,
+        num_hypotheses=options.num_searched_hypotheses,
         length_penalty=options.length_penalty,
         max_output_tokens=max_output_tokens,
     )
@@ -222,37 +237,35 @@ def _source_spans(text: str, ids: Sequence[int], tokenizer: Tokenizer) -> Sequen
 
 def _join_hypotheses(
     document: Document,
-    found: Sequence[engine.Hypothesis],
+    found: Sequence[ReadHypothesis],
     source_spans: Sequence[Sequence[Span]],
     bundle: Bundle,
 ) -> TranslatedHypothesis:
     remaining = iter(found)
     of_unit = [next(remaining) if unit.ids else None for unit in document.units]
-    texts = [
-        bundle.target_tokenizer.decode_text(hypothesis.tokens) if hypothesis else "" for hypothesis in of_unit
-    ]
+    texts = [read.text if read else "" for read in of_unit]
     text, offsets = join(document.gaps, texts, filler=filler_for(bundle.manifest.target_language))
     alignments: list[Alignment] = []
-    for unit, hypothesis, spans, offset in zip(document.units, of_unit, source_spans, offsets, strict=True):
-        if hypothesis is None or hypothesis.attention is None:
+    for unit, read, spans, offset in zip(document.units, of_unit, source_spans, offsets, strict=True):
+        if read is None or read.hypothesis.attention is None:
             continue
-        piece = bundle.target_tokenizer.decode(hypothesis.tokens)
+        piece = bundle.target_tokenizer.decode(read.hypothesis.tokens)
         links = align(
             source_text=document.source.text[slice(*unit.span)],
             source_spans=spans,
             target_text=piece.text,
             target_spans=piece.spans,
             # What a token comes from is known a step later then; the last one's end is not needed.
-            attention_UT=hypothesis.attention[int(bundle.manifest.attention_of_input) :],
+            attention_UT=read.hypothesis.attention[int(bundle.manifest.attention_of_input) :],
         )
         alignments += [_place(link, document.source, unit.span[0], offset) for link in links]
     return TranslatedHypothesis(
         text=text,
-        score=sum(hypothesis.score for hypothesis in found),
-        log_probability=sum(hypothesis.log_probability for hypothesis in found),
+        score=sum(read.hypothesis.score for read in found),
+        log_probability=sum(read.hypothesis.log_probability for read in found),
         finish_reason=(
             FinishReason.LENGTH
-            if any(hypothesis.finish_reason is FinishReason.LENGTH for hypothesis in found)
+            if any(read.hypothesis.finish_reason is FinishReason.LENGTH for read in found)
             else FinishReason.STOP
         ),
         alignments=tuple(alignments),

@@ -51,15 +51,20 @@ class Repository:
         return found[-1]
 
     def by_languages(self, source: str, target: str) -> Model:
-        """The newest version of the first model, by name, for the languages. Raises ModelNotFoundError."""
-        pair = (source.lower(), target.lower())
-        found = [model for model in self.models if model.languages == pair]
+        """The newest version of the first model, by name, for the languages or those closest to them.
+
+        Raises ModelNotFoundError.
+        """
+        distances = {model: model.distance(source, target) for model in self.models}
+        least = min((distance for distance in distances.values() if distance is not None), default=None)
+        found = [model for model in self.models if least is not None and distances[model] == least]
         if not found:
             pairs = sorted({"-".join(model.languages) for model in self.models})
             raise ModelNotFoundError(
                 f"there is no model from {quote(source)} to {quote(target)}; "
                 f"the pairs there are: {list_names(pairs)}"
             )
+        # Of those that are equally close, such as "en-GB" and "en-US" for "en", too.
         first_name = found[0].bundle.manifest.name
         return [model for model in found if model.bundle.manifest.name == first_name][-1]
 

@@ -13,6 +13,7 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.document import TranslationOptions
 from dragoman_server.engine import Priority
 from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.language_lookup import distance
 from dragoman_server.length import LengthPolicy
 from dragoman_server.model import Model
 from dragoman_server.quoting import quote
@@ -57,7 +58,9 @@ class RequestReader:
         """
         given = {"source_language": message.source_language, "target_language": message.target_language}
         if not message.model:
-            _raise_if_any([_violation(field, "is required") for field, value in given.items() if not value])
+            _raise_if_any(
+                [_violation(field, "is required") for field, value in given.items() if not value.strip()]
+            )
             return self._repository.by_languages(message.source_language, message.target_language)
         model = self._repository.by_name(message.model)
         translated = dict(zip(given, model.languages, strict=True))
@@ -65,7 +68,7 @@ class RequestReader:
             [
                 _violation(field, f"is {quote(value)}, and model {model.key} has {translated[field]!r}")
                 for field, value in given.items()
-                if value and value.lower() != translated[field]
+                if value.strip() and distance(value, translated[field]) is None
             ]
         )
         return model

@@ -143,7 +143,7 @@ def _is_small(request: TranslationRequest, num_units: int) -> bool:
         + num_units * _MICROSECONDS_PER_UNIT
         + sum(map(len, request.texts)) * microseconds_per_character
     )
-    return microseconds * options.num_hypotheses <= _MAX_MICROSECONDS_ON_LOOP
+    return microseconds * options.num_searched_hypotheses <= _MAX_MICROSECONDS_ON_LOOP
 
 
 def _num_lines(request: TranslationRequest) -> int:

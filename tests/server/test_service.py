@@ -72,7 +72,7 @@ async def test_translations_come_one_to_one_with_their_white_space(running: Runn
     assert [item.text for item in response.translations] == [texts[0], texts[1], "", "", "Ende"]
     assert [item.sentences for item in response.translations] == [1, 3, 0, 0, 1]
     assert [len(item.hypotheses) for item in response.translations] == [1, 1, 0, 0, 1]
-    assert response.model == pb.ModelReference(name="de-en", version="1")
+    assert (response.model.name, response.model.version) == ("de-en", "1")
 
 
 async def test_tokens_and_times_are_told(running: RunningServer) -> None:
@@ -365,6 +365,25 @@ async def test_an_unknown_language_pair_names_those_there_are(running: RunningSe
     assert "'xx'" in error.details()
     assert "de-en" in error.details()
     assert detail(error, error_details_pb2.ErrorInfo()).reason == "MODEL_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("de-DE", "en-GB"), ("de_DE", "eng"), (" deu ", "EN"), ("ger", "en-US")]
+)
+async def test_the_closest_model_answers_and_tells_its_languages(
+    running: RunningServer, source: str, target: str
+) -> None:
+    expected = pb.ModelReference(name="de-en", version="1", source_language="de", target_language="en")
+    for model in ("", "de-en"):
+        request = pb.TranslateRequest(
+            texts=["Ja."], source_language=source, target_language=target, model=model
+        )
+        assert (await running.stub.Translate(request)).model == expected
+
+
+async def test_white_space_is_no_language(running: RunningServer) -> None:
+    request = pb.TranslateRequest(texts=["Ja."], source_language=" ", target_language="en")
+    assert await violated_fields(running, request) == ["source_language"]
 
 
 @pytest.mark.parametrize("model", ["de-en", "de-en/1"])
@@ -717,7 +736,8 @@ async def test_models_are_listed_with_what_they_are(running: RunningServer) -> N
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "count"), [("de", "", 1), ("DE", "en", 1), ("", "fr", 0), ("en", "", 0)]
+    ("source", "target", "count"),
+    [("de", "", 1), ("DE", "en", 1), ("de_AT", "", 1), ("", "fr", 0), ("en", "", 0)],
 )
 async def test_models_are_listed_by_language(
     running: RunningServer, source: str, target: str, count: int
