@@ -1,5 +1,6 @@
 """Decodes the same sentences with a batch of so many places, and says where the time went."""
 
+import math
 import shutil
 import statistics
 import subprocess
@@ -102,6 +103,7 @@ def decode(
         max_rows=places * beam_size,
         max_source_tokens=places * (bundle.manifest.decoding.max_source_tokens + 8),
         max_queue=MAX_QUEUE,
+        max_queue_seconds=math.inf,
         max_beam_size=beam_size,
     )
     engine = Engine(clock, limits=limits)

@@ -67,8 +67,9 @@ class ModelManager:
         """Ends every model; whatever is unanswered fails."""
         for task in self._retiring.values():
             task.cancel()
-        for model in [*self.repository.models, *self._retiring]:
-            await asyncio.to_thread(model.engine.close)
+        models = [*self.repository.models, *self._retiring]
+        # At the same time: one that takes long holds up no other.
+        await asyncio.gather(*(asyncio.to_thread(model.engine.close) for model in models))
 
     async def _read(self) -> Repository:
         served = self.repository
@@ -93,6 +94,7 @@ class ModelManager:
     async def _end_when_unused(self, model: Model) -> None:
         await model.calls.wait_until_empty()
         await asyncio.to_thread(model.engine.close)
+        model.metrics.on_end()
         del self._retiring[model]
         logger.info("model ended", extra={"model": model.key})
 

@@ -1,5 +1,6 @@
 """A bundle as a system that translates lines, in this process: for measuring its quality."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,7 +78,11 @@ def open_bundle_system(
     if shortlist and bundle.shortlist is None:
         raise ValueError(f"{location} has no shortlist; export it with --shortlist")
     config = EngineConfig(
-        device=device, precision=precision, shortlist=shortlist is not False, max_queue=MAX_QUEUE
+        device=device,
+        precision=precision,
+        shortlist=shortlist is not False,
+        max_queue=MAX_QUEUE,
+        max_queue_seconds=math.inf,
     )
     decoder = open_decoder(bundle, config)
     has_shortlist = decoder.for_beam(beam_size).has_shortlist

@@ -133,11 +133,6 @@ def _check_room(request: TranslationRequest) -> None:
         model.engine.check_queue({priority: num_sentences})
 
 
-def _room(model: Model, priority: Priority) -> int:
-    """How many sentences of a priority the queue takes at the moment; below 0 where bulk was set back."""
-    return model.engine.max_waiting(priority) - model.engine.num_waiting(priority)
-
-
 def _is_small(request: TranslationRequest, num_units: int) -> bool:
     options = request.options
     microseconds_per_character = (
@@ -207,7 +202,7 @@ async def _submit_in_turn(
             with contextlib.suppress(QueueFullError):
                 return await _submit(executor, model, sentences, ended)
             await asyncio.sleep(_ROOM_SECONDS)
-            while _room(model, priority) < len(sentences):
+            while not model.engine.has_room(priority, len(sentences)):
                 await asyncio.sleep(_ROOM_SECONDS)
 
 
