@@ -148,8 +148,10 @@ def export(
 
             def report(line: str) -> None:
                 status.update(line)
-                console.print(line)
+                # What reads a pipe reads lines, of any length.
+                console.print(line, soft_wrap=True)
 
+            report("reading the checkpoint")
             if from_hf is not None:
                 bundle = export_subject(
                     _load_marian(from_hf, source_language, target_language, language_token),
