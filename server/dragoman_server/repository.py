@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from dragoman_bundle import Bundle, BundleError, open_bundle, read_manifest
+from dragoman_bundle.copying import check_folder_name
 from dragoman_bundle.manifest import MANIFEST_FILE
 from dragoman_server.engine import (
     DecoderError,
@@ -155,9 +156,7 @@ def _folders(folder: Path) -> list[Path]:
 
 def _open(path: Path, key: str) -> Bundle:
     bundle = open_bundle(path)
-    named = bundle.manifest.key
-    if named != key:
-        raise BundleError(f"{path}: its manifest calls it {named}; its folder must be called so too")
+    check_folder_name(path, bundle.manifest)
     return bundle
 
 
