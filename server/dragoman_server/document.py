@@ -12,7 +12,7 @@ from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_server import engine
 from dragoman_server.alignment import Alignment, align
 from dragoman_server.engine import FinishReason, Priority, SearchOptions, Sentence, SentenceResult
-from dragoman_server.length import LengthPolicy, Unit, fit
+from dragoman_server.length import LengthPolicy, TextTooLongError, Unit, fit
 from dragoman_server.segmentation import Segmentation, Span, filler_for, join, segment
 
 _CHARACTERS_PER_TOKEN = 8
@@ -43,6 +43,10 @@ class TranslationOptions:
     """Whether hypotheses come with word alignments."""
     priority: Priority = Priority.INTERACTIVE
     """Who goes first where not all fit into the batch."""
+    max_text_tokens: int | None = None
+    """Most source tokens of a text; None: any number."""
+    max_interactive_tokens: int | None = None
+    """Most source tokens of all texts together that are decoded as interactive; None: any number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +113,7 @@ class TranslatedText:
 
 
 def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: float | None) -> Document:
-    """Cuts and tokenizes a text. Raises UnitTooLongError under LengthPolicy.REJECT.
+    """Cuts and tokenizes a text. Raises TextTooLongError, and UnitTooLongError under LengthPolicy.REJECT.
 
     `deadline` is in seconds of `time.monotonic`.
     """
@@ -122,6 +126,9 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
         policy=options.length_policy,
     )
     sources = [(*unit.ids, manifest.source_ids.eos) for unit in fitted.units if unit.ids]
+    num_tokens = sum(map(len, sources))
+    if options.max_text_tokens is not None and num_tokens > options.max_text_tokens:
+        raise TextTooLongError(num_tokens=num_tokens, max_tokens=options.max_text_tokens)
     prefixes = [options.target_prefix] + [()] * len(sources)
     return Document(
         text=text,

@@ -31,9 +31,7 @@ class Throughput:
         self._is_first = True
 
     def observe(self, now: float, work: float, *, running: float, share: float, is_saturated: bool) -> None:
-        """So much work is done, and so much is `running`. Engines are full to a `share` of what they take, and
-        maybe more waits.
-        """
+        """So much work is done, and so much is `running`. Engines are full to a `share`; more may wait."""
         if not share:
             # Until something comes nothing can be done.
             self._began_at = None
