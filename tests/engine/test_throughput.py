@@ -82,3 +82,13 @@ def test_long_sentences_that_end_together_are_not_taken_for_a_standstill_between
     assert known
     assert min(known) > 5
     assert max(known) < 20
+
+
+def test_a_slower_pace_is_learned_as_soon_from_few_long_windows() -> None:
+    throughput = Throughput()
+    now = work_off(throughput, rate=200)
+    for _ in range(9):
+        # A batch's worth of work in three seconds, at once.
+        now += 3
+        throughput.observe(now, 60, running=60, share=1.0, is_saturated=True)
+    assert throughput.seconds(now, 1000) == pytest.approx(50, rel=0.05)

@@ -49,7 +49,7 @@ class Throughput:
             return
         if not self._is_first:
             if self._is_saturated:
-                self._full.observe(self._done / seconds)
+                self._full.observe(self._done / seconds, seconds / WINDOW_SECONDS)
                 self._learned_at = now
             else:
                 self._best.observe(self._done / seconds / self._shares.value)
