@@ -108,6 +108,19 @@ class _LongRunning(click.Command):
     help="Most characters of one text.",
 )
 @click.option(
+    "--max-text-tokens",
+    type=_POSITIVE,
+    default=RequestLimits.max_text_tokens,
+    help="Most source tokens of one text, which are what a translation costs.",
+)
+@click.option(
+    "--max-interactive-tokens",
+    type=_POSITIVE,
+    default=RequestLimits.max_interactive_tokens,
+    help="Most source tokens of an interactive request. One with more is decoded as bulk, so that nobody's "
+    "sentence waits for it.",
+)
+@click.option(
     "--max-beam-size",
     type=_POSITIVE,
     default=RequestLimits.max_beam_size,
@@ -255,6 +268,8 @@ def serve(
     cuda_graph_shapes: int,
     max_texts: int,
     max_text_characters: int,
+    max_text_tokens: int,
+    max_interactive_tokens: int,
     max_beam_size: int,
     max_output_tokens: int,
     max_message_bytes: int,
@@ -314,6 +329,8 @@ def serve(
             limits=RequestLimits(
                 max_texts=max_texts,
                 max_text_characters=max_text_characters,
+                max_text_tokens=max_text_tokens,
+                max_interactive_tokens=max_interactive_tokens,
                 max_beam_size=max_beam_size,
                 max_output_tokens=max_output_tokens,
                 max_message_bytes=max_message_bytes,

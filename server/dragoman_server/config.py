@@ -16,6 +16,12 @@ class RequestLimits:
     """Most texts of one Translate call."""
     max_text_characters: int = 100_000
     """Most code points of one text."""
+    max_text_tokens: int = 50_000
+    """Most source tokens of one text: twice as many as 100,000 letters of ordinary text have. What is no
+    language has a token for each letter, and runs on until the longest output."""
+    max_interactive_tokens: int = 4_096
+    """Most source tokens of an interactive request, all its texts together. One with more is decoded as bulk,
+    so that nobody's sentence waits until a book is through."""
     max_beam_size: int = 16
     """Widest beam of a request."""
     max_output_tokens: int = 1024
@@ -43,6 +49,8 @@ class RequestLimits:
             self,
             "max_texts",
             "max_text_characters",
+            "max_text_tokens",
+            "max_interactive_tokens",
             "max_beam_size",
             "max_output_tokens",
             "max_message_bytes",

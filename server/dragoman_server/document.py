@@ -14,7 +14,7 @@ from dragoman_server.alignment import Alignment, align
 from dragoman_server.cleaning import CleanedText, Span, clean
 from dragoman_server.distinct import ReadHypothesis, distinct, first_of_each_text
 from dragoman_server.engine import FinishReason, Priority, SearchOptions, Sentence, SentenceResult
-from dragoman_server.length import LengthPolicy, Unit, fit
+from dragoman_server.length import LengthPolicy, TextTooLongError, Unit, fit
 from dragoman_server.segmentation import Segmentation, filler_for, join, segment
 
 _CHARACTERS_PER_TOKEN = 8
@@ -45,6 +45,10 @@ class TranslationOptions:
     """Whether hypotheses come with word alignments."""
     priority: Priority = Priority.INTERACTIVE
     """Who goes first where not all fit into the batch."""
+    max_text_tokens: int | None = None
+    """Most source tokens of a text; None: any number."""
+    max_interactive_tokens: int | None = None
+    """Most source tokens of all texts together that are decoded as interactive; None: any number."""
 
     @property
     def num_searched_hypotheses(self) -> int:
@@ -120,7 +124,7 @@ class TranslatedText:
 
 
 def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: float | None) -> Document:
-    """Cuts and tokenizes a text. Raises UnitTooLongError under LengthPolicy.REJECT.
+    """Cuts and tokenizes a text. Raises TextTooLongError, and UnitTooLongError under LengthPolicy.REJECT.
 
     `deadline` is in seconds of `time.monotonic`.
     """
@@ -134,6 +138,9 @@ def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: fl
         policy=options.length_policy,
     )
     of_units = [(*unit.ids, manifest.source_ids.eos) for unit in fitted.units if unit.ids]
+    num_tokens = sum(map(len, of_units))
+    if options.max_text_tokens is not None and num_tokens > options.max_text_tokens:
+        raise TextTooLongError(num_tokens=num_tokens, max_tokens=options.max_text_tokens)
     prefixes = [options.target_prefix] + [()] * len(of_units)
     return Document(
         source=source,

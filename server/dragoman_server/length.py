@@ -33,6 +33,16 @@ class UnitTooLongError(ValueError):
         )
 
 
+class TextTooLongError(ValueError):
+    """A text has more source tokens than one may cost."""
+
+    def __init__(self, *, num_tokens: int, max_tokens: int) -> None:
+        super().__init__(
+            f"has {num_tokens} tokens, and a text takes {max_tokens}; cut it up, "
+            "or start the server with larger --max-text-tokens"
+        )
+
+
 class SourceTokenizer(Protocol):
     """What the policies need of a tokenizer."""
 

@@ -168,6 +168,8 @@ class RequestReader:
             segmentation=_SEGMENTATIONS[message.segmentation],
             return_alignments=message.return_alignments,
             priority=read_priority(message),
+            max_text_tokens=self._limits.max_text_tokens,
+            max_interactive_tokens=self._limits.max_interactive_tokens,
         )
 
 

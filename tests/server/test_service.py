@@ -491,6 +491,50 @@ async def engine_is_idle(running: RunningServer) -> None:
     await running.calls_are_counted()
 
 
+async def test_a_text_of_too_many_tokens_is_refused_before_it_is_decoded(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_text_tokens=100))
+    request = pb.TranslateRequest(texts=["wort", "x" * 101, "x" * 80], **GERMAN)
+    error = await failure(running.stub.Translate(request))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    violations = detail(error, error_details_pb2.BadRequest()).field_violations
+    assert [violation.field for violation in violations] == ["texts[1]"]
+    assert "tokens, and a text takes 100; cut it up" in violations[0].description
+    assert running.metric("dragoman_sentences_total") == 0
+    # What is cut off costs nothing.
+    truncated = pb.DecodingOptions(length_policy=pb.LENGTH_POLICY_TRUNCATE)
+    assert (await translate(running, "x" * 101, options=truncated))[0].truncated
+
+
+async def test_a_long_interactive_request_is_decoded_as_bulk(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_rows=16)
+    limits = RequestLimits(max_interactive_tokens=100)
+    running = await start_server(models=slow_models, engine=engine, limits=limits)
+    long = running.stub.Translate(pb.TranslateRequest(texts=["x" * 500], **GERMAN))
+    short = running.stub.Translate(pb.TranslateRequest(texts=["x x"] * 20, **GERMAN))
+    while not all(
+        running.metric("dragoman_queue_sentences", priority=each) for each in ("bulk", "interactive")
+    ):
+        await asyncio.sleep(0.01)
+    assert running.metric("dragoman_queue_sentences", priority="bulk") > 1
+    long.cancel()
+    short.cancel()
+    await engine_is_idle(running)
+
+
+async def test_a_long_request_that_bulks_share_of_the_queue_can_never_hold_is_told_so(
+    start_server: StartServer,
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=40)
+    running = await start_server(engine=engine, limits=RequestLimits(max_interactive_tokens=50))
+    error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["wort"] * 35, **GERMAN)))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    violation = detail(error, error_details_pb2.BadRequest()).field_violations[0]
+    assert "as bulk" in violation.description
+    assert "the queue takes 30" in violation.description
+
+
 async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, slow_models: Path) -> None:
     engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
     running = await start_server(models=slow_models, engine=engine, limits=RequestLimits(max_texts=100))
