@@ -64,10 +64,9 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
 @shortlist_file_options
 @click.option(
     "--recipe-folder",
-    default=Path("training/recipes"),
-    show_default=True,
     type=click.Path(path_type=Path),
-    help="Where the recipe was: its corpus' relative paths start there.",
+    help="Where the recipe's relative paths start now.  [default: where they did in training, which the "
+    "checkpoint remembers, or training/recipes]",
 )
 @click.option(
     "--shortlist-targets",
@@ -107,7 +106,7 @@ def export(
     shortlist: bool | None,
     shortlist_text: tuple[Path, Path] | None,
     shortlist_lexicon: Path | None,
-    recipe_folder: Path,
+    recipe_folder: Path | None,
     shortlist_targets: int,
     shortlist_frequent: int,
     shortlist_probability: float,
@@ -169,7 +168,8 @@ def export(
 
             def report(line: str) -> None:
                 status.update(line)
-                console.print(line)
+                # What reads a pipe reads lines, of any length.
+                console.print(line, soft_wrap=True)
 
             options = ShortlistOptions(
                 max_targets=shortlist_targets,
@@ -177,6 +177,7 @@ def export(
                 num_frequent=shortlist_frequent,
             )
             files = ShortlistFiles(text=shortlist_text, lexicon=shortlist_lexicon) if has_files else None
+            report("reading the checkpoint")
             if foreign.is_given:
                 bundle = export_foreign(
                     foreign.load(),

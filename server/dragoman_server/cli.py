@@ -108,6 +108,19 @@ class _LongRunning(click.Command):
     help="Most characters of one text.",
 )
 @click.option(
+    "--max-text-tokens",
+    type=_POSITIVE,
+    default=RequestLimits.max_text_tokens,
+    help="Most source tokens of one text, which are what a translation costs.",
+)
+@click.option(
+    "--max-interactive-tokens",
+    type=_POSITIVE,
+    default=RequestLimits.max_interactive_tokens,
+    help="Most source tokens of an interactive request. One with more is decoded as bulk, so that nobody's "
+    "sentence waits for it.",
+)
+@click.option(
     "--max-beam-size",
     type=_POSITIVE,
     default=RequestLimits.max_beam_size,
@@ -223,6 +236,13 @@ class _LongRunning(click.Command):
     help="How long accepted calls may take to finish after SIGTERM or SIGINT.",
 )
 @click.option(
+    "--max-reload-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=ServerConfig.max_reload_seconds,
+    help="How long the models folder, or the tokens, may take to be read again after SIGHUP; what takes "
+    "longer stays as it was.",
+)
+@click.option(
     "--log-format", type=click.Choice(["json", "text"]), default="json", help="Form of a line of the log."
 )
 @click.option(
@@ -248,6 +268,8 @@ def serve(
     cuda_graph_shapes: int,
     max_texts: int,
     max_text_characters: int,
+    max_text_tokens: int,
+    max_interactive_tokens: int,
     max_beam_size: int,
     max_output_tokens: int,
     max_message_bytes: int,
@@ -266,6 +288,7 @@ def serve(
     engine_timeout_seconds: float,
     batching: Batching,
     drain_seconds: float,
+    max_reload_seconds: float,
     log_format: LogFormat,
     reflection: bool,
 ) -> None:
@@ -301,10 +324,13 @@ def serve(
             tls_key=tls_key,
             tokens=tokens,
             drain_seconds=drain_seconds,
+            max_reload_seconds=max_reload_seconds,
             reflection=reflection,
             limits=RequestLimits(
                 max_texts=max_texts,
                 max_text_characters=max_text_characters,
+                max_text_tokens=max_text_tokens,
+                max_interactive_tokens=max_interactive_tokens,
                 max_beam_size=max_beam_size,
                 max_output_tokens=max_output_tokens,
                 max_message_bytes=max_message_bytes,

@@ -16,6 +16,12 @@ class RequestLimits:
     """Most texts of one Translate call."""
     max_text_characters: int = 100_000
     """Most code points of one text."""
+    max_text_tokens: int = 50_000
+    """Most source tokens of one text: twice as many as 100,000 letters of ordinary text have. What is no
+    language has a token for each letter, and runs on until the longest output."""
+    max_interactive_tokens: int = 4_096
+    """Most source tokens of an interactive request, all its texts together. One with more is decoded as bulk,
+    so that nobody's sentence waits until a book is through."""
     max_beam_size: int = 16
     """Widest beam of a request."""
     max_output_tokens: int = 1024
@@ -43,6 +49,8 @@ class RequestLimits:
             self,
             "max_texts",
             "max_text_characters",
+            "max_text_tokens",
+            "max_interactive_tokens",
             "max_beam_size",
             "max_output_tokens",
             "max_message_bytes",
@@ -139,6 +147,9 @@ class ServerConfig:
     """File of those who may call, as `callers.read_tokens` reads it; None: everybody who reaches the port."""
     drain_seconds: float = 30.0
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
+    max_reload_seconds: float = 300.0
+    """How long the models folder, or the tokens, may take to be read again after SIGHUP. What is not read by
+    then stays as it was."""
     reflection: bool = True
     """Whether the server describes its API to tools such as grpcurl."""
     limits: RequestLimits = field(default_factory=RequestLimits)
@@ -157,6 +168,8 @@ class ServerConfig:
             )
         if not self.drain_seconds >= 0:
             raise ValueError(f"drain_seconds is {self.drain_seconds}; it must be 0 or more")
+        if not self.max_reload_seconds > 0:
+            raise ValueError(f"max_reload_seconds is {self.max_reload_seconds}; it must be above 0")
         if self.limits.max_beam_size > self.engine.max_rows:
             raise ValueError(
                 f"max_beam_size is {self.limits.max_beam_size}, "

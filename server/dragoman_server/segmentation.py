@@ -1,7 +1,7 @@
 """A text's units: what the model translates one by one, and what stands between them.
 
 Owns where a text is cut and how it is put together again. Must not know tokens or models.
-Ranges are half-open and count code points of the caller's text.
+Ranges are half-open and count code points of the text that is given.
 """
 
 import enum
@@ -13,9 +13,8 @@ from itertools import accumulate
 import sentencex
 
 from dragoman_bundle.languages import primary_language, writes_spaces
+from dragoman_server.cleaning import Span
 from dragoman_server.sentence_rules import rules_for
-
-Span = tuple[int, int]
 
 # The line ends of str.splitlines.
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -78,21 +77,21 @@ def halve(text: str, span: Span) -> tuple[Span, Span] | None:
     return (left, right) if left and right else None
 
 
-def join(text: str, spans: Sequence[Span], pieces: Sequence[str], *, filler: str) -> tuple[str, list[int]]:
-    """Puts `pieces` in the places of `spans`, keeping what stands around them.
+def join(gaps: Sequence[str], pieces: Sequence[str], *, filler: str) -> tuple[str, list[int]]:
+    """Puts `pieces` between `gaps`, of which the first stands before them all and the last behind.
 
     Where two units touch, `filler` goes between their pieces. Returns the text and each piece's offset in it.
     """
+    *before, last = gaps
     parts: list[str] = []
     offsets = []
-    length = previous_end = 0
-    for (start, end), piece in zip(spans, pieces, strict=True):
-        gap = text[previous_end:start] or (filler if parts else "")
-        parts += [gap, piece]
-        offsets.append(length + len(gap))
-        length += len(gap) + len(piece)
-        previous_end = end
-    return "".join(parts) + text[previous_end:], offsets
+    length = 0
+    for gap, piece in zip(before, pieces, strict=True):
+        space = gap or (filler if parts else "")
+        parts += [space, piece]
+        offsets.append(length + len(space))
+        length += len(space) + len(piece)
+    return "".join(parts) + last, offsets
 
 
 def filler_for(language: str) -> str:

@@ -24,6 +24,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
+from dragoman_server.apart import run_apart, wait_for
 from dragoman_server.call_metrics import CallMetrics
 from dragoman_server.callers import Callers, TokenFileError
 from dragoman_server.certificate import Certificate, CertificateError
@@ -83,7 +84,7 @@ class Server:
         )
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
-        self._models = ModelManager(config.models, loader, self._metrics)
+        self._models = ModelManager(config.models, loader, self._metrics, cancel_seconds=config.drain_seconds)
         self._registry.register(ProcessMetrics(self._models.pids))
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._has_ended = asyncio.Event()
@@ -100,7 +101,7 @@ class Server:
         ports are free again then.
         """
         try:
-            self._callers.load()
+            self._callers.use(await wait_for(run_apart(self._callers.read), None))
             await self._listen()
             await self._models.load()
         except BaseException:
@@ -113,7 +114,8 @@ class Server:
     async def reload(self) -> None:
         """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
 
-        The tokens too. Where either can't be read, it stays as it is, and log and metrics say so.
+        The tokens too. Where either can't be read, or not within `max_reload_seconds`, it stays as it is, and
+        log and metrics say so.
         """
         is_reloaded = False
         try:
@@ -141,15 +143,15 @@ class Server:
 
     async def _reload(self) -> bool:
         """Whether all was read again."""
-        tokens_are_read = True
+        tokens_are_read, max_seconds = True, self._config.max_reload_seconds
         try:
-            self._callers.load()
-        except TokenFileError as error:
+            self._callers.use(await wait_for(run_apart(self._callers.read), max_seconds))
+        except (TokenFileError, TimeoutError) as error:
             tokens_are_read = False
-            logger.error("tokens not reloaded", extra={"reason": str(error)})
+            logger.error("tokens not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
         try:
-            await self._models.load()
-        except (DeviceUnavailableError, RepositoryError) as error:
+            await self._models.load(max_seconds=max_seconds)
+        except (DeviceUnavailableError, RepositoryError, TimeoutError) as error:
             logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
             return False
         self._open()
@@ -181,7 +183,8 @@ class Server:
 
     async def _listen(self) -> None:
         config = self._config
-        self.port = self._bind(config.host, config.port)
+        credentials = await wait_for(run_apart(self._credentials), None)
+        self.port = self._bind(config.host, config.port, credentials)
         if not _is_loopback(config.host) and (warning := _what_is_open(config)):
             logger.warning(warning, extra={"host": config.host, "port": self.port})
         if config.metrics_port:
@@ -202,9 +205,8 @@ class Server:
         self._health.loading()
         await self._grpc.start()
 
-    def _bind(self, host: str, port: int) -> int:
+    def _bind(self, host: str, port: int, credentials: grpc.ServerCredentials | None) -> int:
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        credentials = self._credentials()
         why = _why_unbindable(host, port)
         # A name that has no IPv4 address may have others. Tried before grpc, which writes lines of its own.
         if why is not None and not isinstance(why, socket.gaierror):
@@ -293,7 +295,7 @@ async def serve(config: ServerConfig, log: Log | None = None) -> bool:
     watching.cancel()
     reloading.cancel()
     finished = await server.drain()
-    # It ends with the bundle that it is at.
+    # It ends with the bundle that it is at, or soon.
     await asyncio.wait({reloading})
     if ended is not None:
         raise ended
@@ -309,6 +311,10 @@ async def _reload_at(hang_up: asyncio.Event, server: Server) -> None:
         except Exception:
             # An error of our own: what is served goes on.
             logger.exception("not reloaded")
+
+
+def _is_late(max_seconds: float) -> str:
+    return f"they could not be read within {max_seconds:g} seconds"
 
 
 def _is_loopback(host: str) -> bool:

@@ -17,7 +17,7 @@ from grpc_status import rpc_status
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
-MODEL = pb.ModelReference(name="de-en", version="1")
+MODEL = pb.ModelReference(name="de-en", version="1", source_language="de", target_language="en")
 
 
 class ScriptedServicer(pb_grpc.TranslationServiceServicer):

@@ -293,7 +293,12 @@ def test_json_carries_everything(run):
     first, second = map(json.loads, told.splitlines())
     assert (first["source"], first["text"]) == ("grüß dich", "GRÜSS DICH")
     assert first["hypotheses"][0]["alignments"][0]["source_end"] == 4
-    assert second["model"] == {"name": "de-en", "version": "1"}
+    assert second["model"] == {
+        "name": "de-en",
+        "version": "1",
+        "source_language": "de",
+        "target_language": "en",
+    }
 
 
 def test_terminal_without_unicode_gets_no_error(server):

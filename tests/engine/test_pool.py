@@ -121,7 +121,7 @@ def learn_pace(crew: Crew, rate: float) -> None:
     """As if work had been done at that pace while more was waiting."""
     began = time.monotonic() - 5
     for tick in range(500):
-        crew.pool._throughput.observe(began + tick / 100, rate / 100, share=1.0, is_saturated=True)
+        crew.pool._throughput.observe(began + tick / 100, rate / 100, running=0, share=1.0, is_saturated=True)
 
 
 @pytest.mark.parametrize("priority", Priority)
@@ -148,9 +148,9 @@ def test_an_engine_learns_its_pace_from_those_it_answers_while_others_wait() -> 
     told: list[tuple[float, float, bool]] = []
     observe = crew.pool._throughput.observe
 
-    def noted(now: float, work: float, *, share: float, is_saturated: bool) -> None:
+    def noted(now: float, work: float, *, running: float, share: float, is_saturated: bool) -> None:
         told.append((work, share, is_saturated))
-        observe(now, work, share=share, is_saturated=is_saturated)
+        observe(now, work, running=running, share=share, is_saturated=is_saturated)
 
     crew.pool._throughput.observe = noted  # type: ignore[method-assign]
     futures[50].cancel()

@@ -10,7 +10,7 @@ def work_off(throughput: Throughput, rate: float, *, since: float = 0.0, seconds
     now = since
     while now < since + seconds:
         now += 0.01
-        throughput.observe(now, rate * 0.01, share=1.0, is_saturated=True)
+        throughput.observe(now, rate * 0.01, running=1, share=1.0, is_saturated=True)
     return now
 
 
@@ -25,7 +25,7 @@ def work_half_full(throughput: Throughput, rate: float, *, since: float = 0.0) -
     now = since
     for _ in range(300):
         now += 0.01
-        throughput.observe(now, rate * 0.01, share=0.5, is_saturated=False)
+        throughput.observe(now, rate * 0.01, running=1, share=0.5, is_saturated=False)
     return now
 
 
@@ -45,15 +45,15 @@ def test_time_without_work_does_not_count() -> None:
     now = 0.0
     for _ in range(1000):
         now += 0.01
-        throughput.observe(now, 1, share=0.0, is_saturated=False)
+        throughput.observe(now, 1, running=0, share=0.0, is_saturated=False)
     assert throughput.seconds(now, 1000) == 0
 
 
 def test_what_it_took_until_batches_were_full_does_not_count() -> None:
     throughput = Throughput()
-    throughput.observe(0.0, 1, share=1.0, is_saturated=True)
+    throughput.observe(0.0, 1, running=1, share=1.0, is_saturated=True)
     # Nobody is finished yet.
-    throughput.observe(WINDOW_SECONDS * 0.9, 1, share=1.0, is_saturated=True)
+    throughput.observe(WINDOW_SECONDS * 0.9, 1, running=1, share=1.0, is_saturated=True)
     now = work_off(throughput, rate=200, since=WINDOW_SECONDS)
     assert throughput.seconds(now, 1000) == pytest.approx(5, rel=0.05)
 
@@ -64,3 +64,31 @@ def test_it_follows_the_pace_as_that_changes_and_forgets_what_is_long_ago() -> N
     now = work_off(throughput, rate=50, since=now, seconds=40)
     assert throughput.seconds(now, 1000) == pytest.approx(20, rel=0.05)
     assert throughput.seconds(now + MEMORY_SECONDS + 1, 1000) == 0
+
+
+def test_long_sentences_that_end_together_are_not_taken_for_a_standstill_between() -> None:
+    """Batches of 80,000 units end each 20 seconds; meanwhile a short sentence comes and goes all the time."""
+    throughput = Throughput()
+    told = []
+    for hundredths in range(1, 30_000):
+        now = hundredths / 100
+        if not hundredths % 15:
+            throughput.observe(now, 25, running=80_000, share=1.0, is_saturated=True)
+        if not hundredths % 2000:
+            for _ in range(160):
+                throughput.observe(now, 500, running=80_000, share=1.0, is_saturated=True)
+        told.append(throughput.seconds(now, 40_000))
+    known = [seconds for seconds in told if seconds]
+    assert known
+    assert min(known) > 5
+    assert max(known) < 20
+
+
+def test_a_slower_pace_is_learned_as_soon_from_few_long_windows() -> None:
+    throughput = Throughput()
+    now = work_off(throughput, rate=200)
+    for _ in range(9):
+        # A batch's worth of work in three seconds, at once.
+        now += 3
+        throughput.observe(now, 60, running=60, share=1.0, is_saturated=True)
+    assert throughput.seconds(now, 1000) == pytest.approx(50, rel=0.05)

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -19,6 +18,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.late_file import HANGING, make_late
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
@@ -347,15 +347,11 @@ def test_a_command_that_is_no_server_ends_by_the_signal_that_came_as_it_began() 
 
 def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProcess, tmp_path: Path) -> None:
     write_bundle(tmp_path)
-    (tmp_path / "de-en" / "2").mkdir()
-    pipe = tmp_path / "de-en" / "2" / "manifest.json"
-    os.mkfifo(pipe)
-    server = start_process("--models", str(tmp_path), "--port", "0")
-    # Opens once the server reads it, which then waits for what is written.
-    with pipe.open("w") as manifest:
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
+    server = start_process("--models", str(tmp_path), "--port", "0", environment=HANGING)
+    with pipe.open("w"):
         server.process.send_signal(signal.SIGHUP)
         pipe.unlink()
-        manifest.write("{}")
     server.wait_for("ready")
     assert server.wait_for("reloaded")["models"] == ["de-en/1"]
     server.process.terminate()
@@ -364,18 +360,15 @@ def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProc
 
 def test_a_server_drains_without_waiting_for_a_reload(start_process: StartProcess, tmp_path: Path) -> None:
     write_bundle(tmp_path)
-    server = start_process("--models", str(tmp_path), "--port", "0")
+    server = start_process("--models", str(tmp_path), "--port", "0", environment=HANGING)
     server.wait_for("ready")
     for version in ("2", "4"):
         write(tmp_path, version)
-    (tmp_path / "de-en" / "3").mkdir()
-    pipe = tmp_path / "de-en" / "3" / "manifest.json"
-    os.mkfifo(pipe)
+    pipe = make_late(tmp_path / "de-en" / "3" / "manifest.json")
     server.process.send_signal(signal.SIGHUP)
-    with pipe.open("w") as manifest:
+    with pipe.open("w"):
         server.process.terminate()
         server.wait_for("stopped")
-        manifest.write("{}")
     code, rest = server.end()
     assert code == 0
     assert [json.loads(line)["message"] for line in rest.splitlines()] == []

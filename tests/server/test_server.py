@@ -23,6 +23,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status.rpc_status import from_call
 from tests.server.conftest import RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.late_file import HANGING, hang, make_late
 from tests.server.server_process import ServerProcess
 from tests.server.wire import never_reading, wire_to
 
@@ -255,12 +256,13 @@ def test_a_variable_that_sets_no_option_is_refused(tmp_path: Path) -> None:
     assert told in ended.stderr
 
 
-async def test_calls_are_unavailable_until_the_models_are_loaded(tmp_path: Path) -> None:
+async def test_calls_are_unavailable_until_the_models_are_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_bundle(tmp_path)
-    # A pipe in a manifest's place: loading waits until the test has seen what it came to see.
-    (tmp_path / "de-en" / "2").mkdir()
-    pipe = tmp_path / "de-en" / "2" / "manifest.json"
-    os.mkfifo(pipe)
+    # Loading waits until the test has seen what it came to see.
+    hang(monkeypatch)
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
     port = free_port()
     engine = EngineConfig(device="cpu", threads=1)
     server = Server(ServerConfig(models=tmp_path, port=port, metrics_port=0, engine=engine))
@@ -273,7 +275,7 @@ async def test_calls_are_unavailable_until_the_models_are_loaded(tmp_path: Path)
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
         assert "loading" in caught.value.details()
         assert (await health.Check(health_pb2.HealthCheckRequest())).status == NOT_SERVING
-        await asyncio.to_thread(pipe.write_text, "{}")
+        await asyncio.to_thread(pipe.write_text, "")
         await starting
         assert (await stub.Translate(request)).translations[0].text == "Ja."
         assert (await health.Check(health_pb2.HealthCheckRequest())).status == SERVING
@@ -285,15 +287,11 @@ def test_a_signal_while_models_load_leaves_the_rest_unloaded(
 ) -> None:
     for version in ("1", "3"):
         write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
-    (tmp_path / "de-en" / "2").mkdir()
-    pipe = tmp_path / "de-en" / "2" / "manifest.json"
-    os.mkfifo(pipe)
-    server = start_process("--models", str(tmp_path), "--port", "0")
-    # Opens once the server reads it, which then waits for what is written.
-    with pipe.open("w") as manifest:
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
+    server = start_process("--models", str(tmp_path), "--port", "0", environment=HANGING)
+    with pipe.open("w"):
         server.process.terminate()
         server.wait_for("stopping before the models are loaded")
-        manifest.write("{}")
     code, rest = server.end()
     assert (code, rest) == (0, "")
 
@@ -303,9 +301,8 @@ async def test_a_start_that_is_cancelled_closes_what_it_loaded_and_loads_no_more
 ) -> None:
     for version in ("1", "3"):
         write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
-    (tmp_path / "de-en" / "2").mkdir()
-    pipe = tmp_path / "de-en" / "2" / "manifest.json"
-    os.mkfifo(pipe)
+    hang(monkeypatch)
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
     loaded: list[Model] = []
     load = ModelLoader.load
 
@@ -317,11 +314,9 @@ async def test_a_start_that_is_cancelled_closes_what_it_loaded_and_loads_no_more
     engine = EngineConfig(device="cpu", threads=1)
     server = Server(ServerConfig(models=tmp_path, port=0, metrics_port=0, engine=engine))
     starting = asyncio.create_task(server.start())
-    # Opens once the server reads it, which then waits for what is written.
-    with await asyncio.to_thread(pipe.open, "w") as manifest:
+    with await asyncio.to_thread(pipe.open, "w"):
         starting.cancel()
         await asyncio.sleep(0)
-        manifest.write("{}")
     with pytest.raises(asyncio.CancelledError):
         await starting
     assert [model.key for model in loaded] == ["de-en/1"]

@@ -31,6 +31,9 @@ from dragoman_server.engine.ticket import Ticket
 _GRACE_SECONDS = 5.0
 """How long a thread that may hang is waited for when it is to end."""
 
+RELEASE_SECONDS = 10.0
+"""Memory is given back so long after work began at the earliest, and when there is none."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -80,6 +83,8 @@ class Engine:
         self._is_woken = False
         # Guards the five above; notified when there is work, or no more to come.
         self._changed = threading.Condition()
+        # When memory that work took is given back; None where none has been done since it was.
+        self._release_at: float | None = None
         self._has_ended = False
         self._on_change: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._work, name="dragoman-engine", daemon=True)
@@ -223,10 +228,13 @@ class Engine:
             self._note_left()
             self._show_life()
             with self._changed:
-                self._changed.wait_for(self._has_work)
+                has_work = self._changed.wait_for(self._has_work, self._seconds_to_release())
                 self._is_woken = False
                 if self._closed:
                     return None
+            if not has_work:
+                self._release_memory()
+                continue
             self._drop_ended()
             with self._changed:
                 turn = self._scheduler.next_turn(time.monotonic())
@@ -236,7 +244,21 @@ class Engine:
                 late = DeadlineExpiredError("the deadline is too close for an answer in time")
                 self._fail(ticket, late, Outcome.EXPIRED)
             if turn.lane is not None:
+                if self._release_at is None:
+                    self._release_at = time.monotonic() + RELEASE_SECONDS
                 return turn.lane, turn.groups
+
+    def _seconds_to_release(self) -> float | None:
+        return None if self._release_at is None else max(0.0, self._release_at - time.monotonic())
+
+    def _release_memory(self) -> None:
+        self._release_at = None
+        self._drop_empty_runs()
+        try:
+            self._decoder.release_memory()
+        except Exception:
+            # It may still decode; if it does not, those who are in it are told.
+            logger.exception("memory could not be given back")
 
     def _note_left(self) -> None:
         """Tells how many no longer wait, where that has changed."""

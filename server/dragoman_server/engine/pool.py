@@ -80,8 +80,9 @@ class EnginePool:
         self._load = [0] * num_engines
         self._urgent_load = [0] * num_engines
         self._num_accepted = dict.fromkeys(Priority, 0)
+        self._num_unanswered = 0
         self._throughput = Throughput()
-        # Guards the four above. Not held while engines take sentences in, which for thousands takes a while.
+        # Guards the five above. Not held while engines take sentences in, which for thousands takes a while.
         self._lock = threading.Lock()
 
     def num_waiting(self, priority: Priority) -> int:
@@ -205,6 +206,7 @@ class EnginePool:
     def _count(self, sentences: Iterable[Sentence], sign: int) -> None:
         for sentence in sentences:
             self._num_accepted[sentence.priority] += sign
+            self._num_unanswered += sign
 
     def _deal_out(self, sentences: Sequence[Sentence]) -> list[list[int]]:
         """The numbers of each engine's sentences: each goes where least is to do. Raises EngineLostError.
@@ -235,8 +237,10 @@ class EnginePool:
         return shares
 
     def _unload(self, number: int, sentence: Sentence, future: Future[SentenceResult]) -> None:
-        is_saturated = any(self.num_waiting(priority) > 0 for priority in Priority)
+        num_waiting = sum(self.num_waiting(priority) for priority in Priority)
+        is_saturated = num_waiting > 0
         with self._lock:
+            self._num_unanswered -= 1
             self._load[number] -= _cost(sentence)
             self._urgent_load[number] -= _cost(sentence) * (sentence.priority is Priority.INTERACTIVE)
             if not future.cancelled() and future.exception() is None:
@@ -244,6 +248,7 @@ class EnginePool:
                 self._throughput.observe(
                     time.monotonic(),
                     _cost(sentence),
+                    running=sum(self._load) * max(0.0, 1 - num_waiting / max(1, self._num_unanswered)),
                     share=1.0 if is_saturated else min(1.0, sum(self._load) / max_load),
                     is_saturated=is_saturated,
                 )

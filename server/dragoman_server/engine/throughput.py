@@ -6,7 +6,7 @@ Pure: is told the time and what happened. Durations are in seconds, work in any 
 from dragoman_server.engine.pace import RunningMean
 
 WINDOW_SECONDS = 0.5
-"""Work is counted over so long."""
+"""Work is counted over so long at least."""
 MIN_SHARE = 0.01
 """Engines that are emptier than that count as so full."""
 MEMORY_SECONDS = 600.0
@@ -30,8 +30,8 @@ class Throughput:
         self._is_saturated = True
         self._is_first = True
 
-    def observe(self, now: float, work: float, *, share: float, is_saturated: bool) -> None:
-        """So much work is done. Engines are full to a `share` of what they take, and maybe more waits."""
+    def observe(self, now: float, work: float, *, running: float, share: float, is_saturated: bool) -> None:
+        """So much work is done, and so much is `running`. Engines are full to a `share`; more may wait."""
         if not share:
             # Until something comes nothing can be done.
             self._began_at = None
@@ -44,11 +44,12 @@ class Throughput:
         self._is_saturated &= is_saturated
         self._shares.observe(max(share, MIN_SHARE))
         seconds = now - self._began_at
-        if seconds < WINDOW_SECONDS:
+        # Sentences that joined together end together, and nothing does before: a batch is counted as a whole.
+        if seconds < WINDOW_SECONDS or self._done < running:
             return
         if not self._is_first:
             if self._is_saturated:
-                self._full.observe(self._done / seconds)
+                self._full.observe(self._done / seconds, seconds / WINDOW_SECONDS)
                 self._learned_at = now
             else:
                 self._best.observe(self._done / seconds / self._shares.value)
