@@ -388,7 +388,7 @@ def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing
         ("config.json", {"decoder_ffn_dim": 48, "encoder_attention_heads": 2}, "decoder_attention_heads 4"),
         ("config.json", {"activation_function": "tanh"}, "activation_function is 'tanh'; known are swish"),
         ("generation_config.json", {"bad_words_ids": [[3, 4]]}, r"keeps out the sequence \[3, 4\]"),
-        ("tokenizer_config.json", {"source_lang": None}, "names no source language; give it with --source-"),
+        ("tokenizer_config.json", {"source_lang": None}, "names one source language; give it with --source-"),
         ("vocab.json", {"<unk>": "one"}, "whole number for each piece"),
         ("vocab.json", {"x": 9999}, "piece 'x' has the id 9999; there are"),
         ("config.json", {"decoder_start_token_id": None}, r"config\.json is none of a model"),

@@ -2,11 +2,11 @@
 
 Such a folder has config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and vocab.json,
 and may have generation_config.json, tokenizer_config.json, added_tokens.json, special_tokens_map.json,
-target_vocab.json and README.md.
+target_vocab.json, metadata.json and README.md. Where there is no generation_config.json, as in older
+releases, config.json has what stands there.
 """
 
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +18,7 @@ from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
 from dragoman_export.from_hf.added_tokens import added_tokens, check_added_tokens, with_added_tokens
 from dragoman_export.from_hf.errors import MarianError
+from dragoman_export.from_hf.release import METADATA_FILE, find_language, find_licence, refuse_marian_files
 from dragoman_export.from_hf.weights import marian_transformer
 from dragoman_export.subject import Subject
 from dragoman_training.recipe import CardConfig, DecodingConfig
@@ -57,10 +58,10 @@ def load_marian(
 ) -> Subject:
     """The checkpoint in a folder, or on the hub under a name such as "Helsinki-NLP/opus-mt-de-en".
 
-    Languages that are not given are those of tokenizer_config.json. Of a model with several target languages
-    the `language_token`, such as `>>fra<<`, chooses one for good. Raises MarianError where it is no MarianMT
-    checkpoint, is not whole, names no languages, has no such token, or holds what our Transformer has no
-    place for.
+    Languages that are not given are those of tokenizer_config.json, or else of metadata.json. Of a model
+    with several target languages the `language_token`, such as `>>fra<<`, chooses one for good. Raises
+    MarianError where it is no MarianMT checkpoint, is not whole, names no languages, has no such token, or
+    holds what our Transformer has no place for.
 
     The engine may find another translation than `generate()`, by four definitions, the first three with a
     beam alone; the card tells those that are the checkpoint's:
@@ -81,6 +82,7 @@ def load_marian(
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    refuse_marian_files(name)
     if _is_path(name) and not Path(name).is_dir():
         raise MarianError(f"there is no folder {name}")
     try:
@@ -118,7 +120,8 @@ def load_marian(
     )
     source, target = _tokenizers(name, config, is_separate, language_token, added)
     check_added_tokens(name, source, added)
-    licence = _licence(_read(name, "README.md", default=b"").decode(errors="replace"))
+    metadata = _read_object(name, METADATA_FILE)
+    licence = find_licence(_read(name, "README.md", default=b"").decode(errors="replace"))
     origin = Path(name).name if Path(name).exists() else name
     given = (
         ("source-language", source_language),
@@ -133,8 +136,10 @@ def load_marian(
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         source_tokenizer=source,
         target_tokenizer=target,
-        source_language=source_language or _language(name, tokenizer_config, "source"),
-        target_language=target_language or _language(name, tokenizer_config, "target"),
+        source_language=source_language
+        or find_language(name, tokenizer_config=tokenizer_config, metadata=metadata, side="source"),
+        target_language=target_language
+        or find_language(name, tokenizer_config=tokenizer_config, metadata=metadata, side="target"),
         decoding=_decoding(config, generation),
         card=CardConfig(
             description=f"A MarianMT model of Hugging Face, {origin}.",
@@ -292,21 +297,6 @@ def _decoding(config: Any, generation: Any) -> DecodingConfig:
         max_output_ratio=MAX_OUTPUT_RATIO,
         max_output_margin=MAX_OUTPUT_MARGIN,
     )
-
-
-def _language(name: str, tokenizer_config: dict[str, Any], side: str) -> str:
-    language = tokenizer_config.get(f"{side}_lang")
-    if not isinstance(language, str) or not language:
-        raise MarianError(
-            f"{name}: tokenizer_config.json names no {side} language; give it with --{side}-language"
-        )
-    return language
-
-
-def _licence(card: str) -> str:
-    """What the model card's head says of its licence."""
-    found = re.search(r"^license:\s*(\S.*)$", card, re.MULTILINE)
-    return found[1].strip() if found else ""
 
 
 def _read(name: str, file: str, default: bytes | None = None) -> bytes:

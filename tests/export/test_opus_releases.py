@@ -1,0 +1,171 @@
+"""Releases of OPUS-MT on Hugging Face hold other files in other years, and all of them are read."""
+
+import json
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.export.marian_checkpoint import SOURCE_TEXT, write_marian
+from transformers import MarianMTModel, MarianTokenizer
+
+from dragoman_export.from_hf import MarianError, load_marian
+from dragoman_export.subject import Subject
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hub") / "opus-mt-de-en"
+    write_marian(folder)
+    return folder
+
+
+@pytest.fixture
+def older(checkpoint: Path, tmp_path: Path) -> Path:
+    """As of 2020: how to generate stands in config.json, languages in metadata.json, weights in a pickle."""
+    folder = shutil.copytree(checkpoint, tmp_path / "older")
+    model = MarianMTModel.from_pretrained(folder)
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items() if "lm_head" not in name}
+    torch.save(weights, folder / "pytorch_model.bin")
+    for file in ("model.safetensors", "generation_config.json"):
+        (folder / file).unlink()
+    config = json.loads((folder / "config.json").read_text())
+    for key in ("decoder_vocab_size", "share_encoder_decoder_embeddings", "tie_word_embeddings"):
+        config.pop(key, None)
+    config |= {
+        "add_bias_logits": False,
+        "bad_words_ids": [[config["pad_token_id"]]],
+        "bos_token_id": 0,
+        "forced_eos_token_id": 0,
+        "max_length": 40,
+        "normalize_embedding": False,
+        "num_beams": 6,
+        "static_position_embeddings": True,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "tokenizer_config.json").write_text('{"model_max_length": 512}')
+    write_metadata(folder)
+    return folder
+
+
+def write_metadata(folder: Path, **changes: Any) -> None:
+    metadata = {
+        "hf_name": "deu-eng",
+        "source_languages": "deu",
+        "target_languages": "eng",
+        "languages": ["de", "en"],
+        "src_constituents": ["deu"],
+        "src_alpha2": "de",
+        "tgt_alpha2": "en",
+        "train_date": "2020-06-17",
+        **changes,
+    }
+    (folder / "metadata.json").write_text(json.dumps(metadata))
+
+
+def write_newer_tokenizer(folder: Path) -> None:
+    """As since 2022, where the tokenizer was saved by its library: each mark stands in several files."""
+    vocabulary = json.loads((folder / "vocab.json").read_text())
+    marks = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    (folder / "special_tokens_map.json").write_text(json.dumps(marks))
+    config = {
+        **marks,
+        "added_tokens_decoder": {
+            str(vocabulary[mark]): {"content": mark, "lstrip": False, "special": True}
+            for mark in marks.values()
+        },
+        "additional_special_tokens": [],
+        "model_max_length": 512,
+        "name_or_path": "marian-models/opusTCv20210807",
+        "separate_vocabs": False,
+        "source_lang": "deu",
+        "sp_model_kwargs": {},
+        "special_tokens_map_file": None,
+        "target_lang": "eng",
+        "tokenizer_class": "MarianTokenizer",
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    (folder / "benchmark_results.txt").write_text("deu-eng flores101 0.5 20.1\n")
+    (folder / "README.md").write_text("---\nlanguage:\n- de\n- en\nlicense: cc-by-4.0\n---\n")
+
+
+def their_ids(folder: Path) -> list[list[int]]:
+    with warnings.catch_warnings():
+        # A package that would normalise punctuation is recommended, and not used for this.
+        warnings.simplefilter("ignore")
+        tokenizer = MarianTokenizer.from_pretrained(folder)
+    return [tokenizer(text)["input_ids"] for text in SOURCE_TEXT]
+
+
+def our_ids(subject: Subject) -> list[list[int]]:
+    return [[*ids, 0] for ids in subject.source_tokenizer.encode_ids(SOURCE_TEXT)]
+
+
+def test_an_older_release_is_the_model_that_a_newer_one_is(checkpoint: Path, older: Path) -> None:
+    newer = shutil.copytree(checkpoint, older.parent / "newer")
+    write_newer_tokenizer(newer)
+    found, expected = load_marian(str(older)), load_marian(str(newer))
+    for name, parameter in expected.model.named_parameters():
+        assert torch.equal(found.model.get_parameter(name), parameter), name
+    assert torch.equal(found.model.output.never, expected.model.output.never)
+    assert our_ids(found) == our_ids(expected) == their_ids(newer) == their_ids(older)
+    assert (found.source_language, found.target_language) == ("de", "en")
+    assert (expected.source_language, expected.target_language) == ("deu", "eng")
+    assert expected.card.licence == "cc-by-4.0"
+
+
+def test_an_older_release_decodes_as_its_config_json_says(older: Path) -> None:
+    decoding = load_marian(str(older)).decoding
+    # Its longest output counts the token that decoding starts with.
+    assert (decoding.beam_size, decoding.max_output_tokens) == (6, 39)
+
+
+@pytest.mark.parametrize(
+    ("changes", "languages"),
+    [
+        ({}, ("de", "en")),
+        ({"src_alpha2": "", "tgt_alpha2": None}, ("deu", "eng")),
+        ({"source_languages": "gmw", "src_alpha2": None}, ("gmw", "en")),
+    ],
+)
+def test_languages_are_those_of_metadata_json(
+    checkpoint: Path, tmp_path: Path, changes: dict[str, Any], languages: tuple[str, str]
+) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    (folder / "tokenizer_config.json").unlink()
+    write_metadata(folder, **changes)
+    subject = load_marian(str(folder))
+    assert (subject.source_language, subject.target_language) == languages
+
+
+def test_several_languages_are_none(checkpoint: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    (folder / "tokenizer_config.json").unlink()
+    write_metadata(folder, source_languages="de,nl", src_alpha2=["de", "nl"])
+    with pytest.raises(MarianError, match="names one source language; give it with --source-language"):
+        load_marian(str(folder))
+    assert load_marian(str(folder), source_language="nl").source_language == "nl"
+
+
+@pytest.mark.parametrize(("text", "message"), [("[]", "is no JSON object"), ("{", "is not JSON")])
+def test_damaged_metadata_are_refused(checkpoint: Path, tmp_path: Path, text: str, message: str) -> None:
+    folder = shutil.copytree(checkpoint, tmp_path / "m")
+    (folder / "metadata.json").write_text(text)
+    with pytest.raises(MarianError, match=f"metadata.json {message}"):
+        load_marian(str(folder))
+
+
+@pytest.mark.parametrize("file", ["model1.npz.best-perplexity.npz", "decoder.yml", "opus.vocab.yml"])
+def test_a_release_for_marian_itself_is_told_another_way(tmp_path: Path, file: str) -> None:
+    (tmp_path / file).touch()
+    (tmp_path / "source.spm").touch()
+    with pytest.raises(MarianError, match=r"for Marian itself .*ct2-opus-mt-converter --model_dir"):
+        load_marian(str(tmp_path))
+
+
+def test_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "opus-2020-02-26.zip").touch()
+    with pytest.raises(MarianError, match=r"opus-2020-02-26\.zip is a file; unpack it"):
+        load_marian(str(tmp_path / "opus-2020-02-26.zip"))
