@@ -43,8 +43,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of the model in float."""
     folder = tmp_path_factory.mktemp("models") / "ar-en" / "1"
     languages = ["--source-language", "ar", "--target-language", "en"]
-    arguments = ["--from-ctranslate2", str(FOLDER / NAMES[0]), *languages, "--out", str(folder)]
-    result = CliRunner().invoke(export, arguments)
+    arguments = ["--from-ctranslate2", str(FOLDER / NAMES[0]), *languages, "--precisions", "fp32"]
+    result = CliRunner().invoke(export, [*arguments, "--out", str(folder)])
     assert result.exit_code == 0, result.output
     return folder
 
