@@ -70,7 +70,7 @@ def write_newer_tokenizer(folder: Path) -> None:
     vocabulary = json.loads((folder / "vocab.json").read_text())
     marks = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
     (folder / "special_tokens_map.json").write_text(json.dumps(marks))
-    config = {
+    config: dict[str, Any] = {
         **marks,
         "added_tokens_decoder": {
             str(vocabulary[mark]): {"content": mark, "lstrip": False, "special": True}
