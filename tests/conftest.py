@@ -151,7 +151,9 @@ def toy_models(
     from dragoman_export.cli import export
 
     def make(folder: Path) -> None:
-        result = CliRunner().invoke(export, [str(toy_checkpoint), "--out", str(folder / "toy" / "1")])
+        result = CliRunner().invoke(
+            export, [str(toy_checkpoint), "--out", str(folder / "toy" / "1"), "--no-shortlist"]
+        )
         assert result.exit_code == 0, result.output
 
     return once(shared_folder(tmp_path_factory) / "toy-models", make)

@@ -205,7 +205,7 @@ def tiny_bundle(folder: Path, tokenizer: Tokenizer, precisions: tuple[str, ...] 
                 spec("memory.topic", "S", VOCABULARY),
                 spec("memory.values", "S", "T", WIDTH),
             ),
-            state=(spec("state.hidden", "P", WIDTH), spec("state.past", "P", "G", WIDTH, growth_axis=1)),
+            state=(spec("state.hidden", "P", WIDTH), spec("state.past", "P", "U", WIDTH, growth_axis=1)),
         ),
         decoding=DecodingDefaults(
             beam_size=4,

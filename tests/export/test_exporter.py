@@ -113,7 +113,7 @@ def test_graphs_that_differ_from_pytorch_leave_nothing_behind(
 ) -> None:
     other = make_checkpoint(CONFIGS["luong"], tokenizer, tokenizer)
     other.model.get_parameter("bridge.bias").data.add_(1)
-    monkeypatch.setattr(exporter, "make_graphs", lambda model, precisions: luong_graphs)
+    monkeypatch.setattr(exporter, "make_graphs", lambda model, precisions, *rest: luong_graphs)
     with pytest.raises(ParityError) as raised:
         export(other, tmp_path / "de-en" / "1")
     # There is nothing else to export where fp32 is wrong.
@@ -144,7 +144,7 @@ def test_where_a_precision_is_refused_the_error_says_what_to_export_instead(
             value.const_value = ir.tensor(np.zeros_like(value.const_value.numpy()), name=name)
     made = {**luong_graphs, "int8": int8}
     monkeypatch.setattr(
-        exporter, "make_graphs", lambda model, precisions: {each: made[each] for each in precisions}
+        exporter, "make_graphs", lambda model, precisions, *rest: {each: made[each] for each in precisions}
     )
     with pytest.raises(ParityError, match=rf"is allowed\. {told}$"):
         export(luong, tmp_path / "1", precisions)
