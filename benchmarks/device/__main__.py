@@ -143,19 +143,25 @@ def _open_decoders(
             f"{bundle.path} has none of {', '.join(precisions)}, only {has}; "
             "`dragoman export` adds them with --precisions, and --precisions here names others"
         )
-    return {
-        (precision, batch): OnnxDecoder.open(
-            bundle,
-            device=device,
-            precision=precision,
-            num_threads=threads,
-            use_shortlist=shortlist,
-            stays_on_device=stays_on_device,
-            max_captured_shapes=shapes,
-        )
-        for precision in present
-        for batch, (stays_on_device, shapes) in _BATCHES.items()
-    }
+    decoders = {}
+    for precision in present:
+        for batch, (stays_on_device, shapes) in _BATCHES.items():
+            try:
+                decoders[precision, batch] = OnnxDecoder.open(
+                    bundle,
+                    device=device,
+                    precision=precision,
+                    num_threads=threads,
+                    use_shortlist=shortlist,
+                    stays_on_device=stays_on_device,
+                    max_captured_shapes=shapes,
+                )
+            except EngineError as error:
+                # A device that runs a step need not be able to capture it.
+                if not shapes:
+                    raise
+                click.echo(f"{precision} cannot be replayed and is left out: {error}", err=True)
+    return decoders
 
 
 def _tokenize(bundle: Bundle, lines: tuple[str, ...], beam: int) -> list[Sentence]:

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from tests.benchmarks.conftest import ROOT
 
+from dragoman_bundle import Bundle
+from dragoman_server.engine import DeviceUnavailableError, OnnxDecoder
+
 
 def test_both_kinds_of_batch_decode_alike(benchmark: Callable[..., Any], toy: Any) -> None:
     ran = benchmark(
@@ -31,6 +34,26 @@ def test_both_kinds_of_batch_decode_alike(benchmark: Callable[..., Any], toy: An
     # Two precisions, each with two kinds of batch and two sizes beside the host's.
     assert [row["same_tokens"] for row in ran.results["ratios"]] == [1.0] * 8
     assert "against batches on the host" in ran.markdown
+
+
+def test_what_cannot_be_captured_is_left_out_and_told(
+    benchmark: Callable[..., Any], toy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = OnnxDecoder.open
+
+    def refuse(bundle: Bundle, *, max_captured_shapes: int = 0, **options: Any) -> OnnxDecoder:
+        if max_captured_shapes:
+            raise DeviceUnavailableError("cpu cannot capture that")
+        return opened(bundle, **options)
+
+    monkeypatch.setattr(OnnxDecoder, "open", refuse)
+    ran = benchmark(
+        *("device", "--bundle", toy.bundle, "--device", "cpu", "--precisions", "fp32"),
+        *("--input", toy.source, "--limit", 2, "--sentences", "1", "--beam", 2),
+        *("--threads", 1, "--repeats", 1),
+    )
+    assert {row["batch"] for row in ran.results["rows"]} == {"device", "host"}
+    assert "fp32 cannot be replayed and is left out: cpu cannot capture that" in ran.output
 
 
 @pytest.mark.parametrize(
