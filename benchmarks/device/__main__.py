@@ -90,7 +90,7 @@ def device(
     corpus = read_corpus(source, None, limit)
     try:
         opened = open_bundle(bundle)
-        decoders = _open_decoders(opened, device, precisions.split(","), threads, shortlist)
+        decoders = open_decoders(opened, device, precisions.split(","), threads, shortlist)
     except (BundleError, EngineError) as error:
         raise click.ClickException(str(error)) from error
     work = _tokenize(opened, corpus.sources, beam)
@@ -132,7 +132,7 @@ def device(
     ).publish(Console(), json_path=json_path, markdown_path=markdown_path)
 
 
-def _open_decoders(
+def open_decoders(
     bundle: Bundle, device: str, precisions: list[str], threads: int, shortlist: bool
 ) -> dict[tuple[str, str], OnnxDecoder]:
     """By precision and batch. Raises ClickException where the bundle has none of the precisions."""

@@ -83,14 +83,22 @@ class Log(QueueHandler):
         while (record := self._waiting.get()) is not None:
             try:
                 self._write(record.getMessage())
+                self._tell_dropped()
             except OSError:
                 with self.lock:  # type: ignore[union-attr]
                     self.num_dropped += 1
                     # There is nobody to tell.
                     self._num_told = self.num_dropped
-            if self.num_dropped > self._num_told:
-                num_lines, self._num_told = self.num_dropped - self._num_told, self.num_dropped
-                logger.warning("log lines dropped: nobody read them", extra={"num_lines": num_lines})
+
+    def _tell_dropped(self) -> None:
+        # Not by way of the queue, where this line itself might find no room.
+        if num_lines := self.num_dropped - self._num_told:
+            message, extra = "log lines dropped: nobody read them", {"num_lines": num_lines}
+            told = logger.makeRecord(
+                logger.name, logging.WARNING, __file__, 0, message, (), None, extra=extra
+            )
+            self._write(self.format(told))
+            self._num_told += num_lines
 
     def _write(self, line: str) -> None:
         # Not through sys.stderr: the interpreter waits for its lock at the end.

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.benchmarks.conftest import ROOT
 
-from dragoman_bundle import Bundle
+from benchmarks.device.__main__ import open_decoders
+from dragoman_bundle import Bundle, open_bundle
 from dragoman_server.engine import DeviceUnavailableError, OnnxDecoder
 
 
@@ -37,7 +38,7 @@ def test_both_kinds_of_batch_decode_alike(benchmark: Callable[..., Any], toy: An
 
 
 def test_what_cannot_be_captured_is_left_out_and_told(
-    benchmark: Callable[..., Any], toy: Any, monkeypatch: pytest.MonkeyPatch
+    toy: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened = OnnxDecoder.open
 
@@ -47,13 +48,9 @@ def test_what_cannot_be_captured_is_left_out_and_told(
         return opened(bundle, **options)
 
     monkeypatch.setattr(OnnxDecoder, "open", refuse)
-    ran = benchmark(
-        *("device", "--bundle", toy.bundle, "--device", "cpu", "--precisions", "fp32"),
-        *("--input", toy.source, "--limit", 2, "--sentences", "1", "--beam", 2),
-        *("--threads", 1, "--repeats", 1),
-    )
-    assert {row["batch"] for row in ran.results["rows"]} == {"device", "host"}
-    assert "fp32 cannot be replayed and is left out: cpu cannot capture that" in ran.output
+    decoders = open_decoders(open_bundle(toy.bundle), "cpu", ["fp32"], 1, False)
+    assert decoders.keys() == {("fp32", "device"), ("fp32", "host")}
+    assert "fp32 cannot be replayed and is left out: cpu cannot capture that" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
