@@ -70,9 +70,10 @@ def test_counts_of_model_1_equal_brute_force() -> None:
         return result
 
     expected = Expectation(PAIRS, probability)
-    count_P, log_likelihood = expect1(cooccurrence, lexicon_P)
+    count_P, log_likelihood, posterior_L = expect1(cooccurrence, lexicon_P)
     assert by_pair(cooccurrence, count_P) == pytest.approx(dict(expected.pair))
     assert log_likelihood == pytest.approx(expected.log_likelihood)
+    assert_same_posteriors(cooccurrence, posterior_L, expected)
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
@@ -105,7 +106,7 @@ def test_counts_of_model_2_equal_brute_force(diagonal: bool) -> None:
         return result
 
     expected = Expectation(PAIRS, probability)
-    count_P, count_Q, log_likelihood = expect2(cooccurrence, shapes, lexicon_P, position_Q)
+    count_P, count_Q, log_likelihood, _ = expect2(cooccurrence, shapes, lexicon_P, position_Q)
     assert by_pair(cooccurrence, count_P) == pytest.approx(dict(expected.pair))
     assert log_likelihood == pytest.approx(expected.log_likelihood)
     assert_same_posteriors(cooccurrence, posteriors2(cooccurrence, shapes, lexicon_P, position_Q), expected)
@@ -180,21 +181,21 @@ def test_likelihood_never_falls(bitext: Bitext) -> None:
     cooccurrence = Cooccurrence.of(bitext)
     lexicon_P, values = uniform_lexicon(cooccurrence), []
     for _ in range(6):
-        count_P, value = expect1(cooccurrence, lexicon_P)
+        count_P, value, _ = expect1(cooccurrence, lexicon_P)
         lexicon_P = estimate_lexicon(cooccurrence, count_P, MAXIMUM_LIKELIHOOD)
         values.append(value)
     assert_never_falls(values)
     shapes = Shapes.of(cooccurrence)
     start, values, position_Q = lexicon_P, [], uniform_positions(shapes)
     for _ in range(6):
-        count_P, count_Q, value = expect2(cooccurrence, shapes, lexicon_P, position_Q)
+        count_P, count_Q, value, _ = expect2(cooccurrence, shapes, lexicon_P, position_Q)
         lexicon_P = estimate_lexicon(cooccurrence, count_P, MAXIMUM_LIKELIHOOD)
         position_Q = estimate_positions(shapes, count_Q)
         values.append(value)
     assert_never_falls(values)
     lexicon_P, values, diagonal = start, [], Diagonal()
     for _ in range(6):
-        count_P, count_Q, value = expect2(cooccurrence, shapes, lexicon_P, diagonal.positions(shapes))
+        count_P, count_Q, value, _ = expect2(cooccurrence, shapes, lexicon_P, diagonal.positions(shapes))
         lexicon_P = estimate_lexicon(cooccurrence, count_P, MAXIMUM_LIKELIHOOD)
         diagonal = diagonal.estimate(shapes, count_Q)
         values.append(value)

@@ -39,11 +39,13 @@ class Jumps:
         return cls(weight_CD=np.ones((num_classes + 1, 2 * max_words + 1)), null=null)
 
     def reach(self, max_words: int) -> "Jumps":
-        """The same for sentences of so many words: a jump further than any has the last one's weight."""
+        """The same for sentences of so many words; a jump beyond is half as likely as the one before."""
         more = max_words - self.weight_CD.shape[1] // 2
         if more <= 0:
             return self
-        return replace(self, weight_CD=np.pad(self.weight_CD, ((0, 0), (more, more)), mode="edge"))
+        decay = 0.5 ** np.arange(1.0, more + 1)
+        parts = self.weight_CD[:, :1] * decay[::-1], self.weight_CD, self.weight_CD[:, -1:] * decay
+        return replace(self, weight_CD=np.concatenate(parts, axis=1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,19 +59,27 @@ class HmmCounts:
     null: float
     """How many words came from NULL."""
     log_likelihood: float
+    posterior_L: NDArray[np.float32]
+    """P(a_j = i | f, e) of every link."""
 
 
 def expect_hmm(cooccurrence: Cooccurrence, class_N: Ids, lexicon_P: Numbers, jumps: Jumps) -> HmmCounts:
     """Expected counts by the forward-backward algorithm; `class_N` has the class of every source word."""
+    posterior_L = np.empty(len(cooccurrence.pair_L), np.float32)
     longest = int(cooccurrence.source_size_S.max(initial=0))
     pair_P = np.zeros(len(lexicon_P))
     jump_CD = np.zeros_like(jumps.weight_CD)
     origin_CK = np.zeros((len(jump_CD), (longest + 1) * (longest + 2) // 2))
     log_likelihood, null = _run(
-        lexicon_P, cooccurrence, class_N, jumps, pair_P, jump_CD, origin_CK, np.empty(0, np.float32)
+        lexicon_P, cooccurrence, class_N, jumps, pair_P, jump_CD, origin_CK, posterior_L
     )
     return HmmCounts(
-        pair_P=pair_P, jump_CD=jump_CD, origin_CK=origin_CK, null=null, log_likelihood=log_likelihood
+        pair_P=pair_P,
+        jump_CD=jump_CD,
+        origin_CK=origin_CK,
+        null=null,
+        log_likelihood=log_likelihood,
+        posterior_L=posterior_L,
     )
 
 
@@ -82,6 +92,25 @@ def posteriors_hmm(
     jumps = jumps.reach(int(cooccurrence.source_size_S.max(initial=0)))
     _run(lexicon_P, cooccurrence, class_N, jumps, np.empty(0), none, none, posterior_L)
     return posterior_L
+
+
+def viterbi_hmm(cooccurrence: Cooccurrence, class_N: Ids, lexicon_P: Numbers, jumps: Jumps) -> Ids:
+    """The likeliest alignment: of each target word the source position, or 0 for NULL. [U]"""
+    jumps = jumps.reach(int(cooccurrence.source_size_S.max(initial=0)))
+    source_first_S = np.concatenate([[0], np.cumsum(cooccurrence.source_size_S)])
+    alignment_U = np.zeros(int(cooccurrence.target_size_S.sum()), np.int32)
+    _viterbi(
+        lexicon_P,
+        cooccurrence.pair_L,
+        cooccurrence.first_S,
+        source_first_S,
+        cooccurrence.target_size_S,
+        class_N,
+        jumps.weight_CD,
+        jumps.null,
+        alignment_U,
+    )
+    return alignment_U
 
 
 def estimate_jumps(jumps: Jumps, counts: HmmCounts, *, prior: float = 0.0, learn_null: bool = True) -> Jumps:
@@ -113,8 +142,6 @@ def _run(
     posterior_L: NDArray[np.float32],
 ) -> tuple[float, float]:
     source_first_S = np.concatenate([[0], np.cumsum(cooccurrence.source_size_S)])
-    prefix_CD = np.zeros((len(jumps.weight_CD), jumps.weight_CD.shape[1] + 1))
-    np.cumsum(jumps.weight_CD, axis=1, out=prefix_CD[:, 1:])
     return _forward_backward(
         lexicon_P,
         cooccurrence.pair_L,
@@ -123,7 +150,6 @@ def _run(
         cooccurrence.target_size_S,
         class_N,
         jumps.weight_CD,
-        prefix_CD,
         jumps.null,
         pair_P,
         jump_CD,
@@ -141,7 +167,6 @@ def _forward_backward(
     target_size_S: Offsets,
     class_N: Ids,
     weight_CD: Numbers,
-    prefix_CD: Numbers,
     null: float,
     pair_P: Numbers,
     jump_CD: Numbers,
@@ -168,6 +193,7 @@ def _forward_backward(
     log_likelihood = 0.0
     num_null = 0.0
     counting = len(pair_P) > 0
+    telling = len(posterior_L) > 0
     for sentence in range(len(target_size_S)):
         first_source = source_first_S[sentence]
         size = source_first_S[sentence + 1] - first_source
@@ -176,7 +202,7 @@ def _forward_backward(
         for i in range(width):
             label[i] = start if i == 0 else class_N[first_source + i - 1]
             low = middle + 1 - i
-            total = prefix_CD[label[i], low + size] - prefix_CD[label[i], low]
+            total = weight_CD[label[i], low : low + size].sum()
             spread[i] = (1 - null) / total if total > 0 else 0.0
         stay[0, :width] = 0
         stay[0, 0] = 1
@@ -215,7 +241,7 @@ def _forward_backward(
                 pair_P[pair_L[link]] += share
                 for i in range(1, width):
                     pair_P[pair_L[link + i]] += arrive[j, i] * after[i]
-            else:
+            if telling:
                 posterior_L[link] = share
                 for i in range(1, width):
                     posterior_L[link + i] = arrive[j, i] * after[i]
@@ -239,6 +265,72 @@ def _forward_backward(
 
 
 @njit(cache=True, nogil=True)
+def _viterbi(
+    lexicon_P: Numbers,
+    pair_L: Ids,
+    first_S: Offsets,
+    source_first_S: Offsets,
+    target_size_S: Offsets,
+    class_N: Ids,
+    weight_CD: Numbers,
+    null: float,
+    alignment_U: Ids,
+) -> None:
+    """A state is the last position that was not NULL, and whether the word itself comes from NULL."""
+    middle = weight_CD.shape[1] // 2
+    start = len(weight_CD) - 1
+    first_target = 0
+    for sentence in range(len(target_size_S)):
+        first_source = source_first_S[sentence]
+        size = source_first_S[sentence + 1] - first_source
+        num_targets = target_size_S[sentence]
+        # Whether the word is of NULL, and the position: the states before each word of which the best came.
+        origin = np.zeros((num_targets, 2, size + 1), np.int32)
+        best = np.full((2, size + 1), -np.inf)
+        best[1, 0] = 0.0
+        spread = np.zeros(size + 1)
+        for last in range(size + 1):
+            label = start if last == 0 else class_N[first_source + last - 1]
+            low = middle + 1 - last
+            total = weight_CD[label, low : low + size].sum()
+            if total > 0:
+                spread[last] = (1 - null) / total
+        for j in range(num_targets):
+            link = first_S[sentence] + j * (size + 1)
+            silent = np.log(max(null * lexicon_P[pair_L[link]], 1e-300))
+            after = np.full((2, size + 1), -np.inf)
+            for last in range(size + 1):
+                # 2 * position + whether of NULL.
+                came = 2 * last if best[0, last] >= best[1, last] else 2 * last + 1
+                mass = best[came % 2, last]
+                if mass == -np.inf:
+                    continue
+                after[1, last] = mass + silent
+                origin[j, 1, last] = came
+                label = start if last == 0 else class_N[first_source + last - 1]
+                if spread[last] <= 0:
+                    continue
+                for i in range(1, size + 1):
+                    jump = weight_CD[label, middle + i - last] * spread[last]
+                    here = mass + np.log(max(jump, 1e-300))
+                    if here > after[0, i]:
+                        after[0, i] = here
+                        origin[j, 0, i] = came
+            for i in range(1, size + 1):
+                after[0, i] += np.log(max(lexicon_P[pair_L[link + i]], 1e-300))
+            best = after
+        state, score = 1, -np.inf
+        for last in range(size + 1):
+            for silent_word in range(2):
+                if best[silent_word, last] > score:
+                    state, score = 2 * last + silent_word, best[silent_word, last]
+        for j in range(num_targets - 1, -1, -1):
+            alignment_U[first_target + j] = 0 if state % 2 else state // 2
+            state = origin[j, state % 2, state // 2]
+        first_target += num_targets
+
+
+@njit(cache=True, nogil=True)
 def _maximize(weight_D: Numbers, count_D: Numbers, origin_K: Numbers, tied: int, prior: float) -> None:
     """Weights in place. Jumps beyond `tied` are one with it, on each side."""
     middle = len(weight_D) // 2
@@ -249,27 +341,24 @@ def _maximize(weight_D: Numbers, count_D: Numbers, origin_K: Numbers, tied: int,
     for place in range(len(weight_D)):
         count[min(max(place - middle, -tied), tied) + tied] += count_D[place]
     for _ in range(NUM_STEPS):
-        prefix = np.zeros(len(weight_D) + 1)
-        for place in range(len(weight_D)):
-            prefix[place + 1] = prefix[place] + weight_D[place]
-        # An origin adds N / Z to each jump that it might have taken: a difference at both ends of the run.
-        edge = np.zeros(len(weight_D) + 1)
+        # An origin adds N / Z to each jump that it might have taken.
+        rate_D = np.zeros(len(weight_D))
         for size in range(1, longest + 1):
             for i in range(size + 1):
                 number = origin_K[size * (size + 1) // 2 + i]
                 if number > 0:
                     low = middle + 1 - i
-                    rate = number / (prefix[low + size] - prefix[low])
-                    edge[low] += rate
-                    edge[low + size] -= rate
-        open_rate = np.zeros(2 * tied + 1)
-        running = 0.0
+                    total = weight_D[low : low + size].sum()
+                    if total > 0:
+                        rate_D[low : low + size] += number / total
+        # The prior is as many jumps of each kind from an origin where all are possible.
+        total = weight_D[middle - tied : middle + tied + 1].sum()
+        open_rate = np.full(2 * tied + 1, prior * (2 * tied + 1) / max(total, 1e-300))
         for place in range(len(weight_D)):
-            running += edge[place]
-            open_rate[min(max(place - middle, -tied), tied) + tied] += running
+            open_rate[min(max(place - middle, -tied), tied) + tied] += rate_D[place]
         for place in range(len(weight_D)):
             jump = min(max(place - middle, -tied), tied) + tied
-            if open_rate[jump] > 1e-12:
+            if open_rate[jump] > 0:
                 weight_D[place] = (count[jump] + prior) / open_rate[jump]
         top = weight_D.max()
         for place in range(len(weight_D)):

@@ -45,6 +45,33 @@ class Shapes:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class PositionTable:
+    """q of the pairs of lengths that a model was trained on."""
+
+    source_size_H: Offsets
+    target_size_H: Offsets
+    position_Q: Numbers
+
+    @classmethod
+    def of(cls, shapes: Shapes, position_Q: Numbers) -> "PositionTable":
+        """Without the sentences."""
+        return cls(shapes.source_size_H, shapes.target_size_H, position_Q)
+
+    def positions(self, shapes: Shapes, otherwise_Q: Numbers) -> Numbers:
+        """q for other sentences; pairs of lengths that the table lacks have the values of `otherwise_Q`."""
+        ends = np.cumsum((self.source_size_H + 1) * self.target_size_H)
+        sizes = zip(self.source_size_H.tolist(), self.target_size_H.tolist(), strict=True)
+        end_by_size = dict(zip(sizes, ends.tolist(), strict=True))
+        result_Q = otherwise_Q.copy()
+        for shape in range(len(shapes.source_size_H)):
+            first, end = shapes.first_H[shape], shapes.first_H[shape + 1]
+            own = end_by_size.get((int(shapes.source_size_H[shape]), int(shapes.target_size_H[shape])))
+            if own is not None:
+                result_Q[first:end] = self.position_Q[own - (end - first) : own]
+        return result_Q
+
+
 def uniform_positions(shapes: Shapes) -> Numbers:
     """q as model 1 has it: 1 / (l + 1)."""
     widths_H = shapes.source_size_H + 1
@@ -60,10 +87,10 @@ def estimate_positions(shapes: Shapes, count_Q: Numbers) -> Numbers:
 
 def expect2(
     cooccurrence: Cooccurrence, shapes: Shapes, lexicon_P: Numbers, position_Q: Numbers
-) -> tuple[Numbers, Numbers, float]:
-    """Expected counts of pairs and positions (eq. 25 to 29), and the log-likelihood (eq. 21)."""
+) -> tuple[Numbers, Numbers, float, NDArray[np.float32]]:
+    """Expected counts of pairs and positions (eq. 25 to 29), log-likelihood (eq. 21), posteriors. [L]"""
     count_P, count_Q = np.zeros(len(lexicon_P)), np.zeros(len(position_Q))
-    posterior = np.empty(0)
+    posterior_L = np.empty(len(cooccurrence.pair_L), np.float32)
     log_likelihood = _expect(
         lexicon_P,
         position_Q,
@@ -74,16 +101,16 @@ def expect2(
         shapes.first_H[shapes.shape_S],
         count_P,
         count_Q,
-        posterior,
+        posterior_L,
     )
-    return count_P, count_Q, log_likelihood
+    return count_P, count_Q, log_likelihood, posterior_L
 
 
 def posteriors2(
     cooccurrence: Cooccurrence, shapes: Shapes, lexicon_P: Numbers, position_Q: Numbers
-) -> Numbers:
+) -> NDArray[np.float32]:
     """P(a_j = i | f, e) of every link. [L]"""
-    posterior_L = np.empty(len(cooccurrence.pair_L))
+    posterior_L = np.empty(len(cooccurrence.pair_L), np.float32)
     sizes = cooccurrence.source_size_S, cooccurrence.target_size_S
     nothing = np.empty(0)
     _expect(
@@ -111,10 +138,11 @@ def _expect(
     first_position_S: Offsets,
     count_P: Numbers,
     count_Q: Numbers,
-    posterior_L: Numbers,
+    posterior_L: NDArray[np.float32],
 ) -> float:
     log_likelihood = 0.0
     counting = len(count_Q) > 0
+    telling = len(posterior_L) > 0
     for sentence in range(len(source_size_S)):
         width = source_size_S[sentence] + 1
         for target in range(target_size_S[sentence]):
@@ -123,12 +151,15 @@ def _expect(
             total = 0.0
             for i in range(width):
                 total += lexicon_P[pair_L[link + i]] * position_Q[place + i]
+            # Rounding leaves nothing of what is too unlikely; then all are alike.
+            if total <= 0:
+                total = 1e-300
             log_likelihood += np.log(total)
             for i in range(width):
                 share = lexicon_P[pair_L[link + i]] * position_Q[place + i] / total
                 if counting:
                     count_P[pair_L[link + i]] += share
                     count_Q[place + i] += share
-                else:
+                if telling:
                     posterior_L[link + i] = share
     return log_likelihood
