@@ -1,5 +1,6 @@
 """Opens the engine on a bundle as the server does, within this process."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -68,7 +69,13 @@ def running_engine(
     With `in_one_process` they are threads of this one, and share the decoder.
     """
     batching: Batching = "continuous" if continuous else "request"
-    config = EngineConfig(threads=threads, max_rows=max_rows, max_queue=MAX_QUEUE, batching=batching)
+    config = EngineConfig(
+        threads=threads,
+        max_rows=max_rows,
+        max_queue=MAX_QUEUE,
+        max_queue_seconds=math.inf,
+        batching=batching,
+    )
     if in_one_process:
         limits = engine_limits(config, beam_size)
         engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(threads)]

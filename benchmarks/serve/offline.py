@@ -1,6 +1,7 @@
 """The server's engine without the server: what it translates when nothing stands around it."""
 
 import itertools
+import math
 import time
 from collections.abc import Sequence
 
@@ -19,7 +20,13 @@ class OfflineEngine:
         self, bundle: Bundle, *, precision: str, threads: int, beam_size: int, cores: tuple[int, ...]
     ) -> None:
         self._cores = cores
-        config = EngineConfig(device="cpu", precision=precision, threads=threads, max_queue=MAX_QUEUE)
+        config = EngineConfig(
+            device="cpu",
+            precision=precision,
+            threads=threads,
+            max_queue=MAX_QUEUE,
+            max_queue_seconds=math.inf,
+        )
         with pinned_to(cores):
             decoder = open_decoder(bundle, config)
             self._engine = open_engine(decoder, config, max_beam_size=beam_size)

@@ -7,27 +7,29 @@ with Client("localhost:50051") as client:
         print(translation.text)
 """
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from dragoman.async_client import AsyncClient
-from dragoman.client import Client
-from dragoman.errors import (
-    AuthenticationError,
-    CallCancelledError,
-    ClientClosedError,
-    DeadlineExceededError,
-    DragomanError,
-    FieldViolation,
-    InvalidRequestError,
-    ModelNotFoundError,
-    OverloadedError,
-    ServerError,
-    UnavailableError,
-    UnsupportedError,
-)
-from dragoman.model import DecodingDefaults, Model, ModelReference, Quality
-from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
-from dragoman.translation import Alignment, FinishReason, Hypothesis, StreamResult, Timings, Translation
+if TYPE_CHECKING:
+    from dragoman.async_client import AsyncClient
+    from dragoman.client import Client
+    from dragoman.errors import (
+        AuthenticationError,
+        CallCancelledError,
+        ClientClosedError,
+        DeadlineExceededError,
+        DragomanError,
+        FieldViolation,
+        InvalidRequestError,
+        ModelNotFoundError,
+        OverloadedError,
+        ServerError,
+        UnavailableError,
+        UnsupportedError,
+    )
+    from dragoman.model import DecodingDefaults, Model, ModelReference, Quality
+    from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
+    from dragoman.translation import Alignment, FinishReason, Hypothesis, StreamResult, Timings, Translation
 
 __all__ = [
     "Alignment",
@@ -60,4 +62,54 @@ __all__ = [
     "UnsupportedError",
 ]
 
-__version__ = version("dragoman")
+__version__: str
+
+_MODULES = {
+    "AsyncClient": "dragoman.async_client",
+    "Client": "dragoman.client",
+    "AuthenticationError": "dragoman.errors",
+    "CallCancelledError": "dragoman.errors",
+    "ClientClosedError": "dragoman.errors",
+    "DeadlineExceededError": "dragoman.errors",
+    "DragomanError": "dragoman.errors",
+    "FieldViolation": "dragoman.errors",
+    "InvalidRequestError": "dragoman.errors",
+    "ModelNotFoundError": "dragoman.errors",
+    "OverloadedError": "dragoman.errors",
+    "ServerError": "dragoman.errors",
+    "UnavailableError": "dragoman.errors",
+    "UnsupportedError": "dragoman.errors",
+    "DecodingDefaults": "dragoman.model",
+    "Model": "dragoman.model",
+    "ModelReference": "dragoman.model",
+    "Quality": "dragoman.model",
+    "LengthPolicy": "dragoman.settings",
+    "Priority": "dragoman.settings",
+    "Segmentation": "dragoman.settings",
+    "Settings": "dragoman.settings",
+    "Alignment": "dragoman.translation",
+    "FinishReason": "dragoman.translation",
+    "Hypothesis": "dragoman.translation",
+    "StreamResult": "dragoman.translation",
+    "Timings": "dragoman.translation",
+    "Translation": "dragoman.translation",
+}
+"""Where each name is. They are loaded when they are first asked for: the server imports the stubs alone, and
+the command has something to say to gRPC before that is loaded."""
+
+
+def __getattr__(name: str) -> object:
+    """A public name at its first use."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("dragoman")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -14,6 +14,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
+from dragoman.arguments import check_number
 from dragoman.channel import call_metadata, channel_options, open_channel, read_address
 from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
@@ -23,6 +24,7 @@ from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
+from dragoman.unreachable import cause_of
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
@@ -33,8 +35,9 @@ Answer = TypeVar("Answer")
 
 
 class AsyncClient:
-    """A connection to a Dragoman server, for one event loop. Use it in an `async with` block, or close it.
+    """A connection to a Dragoman server. Use it in an `async with` block, or close it.
 
+    In each event loop that calls it, it has a connection of its own.
     Every call raises a DragomanError where it fails. One that finds no server is tried again for a second or
     two first; `translate_stream` and `health` are not, and fail at once.
     """
@@ -44,32 +47,52 @@ class AsyncClient:
         address: str = "localhost:50051",
         *,
         timeout_seconds: float | None = 600.0,
+        patience_seconds: float = 30.0,
         credentials: grpc.ChannelCredentials | None = None,
         token: str | None = None,
     ) -> None:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS.
 
-        Connects at the first call, in the loop that makes it.
-        `timeout_seconds` is the default for every call but streams; None is no limit. `credentials` also turn
-        on TLS, with their own roots. `token` identifies the caller; without TLS it travels unencrypted.
+        Connects at the first call.
+        `timeout_seconds` is the default for every call but streams; None is no limit. `patience_seconds` is
+        how long `translate` waits, within that, for a server that goes away when part of its texts are done.
+        `credentials` also turn on TLS, with their own roots. `token` identifies the caller; without TLS it
+        travels unencrypted.
         """
         self._address, self._credentials = read_address(address, credentials)
         self._timeout_seconds = within_clock(timeout_seconds)
+        check_number(patience_seconds, "patience_seconds")
+        self._patience_seconds = patience_seconds
         self._metadata = call_metadata(token)
         self._closed = False
+        self._channels: dict[asyncio.AbstractEventLoop, grpc.aio.Channel] = {}
 
-    @cached_property
+    @property
     def _channel(self) -> grpc.aio.Channel:
-        # Not before the first call: a channel belongs to the loop that runs when it is made.
+        """That of the loop that runs: a channel belongs to the one in which it was made."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._channels:
+            # gRPC closes a channel that nobody holds any more.
+            for ended in [each for each in list(self._channels) if each.is_closed()]:
+                del self._channels[ended]
+            self._channels[loop] = self._open_channel()
+        return self._channels[loop]
+
+    def _open_channel(self) -> grpc.aio.Channel:
+        options = channel_options(self._address)
         if self._credentials is None:
-            return grpc.aio.insecure_channel(self._address, options=channel_options(self._address))
-        return grpc.aio.secure_channel(
-            self._address, self._credentials, options=channel_options(self._address)
-        )
+            return grpc.aio.insecure_channel(self._address, options=options)
+        return grpc.aio.secure_channel(self._address, self._credentials, options=options)
 
     @cached_property
     def _stream_channel(self) -> grpc.Channel:
         return open_channel(self._address, self._credentials)
+
+    async def _error(self, failure: grpc.RpcError) -> errors.DragomanError:
+        """The typed error of a call that failed, with the cause where no connection came about."""
+        error = errors.from_call(failure)
+        cause = await asyncio.to_thread(cause_of, str(error), self._address, self._credentials)
+        return error if cause is None else errors.UnavailableError(cause)
 
     @property
     def _stub(self) -> "pb_grpc.TranslationServiceAsyncStub":
@@ -79,8 +102,11 @@ class AsyncClient:
     async def close(self) -> None:
         """Ends the connection and every call on it; later ones raise ClientClosedError."""
         self._closed = True
-        if "_channel" in vars(self):
-            await self._channel.close()
+        own = self._channels.pop(asyncio.get_running_loop(), None)
+        # Those of other loops: gRPC closes what nobody holds any more.
+        self._channels.clear()
+        if own is not None:
+            await own.close()
         if "_stream_channel" in vars(self):
             self._stream_channel.close()
 
@@ -117,7 +143,8 @@ class AsyncClient:
         """Translates texts, and returns one translation for each, in their order: all of them, or an error.
 
         A long list travels in several requests, a few at a time; `timeout_seconds` holds for all of it;
-        None is the client's own.
+        None is the client's own. A server that goes away in the middle is waited for, up to the client's
+        `patience_seconds`; the error then has the translations that are done, by their text's position.
         What is None is left to the model or the server. `dragoman.Settings` explains each option.
         """
         settings = Settings(
@@ -134,7 +161,7 @@ class AsyncClient:
             priority=priority,
             alignments=alignments,
         )
-        portions = Portions(check_texts(texts), settings)
+        portions = Portions(check_texts(texts), settings, patience_seconds=self._patience_seconds)
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         calls: deque[tuple[Portion, _TranslateCall]] = deque()
         try:
@@ -150,7 +177,8 @@ class AsyncClient:
                 try:
                     portions.answer(portion, await _answer(call))
                 except grpc.aio.AioRpcError as failure:
-                    portions.refuse(portion, failure)
+                    error = await self._error(failure)
+                    await asyncio.sleep(portions.refuse(portion, error, deadline.remaining_seconds()))
         finally:
             for _, call in calls:
                 call.cancel()
@@ -245,7 +273,7 @@ class AsyncClient:
         try:
             while (response := await arrived.get()) is not None:
                 if isinstance(response, grpc.RpcError):
-                    raise errors.from_call(response) from response
+                    raise await self._error(response) from response
                 for result in ledger.receive(response):
                     feed.release()
                     yield result
@@ -264,7 +292,7 @@ class AsyncClient:
                 self._stub.ListModels(request, timeout=self._timeout_seconds, metadata=self._metadata)
             )
         except grpc.aio.AioRpcError as error:
-            raise errors.from_call(error) from error
+            raise await self._error(error) from error
         return [messages.model(model) for model in response.models]
 
     async def model(self, name: str) -> Model:
@@ -276,7 +304,7 @@ class AsyncClient:
                 )
             )
         except grpc.aio.AioRpcError as error:
-            raise errors.from_call(error) from error
+            raise await self._error(error) from error
         return messages.model(response.model)
 
     async def health(self, service: str = "") -> bool:
@@ -293,7 +321,7 @@ class AsyncClient:
                 )
             )
         except grpc.aio.AioRpcError as error:
-            raise errors.from_health_call(error, service) from error
+            raise errors.of_health(await self._error(error), service) from error
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
 
 

@@ -1,7 +1,9 @@
 """How both clients connect: retries, keepalive and message sizes, as gRPC channel arguments."""
 
 import json
+import os
 import re
+from pathlib import Path
 
 import grpc
 
@@ -78,11 +80,14 @@ def read_address(
     """HOST:PORT, and what to call it with: None is without TLS.
 
     Raises InvalidRequestError for a web address, which gRPC would take for a host's name, for a host without
-    a port, which it would call on 443, and for a port that is none, which it would take modulo 65536.
+    a port, which it would call on 443, for a port that is none, which it would take modulo 65536, and for
+    a file of roots that is none.
     """
     if address.startswith(TLS_SCHEME):
         address = address.removeprefix(TLS_SCHEME).rstrip("/")
-        credentials = credentials or grpc.ssl_channel_credentials()
+        if credentials is None:
+            check_roots()
+            credentials = grpc.ssl_channel_credentials()
     elif address.startswith(("http://", "https://")):
         raise InvalidRequestError(
             f"{address!r} is a URL; write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
@@ -95,6 +100,29 @@ def read_address(
     if not 1 <= int(port[1]) <= 65535:
         raise InvalidRequestError(f"{address!r} has port {port[1]}; a port is 1 to 65535")
     return address, credentials
+
+
+ROOTS_VARIABLE = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"
+"""Names a PEM file with the root certificates to trust."""
+
+
+def check_roots() -> None:
+    """Raises InvalidRequestError where the file of roots is none: gRPC would trust others and not tell."""
+    path = os.environ.get(ROOTS_VARIABLE)
+    if not path:
+        return
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidRequestError(
+            f"{ROOTS_VARIABLE} names {path!r}, which can't be read ({error.strerror}); name a PEM file with "
+            "the root certificates to trust, or unset it to trust gRPC's own"
+        ) from error
+    if b"-----BEGIN CERTIFICATE-----" not in content:
+        raise InvalidRequestError(
+            f"{ROOTS_VARIABLE} names {path!r}, which holds no certificate in PEM; name a file with "
+            "those of the roots to trust, or unset it to trust gRPC's own"
+        )
 
 
 def call_metadata(token: str | None) -> tuple[tuple[str, str], ...] | None:

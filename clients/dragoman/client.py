@@ -1,5 +1,6 @@
 """The client for ordinary code: every call blocks until its answer is there."""
 
+import time
 from collections import deque
 from collections.abc import Generator, Iterable
 from types import TracebackType
@@ -9,6 +10,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
+from dragoman.arguments import check_number
 from dragoman.channel import call_metadata, open_channel, read_address
 from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
@@ -18,6 +20,7 @@ from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
+from dragoman.unreachable import cause_of
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
@@ -38,17 +41,23 @@ class Client:
         address: str = "localhost:50051",
         *,
         timeout_seconds: float | None = 600.0,
+        patience_seconds: float = 30.0,
         credentials: grpc.ChannelCredentials | None = None,
         token: str | None = None,
     ) -> None:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS; connects at the first call, not here.
 
-        `timeout_seconds` is the default for every call but streams; None is no limit. `credentials` also turn
-        on TLS, with their own roots. `token` identifies the caller; without TLS it travels unencrypted.
+        `timeout_seconds` is the default for every call but streams; None is no limit. `patience_seconds` is
+        how long `translate` waits, within that, for a server that goes away when part of its texts are done.
+        `credentials` also turn on TLS, with their own roots. `token` identifies the caller; without TLS it
+        travels unencrypted.
         """
         self._timeout_seconds = within_clock(timeout_seconds)
+        check_number(patience_seconds, "patience_seconds")
+        self._patience_seconds = patience_seconds
         self._metadata = call_metadata(token)
-        self._channel = open_channel(*read_address(address, credentials))
+        self._address, self._credentials = read_address(address, credentials)
+        self._channel = open_channel(self._address, self._credentials)
         self._translation_stub = pb_grpc.TranslationServiceStub(self._channel)
         self._closed = False
         self._health_stub = health_pb2_grpc.HealthStub(self._channel)
@@ -57,6 +66,12 @@ class Client:
         """Ends the connection and every call on it; later ones raise ClientClosedError."""
         self._closed = True
         self._channel.close()
+
+    def _error(self, failure: grpc.RpcError) -> errors.DragomanError:
+        """The typed error of a call that failed, with the cause where no connection came about."""
+        error = errors.from_call(failure)
+        cause = cause_of(str(error), self._address, self._credentials)
+        return error if cause is None else errors.UnavailableError(cause)
 
     @property
     def _stub(self) -> pb_grpc.TranslationServiceStub:
@@ -96,7 +111,8 @@ class Client:
         """Translates texts, and returns one translation for each, in their order: all of them, or an error.
 
         A long list travels in several requests, a few at a time; `timeout_seconds` holds for all of it;
-        None is the client's own.
+        None is the client's own. A server that goes away in the middle is waited for, up to the client's
+        `patience_seconds`; the error then has the translations that are done, by their text's position.
         What is None is left to the model or the server. `dragoman.Settings` explains each option.
         """
         settings = Settings(
@@ -113,7 +129,7 @@ class Client:
             priority=priority,
             alignments=alignments,
         )
-        portions = Portions(check_texts(texts), settings)
+        portions = Portions(check_texts(texts), settings, patience_seconds=self._patience_seconds)
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         calls: deque[tuple[Portion, _TranslateCall]] = deque()
         try:
@@ -129,7 +145,8 @@ class Client:
                 try:
                     portions.answer(portion, call.result())
                 except grpc.RpcError as failure:
-                    portions.refuse(portion, failure)
+                    error = self._error(failure)
+                    time.sleep(portions.refuse(portion, error, deadline.remaining_seconds()))
                 # Not before it has ended: what interrupts the wait finds it among those to cancel.
                 calls.popleft()
         finally:
@@ -206,7 +223,7 @@ class Client:
                     yield result
             ledger.close()
         except grpc.RpcError as error:
-            raise errors.from_call(error) from error
+            raise self._error(error) from error
         finally:
             call.cancel()
             feed.close()
@@ -217,7 +234,7 @@ class Client:
         try:
             response = self._stub.ListModels(request, timeout=self._timeout_seconds, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise errors.from_call(error) from error
+            raise self._error(error) from error
         return [messages.model(model) for model in response.models]
 
     def model(self, name: str) -> Model:
@@ -227,7 +244,7 @@ class Client:
                 pb.GetModelRequest(name=name), timeout=self._timeout_seconds, metadata=self._metadata
             )
         except grpc.RpcError as error:
-            raise errors.from_call(error) from error
+            raise self._error(error) from error
         return messages.model(response.model)
 
     def health(self, service: str = "") -> bool:
@@ -242,5 +259,5 @@ class Client:
                 request, timeout=self._timeout_seconds, metadata=self._metadata
             )
         except grpc.RpcError as error:
-            raise errors.from_health_call(error, service) from error
+            raise errors.of_health(self._error(error), service) from error
         return bool(response.status == health_pb2.HealthCheckResponse.SERVING)

@@ -15,15 +15,18 @@
 Owns the way from a gRPC status and its rich details to one of these. Must not know the messages of calls.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import grpc
 from google.protobuf.any_pb2 import Any
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
+
+if TYPE_CHECKING:
+    from dragoman.translation import Translation
 
 
 class DragomanError(Exception):
@@ -35,6 +38,8 @@ class DragomanError(Exception):
         """Name of the gRPC status code, such as "INVALID_ARGUMENT"."""
         self.reason: str | None = None
         """Which error of the server it is, such as "NOT_SERVING"; None where it is not the server's own."""
+        self.translations: Mapping[int, Translation] = {}
+        """What `translate` had of its texts before it failed, by the text's position in the call."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +83,12 @@ class OverloadedError(DragomanError):
 class UnavailableError(DragomanError, ConnectionError):
     """No server answers at the address, or it is starting or stopping."""
 
-    def __init__(self, message: str, *, status: str = "UNAVAILABLE") -> None:
+    def __init__(
+        self, message: str, *, status: str = "UNAVAILABLE", retry_after_seconds: float | None = None
+    ) -> None:
         super().__init__(message, status=status)
+        self.retry_after_seconds = retry_after_seconds
+        """How long the server asks to wait, where it told."""
 
 
 class DeadlineExceededError(DragomanError, TimeoutError):
@@ -109,7 +118,6 @@ _BY_CODE: dict[grpc.StatusCode, type[DragomanError]] = {
     grpc.StatusCode.NOT_FOUND: ModelNotFoundError,
     grpc.StatusCode.UNAUTHENTICATED: AuthenticationError,
     grpc.StatusCode.PERMISSION_DENIED: AuthenticationError,
-    grpc.StatusCode.UNAVAILABLE: UnavailableError,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
     grpc.StatusCode.CANCELLED: CallCancelledError,
     grpc.StatusCode.UNIMPLEMENTED: UnsupportedError,
@@ -130,11 +138,11 @@ def from_call(error: grpc.RpcError) -> DragomanError:
     return _typed(call.code(), call.details() or "", tuple(rich.details) if rich is not None else ())
 
 
-def from_health_call(error: grpc.RpcError, service: str) -> DragomanError:
-    """The typed error of a health check that failed: of an unknown service the server says nothing."""
-    if cast(grpc.Call, error).code() is grpc.StatusCode.NOT_FOUND:
+def of_health(error: DragomanError, service: str) -> DragomanError:
+    """The error of a health check that failed: of an unknown service the server says nothing."""
+    if isinstance(error, ModelNotFoundError):
         return ModelNotFoundError(f"the server has no service {service!r}", status="NOT_FOUND")
-    return from_call(error)
+    return error
 
 
 def from_status(status: status_pb2.Status) -> DragomanError:
@@ -161,6 +169,8 @@ def _of_code(code: grpc.StatusCode, message: str, details: tuple[Any, ...]) -> D
         return InvalidRequestError(f"a text is too long for the server: {message}", status=code.name)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         return OverloadedError(message, retry_after_seconds=_retry_after_seconds(details))
+    if code is grpc.StatusCode.UNAVAILABLE:
+        return UnavailableError(message, retry_after_seconds=_retry_after_seconds(details))
     if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE):
         return InvalidRequestError(message, violations=_violations(details), status=code.name)
     return _BY_CODE.get(code, ServerError)(message, status=code.name)

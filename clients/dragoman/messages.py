@@ -134,14 +134,24 @@ def _seconds(duration: Duration) -> float:
 
 
 def model_reference(message: pb.ModelReference) -> ModelReference:
-    """A model's name and version."""
-    return ModelReference(name=message.name, version=message.version)
+    """A model's name, version and languages."""
+    return ModelReference(
+        name=message.name,
+        version=message.version,
+        source_language=message.source_language,
+        target_language=message.target_language,
+    )
 
 
 def model(message: pb.Model) -> Model:
     """One model's description."""
     return Model(
-        reference=ModelReference(name=message.name, version=message.version),
+        reference=ModelReference(
+            name=message.name,
+            version=message.version,
+            source_language=message.source_language,
+            target_language=message.target_language,
+        ),
         source_language=message.source_language,
         target_language=message.target_language,
         architecture=message.architecture,

@@ -12,6 +12,11 @@ class ModelReference:
     """Name, such as "de-en"."""
     version: str
     """Version, such as "1"."""
+    source_language: str = ""
+    """Language it translates from: the one that was asked for, or the closest that there is. "" where the
+    server does not tell."""
+    target_language: str = ""
+    """Language it translates to, likewise."""
 
     def __str__(self) -> str:
         return f"{self.name}/{self.version}"

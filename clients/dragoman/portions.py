@@ -4,9 +4,8 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-import grpc
-
 from dragoman import errors, messages
+from dragoman.patience import Patience
 from dragoman.settings import Settings
 from dragoman.translation import Translation
 from dragoman.v1 import translation_pb2 as pb
@@ -33,7 +32,8 @@ class Portion:
 class Portions:
     """Cuts the texts of a call into requests, and keeps the translations until all are there."""
 
-    def __init__(self, texts: list[str], settings: Settings) -> None:
+    def __init__(self, texts: list[str], settings: Settings, *, patience_seconds: float) -> None:
+        self._patience = Patience(patience_seconds)
         self._texts = texts
         self._settings = settings
         self._max_in_flight = MAX_REQUESTS_IN_FLIGHT
@@ -71,24 +71,37 @@ class Portions:
         """Takes the answer to a request."""
         self._in_flight.remove(portion)
         self._translations[portion.first] = messages.translations(response)
+        self._patience.renew()
 
-    def refuse(self, portion: Portion, failure: grpc.RpcError) -> None:
-        """Takes the failure of a request, whose texts `next` gives again where that may help.
+    def refuse(self, portion: Portion, error: errors.DragomanError, remaining_seconds: float | None) -> float:
+        """Takes the error of a request, whose texts `next` gives again where that may help.
 
-        Raises DragomanError where not.
+        Returns how long to wait before. Raises the error where nothing helps, with what is done.
         """
         self._in_flight.remove(portion)
-        error = errors.from_call(failure)
         sent = range(portion.first, portion.first + len(portion.request.texts))
         if isinstance(error, errors.OverloadedError) and portion.met_another:
             # The call may have filled the queue itself: what is left goes one request at a time.
             self._max_in_flight = 1
             self._waiting.appendleft(sent)
-        elif _is_too_large(error) and len(sent) > 1:
+            return 0.0
+        if _is_too_large(error) and len(sent) > 1:
             half = len(sent) // 2
             self._waiting.extendleft([sent[half:], sent[:half]])
-        else:
-            raise _placed(error, portion.first) from failure
+            return 0.0
+        # Without an answer yet, nothing is lost by telling the caller at once.
+        if self._translations and isinstance(error, errors.UnavailableError | errors.CallCancelledError):
+            wait_seconds = self._patience.wait_seconds(error, remaining_seconds)
+            if wait_seconds is not None:
+                self._waiting.appendleft(sent)
+                return wait_seconds
+        placed = _placed(error, portion.first)
+        placed.translations = {
+            first + place: translation
+            for first, some in sorted(self._translations.items())
+            for place, translation in enumerate(some)
+        }
+        raise placed
 
     def translations(self) -> list[Translation]:
         """All translations, in the order of the texts."""

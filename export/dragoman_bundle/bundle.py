@@ -3,10 +3,11 @@
 Owns the reading side. Must not know what runs the graphs.
 """
 
-import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from dragoman_bundle.checked_files import check_file, read_file
 from dragoman_bundle.errors import (
     BundleError,
     BundleFileError,
@@ -14,18 +15,26 @@ from dragoman_bundle.errors import (
     ShortlistError,
     TokenizerMismatchError,
 )
+from dragoman_bundle.external_data import external_files
 from dragoman_bundle.manifest import (
+    GRAPH_SUFFIX,
     GRAPHS,
     MANIFEST_FILE,
+    MAX_MANIFEST_BYTES,
     SHORTLIST_GRAPHS,
-    FileEntry,
     Manifest,
     SpecialIds,
     graph_file,
 )
+from dragoman_bundle.regular_file import read_regular
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
+
+MAX_TOKENIZER_BYTES = 1 << 26
+"""Most bytes of a tokenizer, or of its pieces: those of a million tokens have half as many."""
+MAX_SHORTLIST_BYTES = 1 << 28
+"""Most bytes of a shortlist's file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,14 +78,20 @@ def open_bundle(path: Path | str) -> Bundle:
             graph_file(precision, graph) for precision in manifest.precisions for graph in SHORTLIST_GRAPHS
         )
     if unlisted := sorted(required - manifest.files.keys()):
-        raise ManifestError(f"{folder / MANIFEST_FILE}: needs {unlisted[0]}, which is not among its files")
+        raise ManifestError(
+            f"{folder / MANIFEST_FILE}: needs {unlisted[0]:.300}, which is not among its files"
+        )
     for name, entry in manifest.files.items():
-        try:
-            _check_file(folder, name, entry)
-        except OSError as error:
-            raise BundleFileError(f"{folder / name} can't be read: {error.strerror or error}") from error
+        check_file(folder, name, entry)
+        if name.endswith(GRAPH_SUFFIX):
+            _check_external_files(folder, name, manifest)
+
+    def read(name: str, max_bytes: int) -> bytes:
+        return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
+
     source = _load_tokenizer(
         folder,
+        read,
         manifest.source_tokenizer,
         manifest.source_pieces,
         manifest.source_vocabulary,
@@ -85,6 +100,7 @@ def open_bundle(path: Path | str) -> Bundle:
     )
     target = _load_tokenizer(
         folder,
+        read,
         manifest.target_tokenizer,
         manifest.target_pieces,
         manifest.target_vocabulary,
@@ -92,11 +108,15 @@ def open_bundle(path: Path | str) -> Bundle:
     )
     shortlist = None
     if manifest.shortlist is not None:
-        shortlist = Shortlist.load(
-            folder / manifest.shortlist.file,
-            source_vocabulary=manifest.source_vocabulary,
-            target_vocabulary=manifest.target_vocabulary,
-        )
+        file = manifest.shortlist.file
+        try:
+            shortlist = Shortlist.from_bytes(
+                read(file, MAX_SHORTLIST_BYTES),
+                source_vocabulary=manifest.source_vocabulary,
+                target_vocabulary=manifest.target_vocabulary,
+            )
+        except ShortlistError as error:
+            raise ShortlistError(f"{folder / file}: {error}") from error
         if manifest.target_ids.eos not in shortlist.always:
             raise ShortlistError(
                 f"{folder / manifest.shortlist.file} does not let every sentence end: token "
@@ -111,17 +131,11 @@ def open_bundle(path: Path | str) -> Bundle:
     )
 
 
-def sha256_of(path: Path) -> str:
-    """The file's SHA-256 in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def read_manifest(folder: Path) -> Manifest:
     """The manifest alone, its files unchecked. Raises ManifestError."""
     path = folder / MANIFEST_FILE
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, max_bytes=MAX_MANIFEST_BYTES).decode()
     except OSError as error:
         versions = ", ".join(sorted(str(found.parent) for found in folder.glob(f"*/{MANIFEST_FILE}")))
         hint = f"; {folder} holds a model's versions, give one of them: {versions}" if versions else ""
@@ -134,27 +148,23 @@ def read_manifest(folder: Path) -> Manifest:
         raise ManifestError(f"{folder}: {error}") from error
 
 
-def _check_file(folder: Path, name: str, entry: FileEntry) -> None:
-    path = folder / name
-    relative = PurePosixPath(name)
-    escapes = relative.is_absolute() or ".." in relative.parts or "\\" in name or ":" in name
-    # What is not printable, such as a byte of 0, no file system takes.
-    if escapes or not name.isprintable() or not path.resolve().is_relative_to(folder.resolve()):
-        raise BundleFileError(f"{folder}: file {name!r} lies outside the bundle")
-    if not path.is_file():
-        raise BundleFileError(f"{path} is missing")
-    size = path.stat().st_size
-    if size != entry.size:
-        raise BundleFileError(f"{path} has {size} bytes, and the manifest says {entry.size}")
-    digest = sha256_of(path)
-    if digest != entry.sha256:
-        raise BundleFileError(
-            f"{path} is not the file that was exported: its sha256 is {digest}, not {entry.sha256}"
-        )
+def _check_external_files(folder: Path, graph: str, manifest: Manifest) -> None:
+    """Raises BundleFileError where a graph takes tensors from a file that the manifest does not vouch for."""
+    try:
+        named = external_files(folder / graph)
+    except (OSError, ValueError) as error:
+        raise BundleFileError(f"{folder / graph} can't be read as a graph: {error}") from error
+    for name in sorted(named):
+        file = PurePosixPath(graph).parent / name
+        if ".." in file.parts or str(file) not in manifest.files:
+            raise BundleFileError(
+                f"{folder / graph} takes tensors from {name!r:.200}, which is not among the manifest's files"
+            )
 
 
 def _load_tokenizer(
     folder: Path,
+    read: Callable[[str, int], bytes],
     name: str,
     pieces: str | None,
     vocabulary: int,
@@ -165,16 +175,20 @@ def _load_tokenizer(
     if pieces is not None:
         try:
             return VocabularyTokenizer(
-                path.read_bytes(),
-                (folder / pieces).read_bytes(),
+                read(name, MAX_TOKENIZER_BYTES),
+                read(pieces, MAX_TOKENIZER_BYTES),
                 size=vocabulary,
                 ids=ids,
                 language_token=language_token,
             )
+        except BundleFileError:
+            raise
         except ValueError as error:
             raise TokenizerMismatchError(f"{path} with {pieces}: {error}") from error
     try:
-        tokenizer = Tokenizer.load(path)
+        tokenizer = Tokenizer(read(name, MAX_TOKENIZER_BYTES))
+    except BundleFileError:
+        raise
     except ValueError as error:
         raise TokenizerMismatchError(f"{path}: {error}") from error
     if tokenizer.vocabulary_size != vocabulary:

@@ -43,15 +43,27 @@ def _decode(type_: object, value: object, where: str) -> object:
     if origin is tuple and isinstance(value, list):
         return tuple(_decode(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(value))
     if origin is Mapping and isinstance(value, dict):
-        return {key: _decode(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
+        return {
+            _check_text(key, where): _decode(arguments[1], item, f"{where}.{key:.80}")
+            for key, item in value.items()
+        }
     if type_ is float and type(value) in (int, float):
         try:
             return float(cast(float, value))
         except OverflowError:
             raise CodecError(f"{where}: {value!r:.80} is too large") from None
     if type(value) is type_:
-        return value
+        return _check_text(value, where) if isinstance(value, str) else value
     raise CodecError(f"{where}: expected {_describe(type_)}, got {value!r:.80}")
+
+
+def _check_text(text: str, where: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # JSON can write what no text has.
+        raise CodecError(f"{where}: {text!r:.80} holds half a surrogate pair") from None
+    return text
 
 
 def _decode_dataclass(type_: type, value: object, where: str) -> object:
@@ -59,7 +71,7 @@ def _decode_dataclass(type_: type, value: object, where: str) -> object:
         raise CodecError(f"{where}: expected an object, got {value!r:.80}")
     hints = typing.get_type_hints(type_)
     if unknown := sorted(value.keys() - hints.keys()):
-        raise CodecError(f"{where}: unknown key {unknown[0]!r}; known are {', '.join(hints)}")
+        raise CodecError(f"{where}: unknown key {unknown[0]!r:.80}; known are {', '.join(hints)}")
     needed = [field.name for field in dataclasses.fields(type_) if field.default is dataclasses.MISSING]
     if missing := [name for name in needed if name not in value]:
         raise CodecError(f"{where}: key {missing[0]!r} is missing")

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from dragoman_bundle.errors import ManifestError
+from dragoman_bundle.ranges import MAX_BEAM_SIZE, MAX_LENGTH_PENALTY, check_number
 
 _MAX_TOKENS = 1_000_000
 """More than any sentence has: a model that says it takes more of them says nothing."""
@@ -33,14 +33,11 @@ class DecodingDefaults:
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("beam_size", 1, 1024),
-            ("length_penalty", 0, 10),
+            ("beam_size", 1, MAX_BEAM_SIZE),
+            ("length_penalty", 0, MAX_LENGTH_PENALTY),
             ("max_source_tokens", 1, _MAX_TOKENS),
             ("max_output_tokens", 1, _MAX_TOKENS),
             ("max_output_ratio", 0, 1000),
             ("max_output_margin", 0, _MAX_TOKENS),
         ):
-            if not least <= getattr(self, name) <= most:
-                raise ManifestError(
-                    f"decoding.{name} is {getattr(self, name)}; it must be from {least} to {most}"
-                )
+            check_number(f"decoding.{name}", getattr(self, name), least, most)

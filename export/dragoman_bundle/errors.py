@@ -1,12 +1,17 @@
 """Why a bundle was refused.
 
 ValueError
+├── LanguageTagError            a language is not written as BCP 47 does
 └── BundleError                 what is asked of a bundle it does not have, or cannot be
     ├── ManifestError           manifest.json is missing, of another format version, or not well formed
     ├── BundleFileError         a file is missing, truncated, altered or outside the bundle
     ├── TokenizerMismatchError  a tokenizer is not the one that the manifest describes
     └── ShortlistError          a shortlist is not well formed or for another vocabulary
 """
+
+
+class LanguageTagError(ValueError):
+    """A language that is not written as BCP 47 does; says what to write."""
 
 
 class BundleError(ValueError):

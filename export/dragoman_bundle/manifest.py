@@ -5,22 +5,33 @@ Owns the format and its version. Must not touch the files it describes: `bundle`
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from dragoman_bundle.codec import CodecError, decode, encode
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.errors import ManifestError
-from dragoman_bundle.names import check_name
+from dragoman_bundle.names import check_language, check_name
+from dragoman_bundle.ranges import (
+    MAX_BEAM_SIZE,
+    MAX_LENGTH_PENALTY,
+    check_line,
+    check_lines,
+    check_number,
+)
 
 FORMAT_VERSION = 5
 """2 added the shortlist, 3 `attention_of_input`, 4 a quality's `shortlist` and `length_penalty`, 5
 `language_token`."""
 READABLE_VERSIONS = (1, 2, 3, 4, 5)
 MANIFEST_FILE = "manifest.json"
+MAX_MANIFEST_BYTES = 1 << 20
+"""Most bytes of one that is read. Others have a few thousand."""
 CARD_FILE = "README.md"
 SHORTLIST_FILE = "shortlist.npz"
+GRAPH_SUFFIX = ".onnx"
 ENCODER_GRAPH = "encoder"
 STEP_GRAPH = "decoder_step"
 GRAPHS = (ENCODER_GRAPH, STEP_GRAPH)
@@ -32,6 +43,22 @@ SHORTLIST_GRAPHS = (SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH)
 REGROUP_GRAPH = "regroup"
 """Lets sentences leave and join a running batch on a GPU. Bundles may lack it."""
 PRECISIONS = ("fp32", "int8", "fp16")
+MAX_VOCABULARY = 10_000_000
+"""Most tokens of a side."""
+_ELEMENT_TYPES = ("float32", "float16", "int8", "bool", "int64")
+_SIZES = ("S", "T", "P", "U", "C")
+# What servers tell of a model is in one message with what they tell of all others.
+_MAX_LINE = 300
+_MAX_DESCRIPTION = 10_000
+_MAX_LICENCE = 2_000
+_MAX_CREDIT = 10_000
+_MAX_QUALITIES = 64
+_MAX_PARAMETERS = 10**15
+_MAX_SCORE = 1_000_000
+_MAX_TENSORS = 10_000
+_MAX_DIMENSIONS = 8
+_MAX_FILES = 10_000
+_MAX_FILE_BYTES = 1 << 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +71,11 @@ class Architecture:
     """Number of trained parameters."""
     description: str
     """Layers, widths and attention, for people."""
+
+    def __post_init__(self) -> None:
+        check_line("architecture.family", self.family, _MAX_LINE)
+        check_number("architecture.parameters", self.parameters, 0, _MAX_PARAMETERS)
+        check_lines("architecture.description", self.description, _MAX_DESCRIPTION)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +108,22 @@ class TensorSpec:
     growth_axis: int | None
     """The axis of a state that grows by one at each step; None for a state of fixed size."""
 
+    def __post_init__(self) -> None:
+        check_line("a tensor's name", self.name, _MAX_LINE)
+        for precision, element in self.dtype.items():
+            check_precision(precision)
+            if element not in _ELEMENT_TYPES:
+                known = ", ".join(_ELEMENT_TYPES)
+                raise ManifestError(f"{self.name} has elements {element!r:.80}; known are {known}")
+        check_number(f"{self.name}'s number of axes", len(self.shape), 1, _MAX_DIMENSIONS)
+        for size in self.shape:
+            if isinstance(size, int):
+                check_number(f"{self.name}'s size", size, 1, 2**31 - 1)
+            else:
+                check_line(f"{self.name}'s size", size, _MAX_LINE)
+        if self.growth_axis is not None:
+            check_number(f"{self.name}'s growth_axis", self.growth_axis, 0, len(self.shape) - 1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TensorContract:
@@ -86,6 +134,10 @@ class TensorContract:
     state: tuple[TensorSpec, ...]
     """Changes from step to step; one row per hypothesis."""
 
+    def __post_init__(self) -> None:
+        _check_tensors("contract.memory", self.memory, "memory.")
+        _check_tensors("contract.state", self.state, "state.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ShortlistSpec:
@@ -95,6 +147,9 @@ class ShortlistSpec:
     """File with the candidates of each source token."""
     memory: tuple[TensorSpec, ...]
     """What the graph "shortlist" makes of a sentence's candidates, and "decoder_step_shortlist" takes."""
+
+    def __post_init__(self) -> None:
+        _check_tensors("shortlist.memory", self.memory, "memory.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +173,14 @@ class Quality:
     length_penalty: float | None = None
     """Length penalty that was measured; None where that was not recorded."""
 
+    def __post_init__(self) -> None:
+        for name in ("test_set", "metric", "signature", "precision"):
+            check_line(f"quality.{name}", getattr(self, name), _MAX_LINE)
+        check_number("quality.score", self.score, -_MAX_SCORE, _MAX_SCORE)
+        check_number("quality.beam_size", self.beam_size, 1, MAX_BEAM_SIZE)
+        if self.length_penalty is not None:
+            check_number("quality.length_penalty", self.length_penalty, 0, MAX_LENGTH_PENALTY)
+
 
 @dataclass(frozen=True, kw_only=True)
 class FileEntry:
@@ -127,6 +190,11 @@ class FileEntry:
     """In hexadecimal."""
     size: int
     """In bytes."""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[0-9a-f]{64}", self.sha256):
+            raise ManifestError(f"a file's sha256 is {self.sha256!r:.80}; it has 64 digits, of 0-9 and a-f")
+        check_number("a file's size", self.size, 0, _MAX_FILE_BYTES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,10 +255,20 @@ class Manifest:
     def __post_init__(self) -> None:
         check_name("name", self.name)
         check_name("version", self.version)
+        check_language("source_language", self.source_language)
+        check_language("target_language", self.target_language)
+        _check_vocabulary("source", self.source_vocabulary, self.source_ids)
+        _check_vocabulary("target", self.target_vocabulary, self.target_ids)
         if not self.precisions:
             raise ManifestError("precisions is empty; a bundle holds at least one")
-        if unknown := [precision for precision in self.precisions if precision not in PRECISIONS]:
-            raise ManifestError(f"precision {unknown[0]!r} is unknown; known are {', '.join(PRECISIONS)}")
+        for precision in self.precisions:
+            check_precision(precision)
+        if len(set(self.precisions)) < len(self.precisions):
+            raise ManifestError(f"precisions names one twice: {', '.join(self.precisions):.80}")
+        check_number("the number of qualities", len(self.quality), 0, _MAX_QUALITIES)
+        check_lines("licence", self.licence, _MAX_LICENCE)
+        check_lines("credit", self.credit, _MAX_CREDIT)
+        check_number("the number of files", len(self.files), 0, _MAX_FILES)
         if self.language_token is not None and self.source_pieces is None:
             raise ManifestError("language_token needs source_pieces: only such tokenizers know one")
 
@@ -218,7 +296,7 @@ class Manifest:
     def from_json(cls, text: str) -> "Manifest":
         """Reads manifest.json's text. Raises ManifestError naming the key that is wrong, and why."""
         try:
-            value = json.loads(text, parse_constant=_refuse_constant)
+            value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
             version = value["format_version"] if isinstance(value, dict) else None
         except KeyError:
             raise ManifestError(f"{MANIFEST_FILE}: key 'format_version' is missing") from None
@@ -226,7 +304,7 @@ class Manifest:
             raise ManifestError(f"{MANIFEST_FILE} is not valid JSON: {error}") from error
         if version is not None and version not in READABLE_VERSIONS:
             raise ManifestError(
-                f"{MANIFEST_FILE}: format_version is {version!r}, and this release reads "
+                f"{MANIFEST_FILE}: format_version is {version!r:.80}, and this release reads "
                 f"{', '.join(map(str, READABLE_VERSIONS))}; "
                 "export the model again, or use the release that wrote the bundle"
             )
@@ -238,10 +316,48 @@ class Manifest:
             raise ManifestError(f"{MANIFEST_FILE}: {error}") from None
 
 
+def check_precision(precision: str) -> None:
+    """Raises ManifestError for one that no graph has."""
+    if precision not in PRECISIONS:
+        raise ManifestError(f"precision {precision!r:.80} is unknown; known are {', '.join(PRECISIONS)}")
+
+
+def _check_vocabulary(side: str, size: int, ids: SpecialIds) -> None:
+    check_number(f"{side}_vocabulary", size, 1, MAX_VOCABULARY)
+    for name in ("pad", "unk", "bos", "eos"):
+        check_number(f"{side}_ids.{name}", getattr(ids, name), 0, size - 1)
+
+
+def _check_tensors(field: str, specs: Sequence[TensorSpec], prefix: str) -> None:
+    names = [spec.name for spec in specs]
+    check_number(f"the number of tensors in {field}", len(names), 0, _MAX_TENSORS)
+    if len(set(names)) < len(names) or not all(name.startswith(prefix) for name in names):
+        raise ManifestError(
+            f"{field} must have names of its own that begin with {prefix!r}; it has {names!r:.200}"
+        )
+    # Other tensors of graphs, which no manifest lists, have other sizes.
+    for spec in specs:
+        for size in spec.shape:
+            if isinstance(size, str) and size not in _SIZES:
+                raise ManifestError(
+                    f"{spec.name} has a size {size!r:.80}; it is a number or of {', '.join(_SIZES)}"
+                )
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Raises ValueError for a key that comes twice: readers differ in which they take."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {twice!r:.80} comes twice")
+    return value
+
+
 def graph_file(precision: str, graph: str) -> str:
     """Path within a bundle of a graph, such as "encoder"."""
     assert graph in (*GRAPHS, *SHORTLIST_GRAPHS, REGROUP_GRAPH)
-    return f"{precision}/{graph}.onnx"
+    return f"{precision}/{graph}{GRAPH_SUFFIX}"
 
 
 def _refuse_constant(constant: str) -> NoReturn:

@@ -5,11 +5,12 @@ Owns `shortlist.npz` and the choice of a sentence's candidates. Must not know ho
 Shapes: S sentences, T source positions, V source tokens, N entries, M most entries of a source token.
 """
 
+import io
 import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +21,15 @@ from dragoman_bundle.errors import ShortlistError
 Ids = NDArray[np.int64]
 
 _ARRAYS = ("first", "targets", "always")
-# TypeError: a single array. NotImplementedError, MemoryError: what a damaged header asks for.
+# RuntimeError: a file with a password. NotImplementedError: a way of packing that Python lacks.
 _UNREADABLE = (
     *(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error),
-    *(TypeError, NotImplementedError, MemoryError),
+    *(TypeError, RuntimeError, NotImplementedError),
 )
 
+MAX_TABLE_ENTRIES = 1 << 27
+"""Most places of the table that is made of a shortlist: source tokens times the most entries of one."""
+_MAX_HEADER_BYTES = 4096
 PADDING = -1
 """What a sentence with fewer candidates than its neighbours in a batch is filled up with."""
 
@@ -55,6 +59,12 @@ class Shortlist:
             )
         if not len(self.always):
             raise ShortlistError("it has no token that every sentence may use")
+        longest = int(np.diff(first_V).max(initial=0))
+        if self.source_vocabulary * longest > MAX_TABLE_ENTRIES:
+            raise ShortlistError(
+                f"one of its {self.source_vocabulary} source tokens has {longest} entries, and as a table "
+                f"they may have {MAX_TABLE_ENTRIES}"
+            )
         largest = max(int(array.max(initial=0)) for array in (self.target_N, self.always))
         if largest >= self.target_vocabulary:
             raise ShortlistError(
@@ -71,22 +81,21 @@ class Shortlist:
         np.savez_compressed(path, first=self.first_V, targets=self.target_N, always=self.always)
 
     @classmethod
-    def load(cls, path: Path, *, source_vocabulary: int, target_vocabulary: int) -> "Shortlist":
-        """Reads what `save` wrote. Raises ShortlistError where it is not for these vocabularies, or none."""
+    def from_bytes(cls, content: bytes, *, source_vocabulary: int, target_vocabulary: int) -> "Shortlist":
+        """What `save` wrote. Raises ShortlistError where it is not for these vocabularies, or none.
+
+        No more is unpacked than the vocabularies can need.
+        """
+        limits = (source_vocabulary + 1, MAX_TABLE_ENTRIES, target_vocabulary)
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                first, targets, always = (arrays[name] for name in _ARRAYS)
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                first, targets, always = map(partial(_read_array, archive), _ARRAYS, limits)
         except _UNREADABLE as error:
-            raise ShortlistError(f"{path} is not a shortlist: {error}") from error
-        try:
-            shortlist = cls(
-                first_V=first, target_N=targets, always=always, target_vocabulary=target_vocabulary
-            )
-        except ShortlistError as error:
-            raise ShortlistError(f"{path}: {error}") from None
+            raise ShortlistError(f"it is not a shortlist: {error}") from error
+        shortlist = cls(first_V=first, target_N=targets, always=always, target_vocabulary=target_vocabulary)
         if shortlist.source_vocabulary != source_vocabulary:
             raise ShortlistError(
-                f"{path} is for {shortlist.source_vocabulary} source tokens, not {source_vocabulary}"
+                f"it is for {shortlist.source_vocabulary} source tokens, not {source_vocabulary}"
             )
         return shortlist
 
@@ -109,3 +118,23 @@ class Shortlist:
         table_VM = np.full((len(sizes_V), max(1, int(sizes_V.max(initial=0)))), self.always[0])
         table_VM[np.arange(table_VM.shape[1]) < sizes_V[:, None]] = self.target_N
         return table_VM
+
+
+def _read_array(archive: zipfile.ZipFile, name: str, max_entries: int) -> NDArray[np.unsignedinteger]:
+    """A list of numbers. Raises ValueError, before anything is unpacked, where it says that it is longer."""
+    entry = archive.getinfo(f"{name}.npy")
+    with archive.open(entry) as file:
+        # An entry gives no more bytes than it says, and all of them are there in the end.
+        if entry.file_size > _MAX_HEADER_BYTES + max_entries * np.dtype(np.uint64).itemsize:
+            raise ValueError(
+                f"its {name} unpack to {entry.file_size} bytes, for at most {max_entries} entries"
+            )
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"its {name} are in a later form than numpy's 1.0")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        if dtype.kind != "u" or len(shape) != 1:
+            raise ValueError("its arrays are not all lists of unsigned integers")
+        content = file.read()
+    if len(content) != shape[0] * dtype.itemsize:
+        raise ValueError(f"its {name} are cut short")
+    return np.frombuffer(content, dtype)

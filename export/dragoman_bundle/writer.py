@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from dragoman_bundle.bundle import sha256_of
+from dragoman_bundle.checked_files import sha256_of
 from dragoman_bundle.errors import BundleError
 from dragoman_bundle.manifest import MANIFEST_FILE, FileEntry, Manifest
 

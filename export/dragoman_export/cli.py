@@ -74,10 +74,9 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
 )
 @click.option(
     "--recipe-folder",
-    default=Path("training/recipes"),
-    show_default=True,
     type=click.Path(path_type=Path),
-    help="Where the recipe was: its corpus' relative paths start there.",
+    help="Where the recipe's relative paths start now.  [default: where they did in training, which the "
+    "checkpoint remembers, or training/recipes]",
 )
 @click.option(
     "--shortlist-targets",
@@ -111,7 +110,7 @@ def export(
     out: Path,
     precisions: tuple[str, ...],
     shortlist: bool | None,
-    recipe_folder: Path,
+    recipe_folder: Path | None,
     shortlist_targets: int,
     shortlist_frequent: int,
     shortlist_probability: float,
@@ -149,8 +148,10 @@ def export(
 
             def report(line: str) -> None:
                 status.update(line)
-                console.print(line)
+                # What reads a pipe reads lines, of any length.
+                console.print(line, soft_wrap=True)
 
+            report("reading the checkpoint")
             if from_hf is not None:
                 bundle = export_subject(
                     _load_marian(from_hf, source_language, target_language, language_token),

@@ -105,15 +105,15 @@ def export_subject(
             source_ids=special_ids(source),
             target_ids=special_ids(target),
         )
-        report("making the graphs")
-        graphs = make_graphs(subject.model, precisions)
+        graphs = make_graphs(subject.model, precisions, report)
         shortlist_graphs = {}
         if build_shortlist is not None:
+            report("making the graphs of the shortlist")
             shortlist_graphs = {precision: make_shortlist_graphs(each) for precision, each in graphs.items()}
         contract = tensor_contract(graphs)
         parities: dict[str, Parity] = {}
         for precision in precisions:
-            report(f"{precision}: decoding with onnxruntime")
+            report(f"{precision}: writing the graphs")
             write_graphs(graphs[precision], folder / precision, shortlist_graphs.get(precision))
             write_regroup_graph(contract, precision, folder / precision)
             try:
@@ -147,9 +147,11 @@ def _check(
 ) -> Parity:
     """Holds a precision's graphs against PyTorch, those of a shortlist too. Raises ParityError."""
     tokenizers = subject.source_tokenizer, subject.target_tokenizer
+    report(f"{folder.name}: decoding with onnxruntime")
     parity = gate.check(OnnxStepper.between(*tokenizers, folder), folder.name)
     report(f"{folder.name}: {parity.describe()}")
     if has_shortlist:
+        report(f"{folder.name} with candidates: decoding with onnxruntime")
         found = gate.check_shortlist(ShortlistStepper.between(*tokenizers, folder), folder.name)
         report(f"{folder.name} with candidates: {found.describe()}")
     return parity
@@ -164,15 +166,23 @@ def _way_out(refused: str, passed: Collection[str], precisions: Sequence[str]) -
     return f". {told}: export with --precisions {','.join(rest)}"
 
 
-def make_graphs(model: Seq2Seq, precisions: Sequence[str]) -> dict[str, Graphs]:
-    """The graphs of a model in each of the precisions "fp32", "int8" and "fp16" that is asked for."""
+def make_graphs(
+    model: Seq2Seq, precisions: Sequence[str], report: Callable[[str], None] = lambda line: None
+) -> dict[str, Graphs]:
+    """The graphs of a model in each of the precisions "fp32", "int8" and "fp16" that is asked for.
+
+    `report` is told which one is made before it is.
+    """
     graphs: dict[str, Graphs] = {}
     if "fp32" in precisions or "int8" in precisions:
+        report("fp32: making the graphs")
         graphs["fp32"] = trace(model)
     if "int8" in precisions:
+        report("int8: quantizing the graphs")
         encoder, step = graphs["fp32"].encoder, graphs["fp32"].decoder_step
         states = bounded_states(encoder.graph, step.graph)
         graphs["int8"] = Graphs(quantize(encoder), quantize(step, states))
     if "fp16" in precisions:
+        report("fp16: making the graphs")
         graphs["fp16"] = trace(model, dtype=torch.float16)
     return {precision: graphs[precision] for precision in precisions}

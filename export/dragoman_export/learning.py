@@ -36,7 +36,7 @@ def learns_shortlist(
 
 def corpus_to_learn_from(
     members: Sequence[Checkpoint],
-    recipe_folder: Path,
+    recipe_folder: Path | None,
     *,
     has_shortlist: bool,
     is_needed: bool,

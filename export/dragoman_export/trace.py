@@ -18,7 +18,7 @@ from onnx_ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNod
 from torch import Tensor, nn
 
 from dragoman_export.graphs import DecoderStepGraph, EncoderGraph, export_ready
-from dragoman_export.initializers import share_transposed
+from dragoman_export.initializers import fold_all_constants, share_transposed
 from dragoman_export.output_layer import store_by_rows
 from dragoman_export.token_tables import look_up_token_products
 from dragoman_training.models import Seq2Seq
@@ -124,6 +124,7 @@ def _export(
     assert program is not None
     model = program.model
     assert model.opset_imports[""] == OPSET
+    fold_all_constants(model)
     share_transposed(model.graph)
     RemoveUnusedNodesPass()(model)
     # What the exporter notes of the source files is of no use to a reader of the graph.

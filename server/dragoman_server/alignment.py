@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dragoman_server.segmentation import Span
+from dragoman_server.cleaning import Span
 
 FloatArray = npt.NDArray[np.floating]
 

@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from dragoman_bundle.regular_file import read_regular
 from dragoman_server.errors import UnknownCallerError
 
 MIN_TOKEN_CHARACTERS = 16
 """A shorter token could be guessed."""
 MAX_NAME_CHARACTERS = 64
 """A name stands in every line of the log that is its caller's."""
+MAX_FILE_BYTES = 1 << 24
+"""Most bytes of a file: a hundred thousand tokens have a third."""
 AUTHORIZATION = "authorization"
 """The key of a call's metadata that its token travels under, as `Bearer TOKEN` (RFC 6750, section 2.1)."""
 
@@ -30,8 +33,11 @@ def read_tokens(path: Path) -> dict[str, str]:
     Raises TokenFileError, which names the line and no token.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        content = read_regular(path, max_bytes=MAX_FILE_BYTES)
+        lines = content.decode("utf-8-sig").splitlines()
+    except OSError as error:
+        raise TokenFileError(f"{path} can't be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
         raise TokenFileError(f"{path} can't be read: {error}") from error
     names: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
@@ -63,14 +69,19 @@ class Callers:
     """Those who may call."""
 
     def __init__(self, path: Path | None) -> None:
-        """`path`: a file as `read_tokens` reads it, read by `load`; None lets everybody in."""
+        """`path`: a file as `read_tokens` reads it, read by `read`; None lets everybody in."""
         self._path = path
         self._names: Mapping[bytes, str] = {}
 
-    def load(self) -> None:
-        """Reads the file, also again later. Raises TokenFileError, and then keeps the tokens it had."""
-        if self._path is not None:
-            self._names = {_digest(token): name for token, name in read_tokens(self._path).items()}
+    def read(self) -> Mapping[bytes, str]:
+        """What the file holds now, for `use`. Raises TokenFileError."""
+        if self._path is None:
+            return {}
+        return {_digest(token): name for token, name in read_tokens(self._path).items()}
+
+    def use(self, names: Mapping[bytes, str]) -> None:
+        """Knows these callers from now on, and no others."""
+        self._names = names
 
     def identify(self, metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
         """Whose token a call shows; None where none is asked for. Raises UnknownCallerError."""

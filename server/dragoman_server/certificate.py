@@ -8,10 +8,19 @@ import logging
 import socket
 import ssl
 from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import grpc
+
+from dragoman_bundle.regular_file import read_regular
+from dragoman_server.apart import run_apart
+
+MAX_FILE_BYTES = 1 << 20
+"""Most bytes of a certificate's file, or of its key's."""
+MAX_LOOK_SECONDS = 1.0
+"""How long a connection waits until it is known whether the files have changed."""
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +35,14 @@ class Certificate:
     def __init__(self, chain: Path, key: Path) -> None:
         self._chain, self._key = chain, key
         self._read: list[tuple[int, int, int] | None] = []
-        self.is_current = True
+        self._is_usable = True
+        # A look at the files that takes too long.
+        self._late_look: Future[grpc.ServerCertificateConfiguration | None] | None = None
+
+    @property
+    def is_current(self) -> bool:
         """Whether the files could be used when they were last read."""
+        return self._is_usable and self._late_look is None
 
     def credentials(self) -> grpc.ServerCredentials:
         """What grpc listens with. Files that change are read again at the next connection.
@@ -39,23 +54,40 @@ class Certificate:
         return grpc.dynamic_ssl_server_credentials(self._load(), self._renewed)  # type: ignore[arg-type]
 
     def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
-        """For grpc, whose threads ask at every connection, one at a time; None where nothing has changed."""
-        if self._read == self._versions():
-            return None
+        """For grpc, whose threads ask at every connection, one at a time; None where nothing has changed.
+
+        Where the files hang, nobody waits for them but a first one, and that not for long.
+        """
+        late_look = self._late_look
+        look = late_look or run_apart(self._load_if_changed)
         try:
-            renewed = self._load()
-        except CertificateError as error:
-            self.is_current = False
-            logger.error("certificate not renewed", extra={"reason": str(error)})
+            renewed = look.result(timeout=0 if late_look else MAX_LOOK_SECONDS)
+        except TimeoutError:
+            self._late_look = look
+            if not late_look:
+                _log(f"{self._chain} or {self._key} could not be read within {MAX_LOOK_SECONDS:g} seconds")
             return None
-        self.is_current = True
+        except CertificateError as error:
+            self._late_look = None
+            self._is_usable = False
+            _log(str(error))
+            return None
+        self._late_look = None
+        if renewed is not None:
+            self._is_usable = True
         return renewed
+
+    def _load_if_changed(self) -> grpc.ServerCertificateConfiguration | None:
+        return None if self._read == self._versions() else self._load()
 
     def _load(self) -> grpc.ServerCertificateConfiguration:
         # Noted before anything is read, and of what can't be read too: it is tried and told once.
         self._read = self._versions()
         try:
-            pair = self._key.read_bytes(), self._chain.read_bytes()
+            pair = (
+                read_regular(self._key, max_bytes=MAX_FILE_BYTES),
+                read_regular(self._chain, max_bytes=MAX_FILE_BYTES),
+            )
         except OSError as error:
             raise CertificateError(f"{error.filename} can't be read: {error.strerror}") from error
         try:
@@ -70,6 +102,10 @@ class Certificate:
 
     def _versions(self) -> list[tuple[int, int, int] | None]:
         return [_version(path) for path in (self._chain, self._key)]
+
+
+def _log(reason: str) -> None:
+    logger.error("certificate not renewed", extra={"reason": reason})
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:

@@ -13,11 +13,19 @@ from dragoman_server.config import Batching, EngineConfig, LogFormat, RequestLim
 
 PREFIX = "DRAGOMAN_SERVE"
 """How the environment variables begin that set options."""
+CUT_OFF = 3
+"""Exit code of a server whose drain had not the time for all calls."""
 _PORT = click.IntRange(0, 65535)
 _POSITIVE = click.IntRange(min=1)
 
 
-@click.command(context_settings={"auto_envvar_prefix": PREFIX, "show_default": True})
+class _LongRunning(click.Command):
+    """A command that takes SIGHUP itself: until it does, the signal stays blocked."""
+
+    takes_hangup = True
+
+
+@click.command(cls=_LongRunning, context_settings={"auto_envvar_prefix": PREFIX, "show_default": True})
 @click.option(
     "--models",
     type=click.Path(path_type=Path),
@@ -100,6 +108,19 @@ _POSITIVE = click.IntRange(min=1)
     help="Most characters of one text.",
 )
 @click.option(
+    "--max-text-tokens",
+    type=_POSITIVE,
+    default=RequestLimits.max_text_tokens,
+    help="Most source tokens of one text, which are what a translation costs.",
+)
+@click.option(
+    "--max-interactive-tokens",
+    type=_POSITIVE,
+    default=RequestLimits.max_interactive_tokens,
+    help="Most source tokens of an interactive request. One with more is decoded as bulk, so that nobody's "
+    "sentence waits for it.",
+)
+@click.option(
     "--max-beam-size",
     type=_POSITIVE,
     default=RequestLimits.max_beam_size,
@@ -138,10 +159,35 @@ _POSITIVE = click.IntRange(min=1)
     help="Most calls in progress at once, over all callers.",
 )
 @click.option(
+    "--max-connections",
+    type=_POSITIVE,
+    default=RequestLimits.max_connections,
+    help="Most connections at once; where the process may open few files, fewer. Further ones are closed.",
+)
+@click.option(
+    "--max-health-watches",
+    type=_POSITIVE,
+    default=RequestLimits.max_health_watches,
+    help="Most Watch calls of the health service at once, which need no token.",
+)
+@click.option(
+    "--max-health-watches-per-host",
+    type=_POSITIVE,
+    default=RequestLimits.max_health_watches_per_host,
+    help="Most of them that come from one address.",
+)
+@click.option(
     "--max-queue",
     type=_POSITIVE,
     default=EngineConfig.max_queue,
     help="Most sentences of a model that wait for a place in a batch.",
+)
+@click.option(
+    "--max-queue-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=EngineConfig.max_queue_seconds,
+    help="Longest that a sentence may have to wait, by what was answered of late: past it calls are refused, "
+    "and streams wait.",
 )
 @click.option(
     "--max-rows",
@@ -170,6 +216,13 @@ _POSITIVE = click.IntRange(min=1)
     "longer.",
 )
 @click.option(
+    "--engine-timeout-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=EngineConfig.engine_timeout_seconds,
+    help="How long an engine may take for one run of a graph. One that is silent for longer hangs: its "
+    "process is killed and replaced.",
+)
+@click.option(
     "--batching",
     type=click.Choice(["continuous", "request"]),
     default=EngineConfig.batching,
@@ -181,6 +234,13 @@ _POSITIVE = click.IntRange(min=1)
     type=click.FloatRange(min=0),
     default=ServerConfig.drain_seconds,
     help="How long accepted calls may take to finish after SIGTERM or SIGINT.",
+)
+@click.option(
+    "--max-reload-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=ServerConfig.max_reload_seconds,
+    help="How long the models folder, or the tokens, may take to be read again after SIGHUP; what takes "
+    "longer stays as it was.",
 )
 @click.option(
     "--log-format", type=click.Choice(["json", "text"]), default="json", help="Form of a line of the log."
@@ -208,19 +268,27 @@ def serve(
     cuda_graph_shapes: int,
     max_texts: int,
     max_text_characters: int,
+    max_text_tokens: int,
+    max_interactive_tokens: int,
     max_beam_size: int,
     max_output_tokens: int,
     max_message_bytes: int,
     max_stream_items: int,
     max_stream_idle_seconds: float,
     max_calls: int,
+    max_connections: int,
+    max_health_watches: int,
+    max_health_watches_per_host: int,
     max_queue: int,
     max_rows: int,
     max_source_tokens: int,
     max_bulk_share: float,
     max_bulk_slowdown: float,
+    max_queue_seconds: float,
+    engine_timeout_seconds: float,
     batching: Batching,
     drain_seconds: float,
+    max_reload_seconds: float,
     log_format: LogFormat,
     reflection: bool,
 ) -> None:
@@ -229,6 +297,9 @@ def serve(
     Every option can be given by an environment variable too: --max-texts by DRAGOMAN_SERVE_MAX_TEXTS. SIGTERM
     and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder and the tokens
     read again: new bundles are served, and those that are gone end once nobody uses them.
+
+    The exit code is 0 after a drain that answered every accepted call, 3 where --drain-seconds cut some off,
+    1 where the server could not start or lost an engine, and 2 for options that are none.
     """
     _check_environment()
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
@@ -237,7 +308,7 @@ def serve(
     from dragoman_server.callers import TokenFileError
     from dragoman_server.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
-    from dragoman_server.logs import configure_logging
+    from dragoman_server.logs import open_log
     from dragoman_server.repository import RepositoryError
     from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped
@@ -253,16 +324,22 @@ def serve(
             tls_key=tls_key,
             tokens=tokens,
             drain_seconds=drain_seconds,
+            max_reload_seconds=max_reload_seconds,
             reflection=reflection,
             limits=RequestLimits(
                 max_texts=max_texts,
                 max_text_characters=max_text_characters,
+                max_text_tokens=max_text_tokens,
+                max_interactive_tokens=max_interactive_tokens,
                 max_beam_size=max_beam_size,
                 max_output_tokens=max_output_tokens,
                 max_message_bytes=max_message_bytes,
                 max_stream_items=max_stream_items,
                 max_stream_idle_seconds=max_stream_idle_seconds,
                 max_calls=max_calls,
+                max_connections=max_connections,
+                max_health_watches=max_health_watches,
+                max_health_watches_per_host=max_health_watches_per_host,
             ),
             engine=EngineConfig(
                 device=device,
@@ -276,29 +353,33 @@ def serve(
                 max_bulk_share=max_bulk_share,
                 max_bulk_slowdown=max_bulk_slowdown,
                 max_queue=max_queue,
+                max_queue_seconds=max_queue_seconds,
+                engine_timeout_seconds=engine_timeout_seconds,
                 batching=batching,
             ),
         )
     except ValueError as error:
         raise click.UsageError(_name_options(str(error))) from error
-    configure_logging(log_format)
     # Every counter and histogram would have a twin, which nobody looks at: when it began.
     disable_created_metrics()  # type: ignore[no-untyped-call]
-    try:
-        asyncio.run(serve_until_stopped(config))
-    except (
-        CertificateError,
-        DeviceUnavailableError,
-        EngineEndedError,
-        PortError,
-        RepositoryError,
-        TokenFileError,
-    ) as error:
-        if log_format == "text":
-            raise click.ClickException(str(error)) from error
-        # Whoever reads the log finds nothing in it but JSON.
-        logging.getLogger(__name__).critical("not serving", extra={"reason": str(error)})
-        raise SystemExit(1) from error
+    with open_log(log_format) as log:
+        try:
+            finished = asyncio.run(serve_until_stopped(config, log))
+        except (
+            CertificateError,
+            DeviceUnavailableError,
+            EngineEndedError,
+            PortError,
+            RepositoryError,
+            TokenFileError,
+        ) as error:
+            if log_format == "text":
+                raise click.ClickException(str(error)) from error
+            # Whoever reads the log finds nothing in it but JSON.
+            logging.getLogger(__name__).critical("not serving", extra={"reason": str(error)})
+            raise SystemExit(1) from error
+    if not finished:
+        raise SystemExit(CUT_OFF)
 
 
 def _check_environment() -> None:

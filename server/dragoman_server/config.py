@@ -16,6 +16,12 @@ class RequestLimits:
     """Most texts of one Translate call."""
     max_text_characters: int = 100_000
     """Most code points of one text."""
+    max_text_tokens: int = 50_000
+    """Most source tokens of one text: twice as many as 100,000 letters of ordinary text have. What is no
+    language has a token for each letter, and runs on until the longest output."""
+    max_interactive_tokens: int = 4_096
+    """Most source tokens of an interactive request, all its texts together. One with more is decoded as bulk,
+    so that nobody's sentence waits until a book is through."""
     max_beam_size: int = 16
     """Widest beam of a request."""
     max_output_tokens: int = 1024
@@ -30,17 +36,29 @@ class RequestLimits:
     whose answer nobody reads."""
     max_calls: int = 1000
     """Most calls that are in at a time, of all callers together; a stream is one."""
+    max_connections: int = 10_000
+    """Most connections at a time, and fewer where the process may open too few files; who comes then is hung
+    up on."""
+    max_health_watches: int = 1000
+    """Most Watch calls of grpc.health.v1 at a time, of all callers together: nobody needs a token for one."""
+    max_health_watches_per_host: int = 100
+    """Most of them of one address, so that no single host takes them all."""
 
     def __post_init__(self) -> None:
         _require_positive(
             self,
             "max_texts",
             "max_text_characters",
+            "max_text_tokens",
+            "max_interactive_tokens",
             "max_beam_size",
             "max_output_tokens",
             "max_message_bytes",
             "max_stream_items",
             "max_calls",
+            "max_connections",
+            "max_health_watches",
+            "max_health_watches_per_host",
         )
         if not self.max_stream_idle_seconds > 0:
             raise ValueError(f"max_stream_idle_seconds is {self.max_stream_idle_seconds}; it must be above 0")
@@ -76,6 +94,11 @@ class EngineConfig:
     while such sentences come."""
     max_queue: int = 10_000
     """Most sentences of a model that wait for a place in a batch."""
+    max_queue_seconds: float = 10.0
+    """More sentences may wait only while those before them take no longer, by what was answered of late."""
+    engine_timeout_seconds: float = 30.0
+    """How long an engine may take for one run of a graph; one that says nothing for longer counts as hung. A
+    process is then killed and replaced; a thread can't be, and the server ends."""
     batching: Batching = "continuous"
     """"continuous": sentences join and leave a running batch; "request": it ends as one before another."""
 
@@ -85,6 +108,10 @@ class EngineConfig:
             raise ValueError(f"max_bulk_share is {self.max_bulk_share}; it must be above 0 and at most 1")
         if not self.max_bulk_slowdown >= 1:
             raise ValueError(f"max_bulk_slowdown is {self.max_bulk_slowdown}; it must be at least 1")
+        if not self.max_queue_seconds > 0:
+            raise ValueError(f"max_queue_seconds is {self.max_queue_seconds}; it must be above 0")
+        if not self.engine_timeout_seconds > 0:
+            raise ValueError(f"engine_timeout_seconds is {self.engine_timeout_seconds}; it must be above 0")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it must be at least 1")
         if self.gpu_memory_limit_mib is not None and self.gpu_memory_limit_mib < 1:
@@ -108,8 +135,9 @@ class ServerConfig:
     """Port of gRPC; 0 lets the system choose."""
     metrics_host: str | None = None
     """Address that the metrics port listens on; None: as `host`."""
-    metrics_port: int = 9090
-    """Port of /metrics over HTTP; 0 serves none."""
+    metrics_port: int = 9055
+    """Port of /metrics over HTTP; 0 serves none. The default is neither one of Prometheus (9090 to 9094) nor
+    of its exporters (9100 to 9999), nor one that Linux gives to outgoing connections."""
     tls_certificate: Path | None = None
     """PEM file with the server's certificate followed by its intermediates; a changed file is used from the
     next connection. None: without TLS."""
@@ -119,6 +147,9 @@ class ServerConfig:
     """File of those who may call, as `callers.read_tokens` reads it; None: everybody who reaches the port."""
     drain_seconds: float = 30.0
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
+    max_reload_seconds: float = 300.0
+    """How long the models folder, or the tokens, may take to be read again after SIGHUP. What is not read by
+    then stays as it was."""
     reflection: bool = True
     """Whether the server describes its API to tools such as grpcurl."""
     limits: RequestLimits = field(default_factory=RequestLimits)
@@ -137,6 +168,8 @@ class ServerConfig:
             )
         if not self.drain_seconds >= 0:
             raise ValueError(f"drain_seconds is {self.drain_seconds}; it must be 0 or more")
+        if not self.max_reload_seconds > 0:
+            raise ValueError(f"max_reload_seconds is {self.max_reload_seconds}; it must be above 0")
         if self.limits.max_beam_size > self.engine.max_rows:
             raise ValueError(
                 f"max_beam_size is {self.limits.max_beam_size}, "

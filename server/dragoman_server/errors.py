@@ -11,6 +11,7 @@ Exception
 ├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
 ├── engine.QueueFullError        RESOURCE_EXHAUSTED, with the time to wait before trying again
 ├── engine.EngineClosedError     UNAVAILABLE
+├── engine.EngineLostError       UNAVAILABLE, with the time to wait before trying again
 ├── engine.DeadlineExpiredError  DEADLINE_EXCEEDED
 └── anything else                INTERNAL, without a word of what it was: the log has that
 
@@ -63,6 +64,16 @@ class TooManyCallsError(RequestError):
     def __init__(self, max_calls: int) -> None:
         super().__init__(
             f"the server is at work on {max_calls} calls, as many as its --max-calls lets in; try again later"
+        )
+
+
+class TooManyWatchesError(RequestError):
+    """The health of the server is watched by as many as it lets, in all or from one host."""
+
+    def __init__(self, max_watches: int, option: str) -> None:
+        super().__init__(
+            f"the health of the server is watched by {max_watches} calls, as many as its {option} lets; ask "
+            "now and then with Check instead"
         )
 
 

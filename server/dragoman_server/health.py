@@ -1,25 +1,23 @@
 """grpc.health.v1 for the server, its service and its models.
 
-""                                      the server takes calls
+""                                      the server takes calls, and an engine of some model runs
 "dragoman.v1.TranslationService"        the same
 "dragoman.v1.model/NAME/VERSION"        that version is being served; NOT_SERVING where its bundle was refused
+                                        and while none of its engines runs
 "dragoman.v1.model/NAME"                some version of it is
 """
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 from grpc_health.v1 import health_pb2
 from prometheus_client import Gauge
 
+from dragoman_server.config import RequestLimits
 from dragoman_server.health_service import HealthService
-from dragoman_server.model import Model
 from dragoman_server.repository import Repository
 
 TRANSLATION_SERVICE = "dragoman.v1.TranslationService"
 MODEL_PREFIX = "dragoman.v1.model/"
-WATCH_SECONDS = 1.0
-"""Between two looks at the models' engines."""
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -28,9 +26,11 @@ _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 class Health:
     """What the server says of itself: NOT_SERVING until it is ready, and again once it drains."""
 
-    def __init__(self, serving: Gauge) -> None:
+    def __init__(self, serving: Gauge, limits: RequestLimits) -> None:
         """`serving` shows what "" says: 1 or 0."""
-        self.service = HealthService()
+        self.service = HealthService(
+            max_watches=limits.max_health_watches, max_watches_per_host=limits.max_health_watches_per_host
+        )
         self._serving = serving
         self._is_draining = False
         self._models: set[str] = set()
@@ -41,26 +41,14 @@ class Health:
         self._set(TRANSLATION_SERVICE, serving=False)
 
     def ready(self, repository: Repository) -> None:
-        """The models are there; those that were and are no more are NOT_SERVING."""
-        serving = _with_names({model.key for model in repository.models})
-        self._models |= serving | _with_names(repository.refused.keys())
+        """The models are there, or their engines came or went; what was and is no more is NOT_SERVING."""
+        served = _with_names(model.key for model in repository.models)
+        alive = _with_names(model.key for model in repository.models if model.engine.is_alive)
+        self._models |= served | _with_names(repository.refused.keys())
         for model in self._models:
-            self._set(MODEL_PREFIX + model, serving=model in serving)
-        self._set(TRANSLATION_SERVICE, serving=True)
-        self._set("", serving=True)
-
-    async def watch(self, models: Callable[[], Sequence[Model]]) -> list[str]:
-        """Waits for an engine to end that should not; then its model is NOT_SERVING, and so is the server.
-
-        Returns the models, as "NAME/VERSION", that ended: nothing in the process brings them back.
-        """
-        while not (ended := [model.key for model in models() if not model.engine.is_alive]):
-            await asyncio.sleep(WATCH_SECONDS)
-        for key in ended:
-            self._set(MODEL_PREFIX + key, serving=False)
-        self._set(TRANSLATION_SERVICE, serving=False)
-        self._set("", serving=False)
-        return ended
+            self._set(MODEL_PREFIX + model, serving=model in alive)
+        self._set(TRANSLATION_SERVICE, serving=bool(alive))
+        self._set("", serving=bool(alive))
 
     def draining(self) -> None:
         """NOT_SERVING everywhere, from now on."""

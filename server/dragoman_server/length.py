@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dragoman_server.segmentation import Span, halve, holds_letter
+from dragoman_server.cleaning import CleanedText, Span
+from dragoman_server.segmentation import halve, holds_letter
 
 
 class LengthPolicy(enum.Enum):
@@ -32,6 +33,16 @@ class UnitTooLongError(ValueError):
         )
 
 
+class TextTooLongError(ValueError):
+    """A text has more source tokens than one may cost."""
+
+    def __init__(self, *, num_tokens: int, max_tokens: int) -> None:
+        super().__init__(
+            f"has {num_tokens} tokens, and a text takes {max_tokens}; cut it up, "
+            "or start the server with larger --max-text-tokens"
+        )
+
+
 class SourceTokenizer(Protocol):
     """What the policies need of a tokenizer."""
 
@@ -45,7 +56,7 @@ class Unit:
     """A part of a text that is translated on its own."""
 
     span: Span
-    """Its place in the text."""
+    """Its place in the cleaned text."""
     ids: tuple[int, ...]
     """Its source tokens, without end of sentence; empty where the tokenizer sees nothing in it."""
 
@@ -62,12 +73,18 @@ class FittedUnits:
 
 
 def fit(
-    text: str, spans: Sequence[Span], *, tokenizer: SourceTokenizer, max_tokens: int, policy: LengthPolicy
+    source: CleanedText,
+    spans: Sequence[Span],
+    *,
+    tokenizer: SourceTokenizer,
+    max_tokens: int,
+    policy: LengthPolicy,
 ) -> FittedUnits:
     """Tokenizes the units at `spans` so that each, its end of sentence included, has at most `max_tokens`.
 
     Raises UnitTooLongError under LengthPolicy.REJECT.
     """
+    text = source.tokenizer_text
     max_ids = max_tokens - 1
     units: list[Unit] = []
     for span, ids in zip(spans, tokenizer.encode_ids([text[a:b] for a, b in spans]), strict=True):
@@ -77,7 +94,9 @@ def fit(
         elif policy is LengthPolicy.SPLIT:
             units += _cut(text, unit, tokenizer, max_ids)
         else:
-            raise UnitTooLongError(span=span, num_tokens=len(ids) + 1, max_tokens=max_tokens)
+            raise UnitTooLongError(
+                span=source.of_caller(span), num_tokens=len(ids) + 1, max_tokens=max_tokens
+            )
     return FittedUnits(
         units=tuple(Unit(span=unit.span, ids=unit.ids[:max_ids]) for unit in units),
         split=[unit.span for unit in units] != list(spans),

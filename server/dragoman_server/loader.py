@@ -92,14 +92,17 @@ def open_engine(
     if warm_up is not None:
         admission.check(warm_up)
     num_engines = (config.threads or count_processors()) if decoder.device == "cpu" else 1
+    timeout = config.engine_timeout_seconds
     engines: Sequence[Engine | EngineProcess]
     if num_engines == 1:
         if warm_up is not None:
             warm(decoder, limits, warm_up)
-        engines = [Engine(decoder, limits=limits, observer=observer)]
+        engines = [Engine(decoder, limits=limits, observer=observer, timeout_seconds=timeout)]
     else:
         engines = [
-            EngineProcess(decoder.opener, limits=limits, observer=observer, warm_up=warm_up)
+            EngineProcess(
+                decoder.opener, limits=limits, observer=observer, warm_up=warm_up, timeout_seconds=timeout
+            )
             for _ in range(num_engines)
         ]
     pool = EnginePool(engines, admission)
@@ -115,6 +118,7 @@ def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
         max_bulk_share=config.max_bulk_share,
         max_bulk_slowdown=config.max_bulk_slowdown,
         max_queue=config.max_queue,
+        max_queue_seconds=config.max_queue_seconds,
         max_beam_size=max_beam_size,
         continuous=config.batching == "continuous",
     )

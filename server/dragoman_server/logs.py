@@ -1,12 +1,28 @@
-"""The log: one line per event on standard error, as JSON for machines or as text for people."""
+"""The log: one line per event on standard error, as JSON for machines or as text for people.
 
+A thread writes it: whoever logs never waits for whoever reads, and lines that find no room are counted.
+"""
+
+import contextlib
 import logging
+import os
+import queue
+import threading
+import time
+from logging.handlers import QueueHandler
+from types import TracebackType
+from typing import Self
 
 from pythonjsonlogger.json import JsonFormatter
 
 from dragoman_server.config import LogFormat
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+_MAX_WAITING_LINES = 10_000
+_CLOSE_SECONDS = 1.0
+_STANDARD_ERROR = 2
+
+logger = logging.getLogger(__name__)
 
 
 class TextFormatter(logging.Formatter):
@@ -18,14 +34,77 @@ class TextFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         """The line, without the trace of an exception."""
         fields = [f"{key}={value}" for key, value in vars(record).items() if key not in _STANDARD]
-        return " ".join([super().formatMessage(record), *fields])
+        # A field may repeat what a caller wrote, which is not to look like a line of its own.
+        return "\\n".join(" ".join([super().formatMessage(record), *fields]).splitlines())
 
 
-def configure_logging(log_format: LogFormat) -> None:
-    """Sets up the root logger."""
+class Log(QueueHandler):
+    """Takes the lines of the root logger, and writes them to a file descriptor until it is closed."""
+
+    def __init__(self, formatter: logging.Formatter, *, descriptor: int, max_waiting: int) -> None:
+        self._waiting: queue.Queue[logging.LogRecord | None] = queue.Queue(max_waiting)
+        super().__init__(self._waiting)
+        self.setFormatter(formatter)
+        self.num_dropped = 0
+        """Lines that are lost, because nobody read what was written before, or nobody can any more."""
+        self._descriptor = descriptor
+        self._num_told = 0
+        self._is_closed = False
+        # As a daemon: a write that nobody reads does not keep the process alive.
+        self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
+        self._thread.start()
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Hands a line to the thread, or counts it as lost. Called with the handler's lock held."""
+        try:
+            self._waiting.put_nowait(record)
+        except queue.Full:
+            self.num_dropped += 1
+
+    def close(self) -> None:
+        """Writes what is waiting, as long as that takes a second at most."""
+        if not self._is_closed:
+            self._is_closed = True
+            deadline = time.monotonic() + _CLOSE_SECONDS
+            with contextlib.suppress(queue.Full):
+                self._waiting.put(None, timeout=_CLOSE_SECONDS)
+            self._thread.join(max(0.0, deadline - time.monotonic()))
+        super().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _write_all(self) -> None:
+        while (record := self._waiting.get()) is not None:
+            try:
+                self._write(record.getMessage())
+            except OSError:
+                with self.lock:  # type: ignore[union-attr]
+                    self.num_dropped += 1
+                    # There is nobody to tell.
+                    self._num_told = self.num_dropped
+            if self.num_dropped > self._num_told:
+                num_lines, self._num_told = self.num_dropped - self._num_told, self.num_dropped
+                logger.warning("log lines dropped: nobody read them", extra={"num_lines": num_lines})
+
+    def _write(self, line: str) -> None:
+        # Not through sys.stderr: the interpreter waits for its lock at the end.
+        rest = memoryview(f"{line}\n".encode(errors="backslashreplace"))
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+
+
+def open_log(
+    log_format: LogFormat, *, descriptor: int = _STANDARD_ERROR, max_waiting: int = _MAX_WAITING_LINES
+) -> Log:
+    """Sets up the root logger. Whoever closes the log waits until it is written."""
     logging.getLogger("grpc._cython.cygrpc").addFilter(_shows_no_metadata)
-    handler = logging.StreamHandler()
-    handler.setFormatter(
+    formatter = (
         JsonFormatter(
             "%(levelname)s %(name)s %(message)s",
             rename_fields={"levelname": "level", "name": "logger"},
@@ -34,7 +113,9 @@ def configure_logging(log_format: LogFormat) -> None:
         if log_format == "json"
         else TextFormatter()
     )
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    log = Log(formatter, descriptor=descriptor, max_waiting=max_waiting)
+    logging.basicConfig(level=logging.INFO, handlers=[log], force=True)
+    return log
 
 
 def _shows_no_metadata(record: logging.LogRecord) -> bool:

@@ -1,8 +1,10 @@
 """Prometheus metrics of translation: their names, labels and buckets, in a registry that is handed in.
 
+A model's series are there from its loading to its end: a server that reloads for years shows what it has.
 Labels come from closed sets: never a caller's text, key or address.
 """
 
+from collections import Counter as Count
 from collections.abc import Mapping
 from functools import partial
 
@@ -32,6 +34,8 @@ class Metrics:
     """The families, each but the server's own labelled by model."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.num_models: Count[tuple[str, ...]] = Count()
+        """By labels, how many models share their series: the old one and the new, where one came again."""
         counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry)
         total = partial(Counter, labelnames=_MODEL, registry=registry)
@@ -72,7 +76,14 @@ class Metrics:
         self.queue_limit = gauge(
             "dragoman_queue_limit_sentences", "Most that may wait beside the others that do.", _WAITING
         )
+        self.queue_expected = gauge(
+            "dragoman_queue_expected_seconds", "What those that wait are expected to take.", _WAITING
+        )
         self.running = gauge("dragoman_running_sentences", "Sentences that are being decoded.", _MODEL)
+        self.engines = gauge("dragoman_engines", "Engines that decode.", _MODEL)
+        self.engine_restarts = total(
+            "dragoman_engine_restarts_total", "Engines that ended or hung, and were started anew."
+        )
         self.model_info = gauge(
             "dragoman_model_info",
             "1 for each model that is served.",
@@ -95,51 +106,69 @@ class Metrics:
 
 
 class ModelMetrics(Observer):
-    """The metrics of one model, all at 0 from the start; watches its engine."""
+    """The metrics of one model, all at 0 once it is loaded; watches its engine."""
 
     def __init__(self, metrics: Metrics, manifest: Manifest) -> None:
-        labels = (manifest.name, manifest.version, manifest.source_language, manifest.target_language)
-        self._labels = labels
+        """Shows nothing yet: a model that is not served after all leaves nothing behind."""
+        self._metrics = metrics
+        self._labels = (
+            manifest.name,
+            manifest.version,
+            manifest.source_language,
+            manifest.target_language,
+        )
         self._architecture = manifest.architecture.family
-        self._model_info = metrics.model_info
-        self._provider_info = metrics.provider_info
-        self._waiting = metrics.waiting
-        self._queue_limit = metrics.queue_limit
-        self._running = metrics.running
         # What it is, rather than what it has done: gauges with the labels that it has in each.
         self._present: list[tuple[Gauge, tuple[str, ...]]] = []
-        self._requests = {outcome: metrics.requests.labels(*labels, outcome) for outcome in _OUTCOMES}
-        self._request_seconds = _by_priority(metrics.request_seconds, labels)
-        self._texts = metrics.texts.labels(*labels)
-        self._sentences = {outcome: metrics.sentences.labels(*labels, outcome.value) for outcome in Outcome}
-        self._source_tokens = metrics.source_tokens.labels(*labels)
-        self._target_tokens = metrics.target_tokens.labels(*labels)
-        self._splits = metrics.splits.labels(*labels)
-        self._truncations = metrics.truncations.labels(*labels)
-        self._queue_seconds = _by_priority(metrics.queue_seconds, labels)
-        self._decode_seconds = metrics.decode_seconds.labels(*labels)
-        self._encode_seconds = metrics.encode_seconds.labels(*labels)
-        self._step_seconds = metrics.step_seconds.labels(*labels)
-        self._step_sentences = metrics.step_sentences.labels(*labels)
-        self._step_rows = metrics.step_rows.labels(*labels)
-        self._source_positions = metrics.source_positions.labels(*labels)
-        self._padded_positions = metrics.padded_positions.labels(*labels)
+        self._done: list[tuple[Counter | Histogram, tuple[str, ...]]] = []
 
     def on_load(self, *, engine: EnginePool, precision: str, providers: Mapping[str, str]) -> None:
         """The model is ready; `providers` says by graph where it runs. Gauges ask the engine when scraped."""
-        self._present_at(self._model_info, self._architecture, precision).set(1)
+        metrics = self._metrics
+        metrics.num_models[self._labels] += 1
+        self._requests = {outcome: self._counter(metrics.requests, outcome) for outcome in _OUTCOMES}
+        self._request_seconds = self._by_priority(metrics.request_seconds)
+        self._texts = self._counter(metrics.texts)
+        self._sentences = {outcome: self._counter(metrics.sentences, outcome.value) for outcome in Outcome}
+        self._source_tokens = self._counter(metrics.source_tokens)
+        self._target_tokens = self._counter(metrics.target_tokens)
+        self._engine_restarts = self._counter(metrics.engine_restarts)
+        self._splits = self._counter(metrics.splits)
+        self._truncations = self._counter(metrics.truncations)
+        self._queue_seconds = self._by_priority(metrics.queue_seconds)
+        self._decode_seconds = self._histogram(metrics.decode_seconds)
+        self._encode_seconds = self._histogram(metrics.encode_seconds)
+        self._step_seconds = self._histogram(metrics.step_seconds)
+        self._step_sentences = self._histogram(metrics.step_sentences)
+        self._step_rows = self._histogram(metrics.step_rows)
+        self._source_positions = self._counter(metrics.source_positions)
+        self._padded_positions = self._counter(metrics.padded_positions)
+        self._present_at(metrics.model_info, self._architecture, precision).set(1)
         for graph, provider in providers.items():
-            self._present_at(self._provider_info, graph, provider).set(1)
-        self._present_at(self._running).set_function(lambda: engine.num_running)
+            self._present_at(metrics.provider_info, graph, provider).set(1)
+        self._present_at(metrics.running).set_function(lambda: engine.num_running)
+        self._present_at(metrics.engines).set_function(lambda: engine.num_alive)
         for priority in Priority:
             waiting, limit = partial(engine.num_waiting, priority), partial(engine.max_waiting, priority)
-            self._present_at(self._waiting, priority.value).set_function(waiting)
-            self._present_at(self._queue_limit, priority.value).set_function(limit)
+            self._present_at(metrics.waiting, priority.value).set_function(waiting)
+            self._present_at(metrics.queue_limit, priority.value).set_function(limit)
+            expected = partial(engine.expected_seconds, priority)
+            self._present_at(metrics.queue_expected, priority.value).set_function(expected)
 
     def on_retire(self) -> None:
-        """The model takes no more requests: what it is goes, and what it has done stays."""
+        """The model takes no more requests: what it is goes, and what it has done stays until its end."""
         for gauge, labels in self._present:
             gauge.remove(*labels)
+
+    def on_end(self) -> None:
+        """Nobody uses the retired model any more: what it has done goes too."""
+        num_models = self._metrics.num_models
+        num_models[self._labels] -= 1
+        if num_models[self._labels]:
+            return
+        del num_models[self._labels]
+        for family, labels in self._done:
+            family.remove(*labels)
 
     def on_request(self, *, outcome: str, priority: Priority, seconds: float) -> None:
         """A Translate call or an item of a stream ended; `outcome` is the name of its status code."""
@@ -184,6 +213,10 @@ class ModelMetrics(Observer):
         """From the engine: an accepted sentence ended."""
         self._sentences[outcome].inc()
 
+    def on_loss(self) -> None:
+        """From the engine: it ended or hung, and is started anew."""
+        self._engine_restarts.inc()
+
     def flush(self) -> None:
         """From the engine: not needed, since all was counted at once."""
 
@@ -191,6 +224,13 @@ class ModelMetrics(Observer):
         self._present.append((gauge, (*self._labels, *labels)))
         return gauge.labels(*self._labels, *labels)
 
+    def _counter(self, family: Counter, *labels: str) -> Counter:
+        self._done.append((family, (*self._labels, *labels)))
+        return family.labels(*self._labels, *labels)
 
-def _by_priority(family: Histogram, labels: tuple[str, ...]) -> dict[Priority, Histogram]:
-    return {priority: family.labels(*labels, priority.value) for priority in Priority}
+    def _histogram(self, family: Histogram, *labels: str) -> Histogram:
+        self._done.append((family, (*self._labels, *labels)))
+        return family.labels(*self._labels, *labels)
+
+    def _by_priority(self, family: Histogram) -> dict[Priority, Histogram]:
+        return {priority: self._histogram(family, priority.value) for priority in Priority}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from dragoman_bundle import Bundle
 from dragoman_server.engine import EnginePool, Priority
+from dragoman_server.language_lookup import Distance, distance
 from dragoman_server.metrics import ModelMetrics
 from dragoman_server.occupancy import Occupancy
 
@@ -46,3 +47,16 @@ class Model:
         """Source and target, in lower case."""
         manifest = self.bundle.manifest
         return manifest.source_language.lower(), manifest.target_language.lower()
+
+    def distance(self, source: str, target: str) -> Distance | None:
+        """How close its languages are to a caller's; None where it does not translate between those.
+
+        One that is empty is any.
+        """
+        total = Distance(0, 0)
+        for wanted, has in zip((source, target), self.languages, strict=True):
+            found = distance(wanted, has) if wanted.strip() else total
+            if found is None:
+                return None
+            total += found
+        return total

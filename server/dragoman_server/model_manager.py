@@ -4,11 +4,14 @@ Owns which models are served and that none ends under those who use it. Must not
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 from dragoman_bundle import Bundle
+from dragoman_server.apart import run_apart, wait_for
 from dragoman_server.loader import ModelLoader
 from dragoman_server.metrics import Metrics
 from dragoman_server.model import Model
@@ -24,7 +27,9 @@ class _LoadingCancelled(BaseException):
 class ModelManager:
     """Loads what a folder holds, and goes on with what is loaded already."""
 
-    def __init__(self, folder: Path, loader: ModelLoader, metrics: Metrics) -> None:
+    def __init__(self, folder: Path, loader: ModelLoader, metrics: Metrics, *, cancel_seconds: float) -> None:
+        """Where loading is cancelled, the bundle that it is at is waited for `cancel_seconds` at most."""
+        self._cancel_seconds = cancel_seconds
         self._folder = folder
         self._loader = loader
         self._refused_bundles = metrics.refused_bundles
@@ -32,15 +37,16 @@ class ModelManager:
         self.repository = Repository([], {})
         """What is served now."""
 
-    async def load(self) -> None:
+    async def load(self, *, max_seconds: float | None = None) -> None:
         """Makes `repository` what the folder holds.
 
         A model that is served stays the very same. One whose folder is gone is retired: it ends once nobody
         uses it any more. Where this is cancelled, it ends after the bundle that it is at, and nothing
-        changes; nor where it raises, as `load_repository` does.
+        changes; nor where it raises, as `load_repository` does, or TimeoutError after `max_seconds`. What is
+        being loaded then ends as soon as it can.
         """
         try:
-            before, self.repository = self.repository, await self._read()
+            before, self.repository = self.repository, await self._read(max_seconds)
         except RepositoryError as none_left:
             if none_left.refused is not None:
                 self._refused_bundles.set(len(none_left.refused))
@@ -67,10 +73,11 @@ class ModelManager:
         """Ends every model; whatever is unanswered fails."""
         for task in self._retiring.values():
             task.cancel()
-        for model in [*self.repository.models, *self._retiring]:
-            await asyncio.to_thread(model.engine.close)
+        models = [*self.repository.models, *self._retiring]
+        # At the same time: one that takes long holds up no other.
+        await asyncio.gather(*(asyncio.to_thread(model.engine.close) for model in models))
 
-    async def _read(self) -> Repository:
+    async def _read(self, max_seconds: float | None) -> Repository:
         served = self.repository
         cancelled = threading.Event()
 
@@ -79,20 +86,28 @@ class ModelManager:
                 raise _LoadingCancelled
             return self._loader.load(bundle)
 
-        reading = asyncio.create_task(asyncio.to_thread(load_repository, self._folder, load, served))
-        try:
-            return await asyncio.shield(reading)
-        except asyncio.CancelledError:
-            cancelled.set()
-            await asyncio.wait({reading})
+        def close_unused(reading: Future[Repository]) -> None:
             if reading.exception() is None:
                 for model in _without(reading.result(), served):
                     model.engine.close()
+
+        reading = run_apart(load_repository, self._folder, load, served)
+        try:
+            return await wait_for(reading, max_seconds)
+        except (asyncio.CancelledError, TimeoutError) as error:
+            cancelled.set()
+            reading.add_done_callback(close_unused)
+            if isinstance(error, TimeoutError):
+                told = f"the models folder {self._folder} could not be read within {max_seconds:g} seconds"
+                raise TimeoutError(told) from error
+            with contextlib.suppress(Exception, _LoadingCancelled):
+                await wait_for(reading, self._cancel_seconds)
             raise
 
     async def _end_when_unused(self, model: Model) -> None:
         await model.calls.wait_until_empty()
         await asyncio.to_thread(model.engine.close)
+        model.metrics.on_end()
         del self._retiring[model]
         logger.info("model ended", extra={"model": model.key})
 

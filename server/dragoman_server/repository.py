@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from dragoman_bundle import Bundle, BundleError, open_bundle, read_manifest
+from dragoman_bundle.copying import check_folder_name
 from dragoman_bundle.manifest import MANIFEST_FILE
 from dragoman_server.engine import (
     DecoderError,
@@ -51,15 +52,20 @@ class Repository:
         return found[-1]
 
     def by_languages(self, source: str, target: str) -> Model:
-        """The newest version of the first model, by name, for the languages. Raises ModelNotFoundError."""
-        pair = (source.lower(), target.lower())
-        found = [model for model in self.models if model.languages == pair]
+        """The newest version of the first model, by name, for the languages or those closest to them.
+
+        Raises ModelNotFoundError.
+        """
+        distances = {model: model.distance(source, target) for model in self.models}
+        least = min((distance for distance in distances.values() if distance is not None), default=None)
+        found = [model for model in self.models if least is not None and distances[model] == least]
         if not found:
             pairs = sorted({"-".join(model.languages) for model in self.models})
             raise ModelNotFoundError(
                 f"there is no model from {quote(source)} to {quote(target)}; "
                 f"the pairs there are: {list_names(pairs)}"
             )
+        # Of those that are equally close, such as "en-GB" and "en-US" for "en", too.
         first_name = found[0].bundle.manifest.name
         return [model for model in found if model.bundle.manifest.name == first_name][-1]
 
@@ -150,9 +156,7 @@ def _folders(folder: Path) -> list[Path]:
 
 def _open(path: Path, key: str) -> Bundle:
     bundle = open_bundle(path)
-    named = bundle.manifest.key
-    if named != key:
-        raise BundleError(f"{path}: its manifest calls it {named}; its folder must be called so too")
+    check_folder_name(path, bundle.manifest)
     return bundle
 
 

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_bundle import Bundle
+from dragoman_server.cleaning import clean
 from dragoman_server.config import RequestLimits
 from dragoman_server.document import TranslationOptions
 from dragoman_server.engine import Priority
 from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.language_lookup import distance
 from dragoman_server.length import LengthPolicy
 from dragoman_server.model import Model
 from dragoman_server.quoting import quote
@@ -56,7 +58,9 @@ class RequestReader:
         """
         given = {"source_language": message.source_language, "target_language": message.target_language}
         if not message.model:
-            _raise_if_any([_violation(field, "is required") for field, value in given.items() if not value])
+            _raise_if_any(
+                [_violation(field, "is required") for field, value in given.items() if not value.strip()]
+            )
             return self._repository.by_languages(message.source_language, message.target_language)
         model = self._repository.by_name(message.model)
         translated = dict(zip(given, model.languages, strict=True))
@@ -64,7 +68,7 @@ class RequestReader:
             [
                 _violation(field, f"is {quote(value)}, and model {model.key} has {translated[field]!r}")
                 for field, value in given.items()
-                if value and value.lower() != translated[field]
+                if value.strip() and distance(value, translated[field]) is None
             ]
         )
         return model
@@ -164,6 +168,8 @@ class RequestReader:
             segmentation=_SEGMENTATIONS[message.segmentation],
             return_alignments=message.return_alignments,
             priority=read_priority(message),
+            max_text_tokens=self._limits.max_text_tokens,
+            max_interactive_tokens=self._limits.max_interactive_tokens,
         )
 
 
@@ -184,7 +190,7 @@ def _read_target_prefix(
         )
         violations.append(_violation(field, description))
         return ()
-    tokens = tuple(bundle.target_tokenizer.encode_ids([text])[0])
+    tokens = tuple(bundle.target_tokenizer.encode_ids([clean(text).text])[0])
     if len(tokens) >= max_output_tokens:
         description = (
             f"has {len(tokens)} tokens, and it must have fewer than max_output_tokens, {max_output_tokens}; "

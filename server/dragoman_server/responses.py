@@ -17,9 +17,14 @@ _FINISH_REASONS = {
 
 
 def write_reference(model: Model) -> pb.ModelReference:
-    """The name of a model's version."""
+    """The name of a model's version, and its languages."""
     manifest = model.bundle.manifest
-    return pb.ModelReference(name=manifest.name, version=manifest.version)
+    return pb.ModelReference(
+        name=manifest.name,
+        version=manifest.version,
+        source_language=manifest.source_language,
+        target_language=manifest.target_language,
+    )
 
 
 def write_model(model: Model) -> pb.Model:

@@ -1,41 +1,28 @@
 """A text's units: what the model translates one by one, and what stands between them.
 
 Owns where a text is cut and how it is put together again. Must not know tokens or models.
-Ranges are half-open and count code points of the caller's text.
+Ranges are half-open and count code points of the text that is given.
 """
 
 import enum
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 import sentencex
 
 from dragoman_bundle.languages import primary_language, writes_spaces
-
-Span = tuple[int, int]
+from dragoman_server.cleaning import Span
+from dragoman_server.sentence_rules import rules_for
 
 # The line ends of str.splitlines.
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 # The bullet of a list's item, which models leave out. A dash that begins speech is none, nor is a minus sign.
 _BULLET = re.compile(r"\s*[-*•‣◦▪●]\s+")
-_SPACE = re.compile(r"\s")
+_OTHER_SPACE = re.compile(r"[^\S ]")
 _SPACES = re.compile(r"\s+")
 _CLAUSE_END = re.compile(r"[,;:.!?…)\]–—][\"'”’»]*\s+|\s[-–—]\s+|[、。，；：！？]\s*")
-# What the segmentation library takes for a sentence end and is none: titles that a name follows.
-_TITLES = {
-    "de": ("Fa.", "Frl."),
-    "fr": ("M.", "MM.", "Mme.", "Mlle.", "Me.", "Mgr."),
-}
-# Or a number that is an ordinal: "im 19. Jahrhundert", "der 2. Weltkrieg". A word before it tells.
-_ORDINALS = {
-    "de": re.compile(
-        r"\b(?:(?:am|ab|bis|im|ins|beim|seit|und|oder|vom|zum|zur|vor)"
-        r"|(?:d|jed|dies|jen|welch)(?:er|ie|as|em|en|es|e)"
-        r"|(?:ein|kein|mein|dein|sein|ihr|unser|euer|eur)(?:e|em|en|er|es)?)\s+\d{1,3}\.$",
-        re.IGNORECASE,
-    ),
-}
 # The library takes time as the square of a line's length, and lets nobody else run Python meanwhile.
 _WINDOW = 4_000
 _ZERO_WIDTH_JOINER = "\u200d"
@@ -90,21 +77,21 @@ def halve(text: str, span: Span) -> tuple[Span, Span] | None:
     return (left, right) if left and right else None
 
 
-def join(text: str, spans: Sequence[Span], pieces: Sequence[str], *, filler: str) -> tuple[str, list[int]]:
-    """Puts `pieces` in the places of `spans`, keeping what stands around them.
+def join(gaps: Sequence[str], pieces: Sequence[str], *, filler: str) -> tuple[str, list[int]]:
+    """Puts `pieces` between `gaps`, of which the first stands before them all and the last behind.
 
     Where two units touch, `filler` goes between their pieces. Returns the text and each piece's offset in it.
     """
+    *before, last = gaps
     parts: list[str] = []
     offsets = []
-    length = previous_end = 0
-    for (start, end), piece in zip(spans, pieces, strict=True):
-        gap = text[previous_end:start] or (filler if parts else "")
-        parts += [gap, piece]
-        offsets.append(length + len(gap))
-        length += len(gap) + len(piece)
-        previous_end = end
-    return "".join(parts) + text[previous_end:], offsets
+    length = 0
+    for gap, piece in zip(before, pieces, strict=True):
+        space = gap or (filler if parts else "")
+        parts += [space, piece]
+        offsets.append(length + len(space))
+        length += len(space) + len(piece)
+    return "".join(parts) + last, offsets
 
 
 def filler_for(language: str) -> str:
@@ -114,19 +101,15 @@ def filler_for(language: str) -> str:
 
 def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:
     primary = primary_language(language)
-    titles, ordinal = _TITLES.get(primary, ()), _ORDINALS.get(primary)
     # One space for every white space character: the library panics on "A.\u00a0" and the like.
-    flat = _SPACE.sub(" ", text[line[0] : line[1]])
-    start = end = line[0]
-    for sentence in _in_windows(primary, flat):
-        end += len(sentence)
-        words = sentence.split()
-        goes_on = words and (words[-1] in titles or (ordinal and ordinal.search(sentence.rstrip())))
-        if not goes_on:
-            yield start, end
-            start = end
-    if start < end:
-        yield start, end
+    flat = _OTHER_SPACE.sub(" ", text[line[0] : line[1]])
+    rules = rules_for(primary)
+    start = line[0]
+    for end in rules.ends(flat) if rules else accumulate(map(len, _in_windows(primary, flat))):
+        yield start, line[0] + end
+        start = line[0] + end
+    if start < line[1]:
+        yield start, line[1]
 
 
 def _in_windows(language: str, flat: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """The server as a whole: its ports, its models, and its life from start to drained end.
 
 starting   both ports are bound; health says NOT_SERVING and calls are answered UNAVAILABLE
-serving    every bundle is loaded and has translated a sentence; SIGHUP has the folder read again
+serving    every bundle is loaded and has translated a sentence; SIGHUP has the folder read again; a model
+           whose engines all ended is NOT_SERVING until one of them is replaced
 draining   health says NOT_SERVING, new calls are answered UNAVAILABLE, accepted ones finish
 """
 
@@ -23,14 +24,19 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
+from dragoman_server.apart import run_apart, wait_for
 from dragoman_server.call_metrics import CallMetrics
 from dragoman_server.callers import Callers, TokenFileError
 from dragoman_server.certificate import Certificate, CertificateError
 from dragoman_server.config import ServerConfig
+from dragoman_server.descriptors import raise_limit, room_for_connections
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.gate import Gate
+from dragoman_server.grpc_options import grpc_options
 from dragoman_server.health import Health
 from dragoman_server.loader import ModelLoader
+from dragoman_server.log_metrics import LogMetrics
+from dragoman_server.logs import Log
 from dragoman_server.malformed import MalformedMessages
 from dragoman_server.metrics import Metrics
 from dragoman_server.model_manager import ModelManager
@@ -42,10 +48,6 @@ from dragoman_server.unknown_callers import UnknownCallers
 
 logger = logging.getLogger(__name__)
 
-# How often a caller that says nothing is asked whether it is still there, and how long it may take to answer:
-# a stream whose caller's machine is gone would hold its place among the calls for hours.
-_KEEPALIVE_MILLISECONDS = 60_000
-_KEEPALIVE_TIMEOUT_MILLISECONDS = 20_000
 # Once every call is answered: time for the last answers to reach their callers.
 _FLUSH_SECONDS = 1.0
 
@@ -55,7 +57,7 @@ class PortError(OSError):
 
 
 class EngineEndedError(RuntimeError):
-    """An engine's thread or process ended while it should serve."""
+    """An engine's thread ended or hangs while it should serve; nothing in the process brings it back."""
 
     def __init__(self, models: Sequence[str]) -> None:
         super().__init__(f"the engine of {', '.join(models)} ended; the log says why")
@@ -64,14 +66,17 @@ class EngineEndedError(RuntimeError):
 class Server:
     """Serves the bundles of one folder."""
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, log: Log | None = None) -> None:
+        """`log`: the one whose lost lines the metrics tell."""
         self._config = config
         self._registry = CollectorRegistry()
         self._metrics = Metrics(self._registry)
         for collector in (PlatformCollector, GCCollector):
             collector(registry=self._registry)
+        if log is not None:
+            self._registry.register(LogMetrics(log))
         self._gate = Gate(config.limits.max_calls)
-        self._health = Health(self._metrics.serving)
+        self._health = Health(self._metrics.serving, config.limits)
         self._callers = Callers(config.tokens)
         self._translator = Translator()
         self._service = TranslationService(
@@ -79,10 +84,10 @@ class Server:
         )
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
-        self._models = ModelManager(config.models, loader, self._metrics)
+        self._models = ModelManager(config.models, loader, self._metrics, cancel_seconds=config.drain_seconds)
         self._registry.register(ProcessMetrics(self._models.pids))
         self._close_metrics_port: Callable[[], None] = lambda: None
-        self._watch: asyncio.Task[list[str]] | None = None
+        self._has_ended = asyncio.Event()
         self._certificate: Certificate | None = None
         self._is_reloaded = True
         self._metrics.last_reload_successful.set_function(self._is_current)
@@ -96,21 +101,21 @@ class Server:
         ports are free again then.
         """
         try:
-            self._callers.load()
+            self._callers.use(await wait_for(run_apart(self._callers.read), None))
             await self._listen()
             await self._models.load()
         except BaseException:
             await self._close(flush_seconds=0)
             raise
         self._open()
-        self._watch = asyncio.create_task(self._health.watch(lambda: self._models.repository.models))
         ports = {"port": self.port, "metrics_port": self._config.metrics_port}
         logger.info("ready", extra={"host": self._config.host, **ports, "models": self._keys()})
 
     async def reload(self) -> None:
         """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
 
-        The tokens too. Where either can't be read, it stays as it is, and log and metrics say so.
+        The tokens too. Where either can't be read, or not within `max_reload_seconds`, it stays as it is, and
+        log and metrics say so.
         """
         is_reloaded = False
         try:
@@ -119,9 +124,11 @@ class Server:
             self._is_reloaded = is_reloaded
 
     async def watch(self) -> None:
-        """Waits, once started, for a model's engine to end that should not, and raises EngineEndedError."""
-        assert self._watch is not None
-        raise EngineEndedError(await self._watch)
+        """Waits for a model's engine to end that nothing replaces, and raises EngineEndedError."""
+        await self._has_ended.wait()
+        raise EngineEndedError(
+            [model.key for model in self._models.repository.models if model.engine.has_ended]
+        )
 
     async def drain(self) -> bool:
         """Takes no new calls, waits for the accepted ones, and ends; whether all of them finished in time."""
@@ -136,15 +143,15 @@ class Server:
 
     async def _reload(self) -> bool:
         """Whether all was read again."""
-        tokens_are_read = True
+        tokens_are_read, max_seconds = True, self._config.max_reload_seconds
         try:
-            self._callers.load()
-        except TokenFileError as error:
+            self._callers.use(await wait_for(run_apart(self._callers.read), max_seconds))
+        except (TokenFileError, TimeoutError) as error:
             tokens_are_read = False
-            logger.error("tokens not reloaded", extra={"reason": str(error)})
+            logger.error("tokens not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
         try:
-            await self._models.load()
-        except (DeviceUnavailableError, RepositoryError) as error:
+            await self._models.load(max_seconds=max_seconds)
+        except (DeviceUnavailableError, RepositoryError, TimeoutError) as error:
             logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
             return False
         self._open()
@@ -157,14 +164,27 @@ class Server:
 
     def _open(self) -> None:
         self._service.open(self._models.repository)
+        loop = asyncio.get_running_loop()
+
+        def on_change() -> None:
+            loop.call_soon_threadsafe(self._look_at_engines)
+
+        for model in self._models.repository.models:
+            model.engine.watch(on_change)
+        self._look_at_engines()
+
+    def _look_at_engines(self) -> None:
         self._health.ready(self._models.repository)
+        if any(model.engine.has_ended for model in self._models.repository.models):
+            self._has_ended.set()
 
     def _keys(self) -> list[str]:
         return [model.key for model in self._models.repository.models]
 
     async def _listen(self) -> None:
         config = self._config
-        self.port = self._bind(config.host, config.port)
+        credentials = await wait_for(run_apart(self._credentials), None)
+        self.port = self._bind(config.host, config.port, credentials)
         if not _is_loopback(config.host) and (warning := _what_is_open(config)):
             logger.warning(warning, extra={"host": config.host, "port": self.port})
         if config.metrics_port:
@@ -185,9 +205,8 @@ class Server:
         self._health.loading()
         await self._grpc.start()
 
-    def _bind(self, host: str, port: int) -> int:
+    def _bind(self, host: str, port: int, credentials: grpc.ServerCredentials | None) -> int:
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        credentials = self._credentials()
         why = _why_unbindable(host, port)
         # A name that has no IPv4 address may have others. Tried before grpc, which writes lines of its own.
         if why is not None and not isinstance(why, socket.gaierror):
@@ -211,31 +230,19 @@ class Server:
         return self._certificate.credentials()
 
     async def _close(self, *, flush_seconds: float) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
         await self._grpc.stop(flush_seconds)
         await self._models.close()
         await asyncio.to_thread(self._translator.close)
         await asyncio.to_thread(self._close_metrics_port)
 
     def _make_grpc_server(self) -> grpc.aio.Server:
+        max_connections = room_for_connections(self._config.limits.max_connections)
         calls = CallMetrics(self._registry)
         descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
         server = grpc.aio.server(
             # The first changes the kind of a handler, which the second tells.
             interceptors=[UnknownCallers(self._callers, descriptor.full_name), calls, MalformedMessages()],
-            options=[
-                # With it a second server on the same port would start and take half of the calls.
-                ("grpc.so_reuseport", 0),
-                ("grpc.max_receive_message_length", self._config.limits.max_message_bytes),
-                ("grpc.keepalive_time_ms", _KEEPALIVE_MILLISECONDS),
-                ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MILLISECONDS),
-                ("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MILLISECONDS),
-                # By default it stops asking, after two times, who sends nothing.
-                ("grpc.http2.max_pings_without_data", 0),
-                # Answers are bounded by what was accepted; to refuse one would waste all that it took.
-                ("grpc.max_send_message_length", -1),
-            ],
+            options=grpc_options(self._config.limits, max_connections=max_connections),
         )
         translation_pb2_grpc.add_TranslationServiceServicer_to_server(self._service, server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health.service, server)
@@ -246,10 +253,11 @@ class Server:
         return server
 
 
-async def serve(config: ServerConfig) -> None:
+async def serve(config: ServerConfig, log: Log | None = None) -> bool:
     """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once. SIGHUP reloads.
 
-    Where the signal comes first, the rest of the models is not loaded. Raises as Server.start, and
+    Returns whether all accepted calls finished in time. Where the signal comes first, the rest of the models
+    is not loaded. Raises as Server.start, and
     EngineEndedError, after what other models have accepted: who supervises the process starts it anew.
     """
     stop, hang_up = asyncio.Event(), asyncio.Event()
@@ -265,7 +273,10 @@ async def serve(config: ServerConfig) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
     loop.add_signal_handler(signal.SIGHUP, hang_up.set)
-    server = Server(config)
+    # Blocked since the process began.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+    raise_limit()
+    server = Server(config, log)
     starting, stopping = asyncio.create_task(server.start()), asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
@@ -273,7 +284,7 @@ async def serve(config: ServerConfig) -> None:
         starting.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await starting
-        return
+        return True
     await starting
     watching, reloading = (
         asyncio.create_task(server.watch()),
@@ -283,11 +294,12 @@ async def serve(config: ServerConfig) -> None:
     ended = watching.exception() if watching.done() else None
     watching.cancel()
     reloading.cancel()
-    await server.drain()
-    # It ends with the bundle that it is at.
+    finished = await server.drain()
+    # It ends with the bundle that it is at, or soon.
     await asyncio.wait({reloading})
     if ended is not None:
         raise ended
+    return finished
 
 
 async def _reload_at(hang_up: asyncio.Event, server: Server) -> None:
@@ -299,6 +311,10 @@ async def _reload_at(hang_up: asyncio.Event, server: Server) -> None:
         except Exception:
             # An error of our own: what is served goes on.
             logger.exception("not reloaded")
+
+
+def _is_late(max_seconds: float) -> str:
+    return f"they could not be read within {max_seconds:g} seconds"
 
 
 def _is_loopback(host: str) -> bool:

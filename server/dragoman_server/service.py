@@ -86,12 +86,11 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
         """See the proto."""
         async with self._open_call("ListModels", context):
-            wanted = (message.source_language.lower(), message.target_language.lower())
             return pb.ListModelsResponse(
                 models=[
                     write_model(model)
                     for model in self._repository.models
-                    if all(want in ("", has) for want, has in zip(wanted, model.languages, strict=True))
+                    if model.distance(message.source_language, message.target_language) is not None
                 ]
             )
 

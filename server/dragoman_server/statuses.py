@@ -12,13 +12,20 @@ from google.protobuf import any_pb2, duration_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 
-from dragoman_server.engine import DeadlineExpiredError, EngineClosedError, QueueFullError, SentenceError
+from dragoman_server.engine import (
+    DeadlineExpiredError,
+    EngineClosedError,
+    EngineLostError,
+    QueueFullError,
+    SentenceError,
+)
 from dragoman_server.errors import (
     IdleStreamError,
     InvalidRequestError,
     ModelNotFoundError,
     NotServingError,
     TooManyCallsError,
+    TooManyWatchesError,
     UnknownCallerError,
 )
 
@@ -28,6 +35,10 @@ DOMAIN = "dragoman.v1"
 # A caller's clock starts before the server's: what ends a call by its deadline comes a moment before that has
 # passed here.
 _DEADLINE_SLACK_SECONDS = 0.05
+
+
+# Whoever is told to come later than that would not come at all.
+_MAX_RETRY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +54,16 @@ _TABLE: dict[type[Exception], _Answer] = {
     TooManyCallsError: _Answer(
         code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0
     ),
+    TooManyWatchesError: _Answer(
+        code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_WATCHES", retry_seconds=1.0
+    ),
     UnknownCallerError: _Answer(code=grpc.StatusCode.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),
     IdleStreamError: _Answer(code=grpc.StatusCode.ABORTED, reason="STREAM_IDLE"),
     NotServingError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
     SentenceError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
     QueueFullError: _Answer(code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
     EngineClosedError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    EngineLostError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="ENGINE_LOST", retry_seconds=1.0),
     DeadlineExpiredError: _Answer(code=grpc.StatusCode.DEADLINE_EXCEEDED, reason="DEADLINE_EXCEEDED"),
 }
 _INTERNAL = _Answer(code=grpc.StatusCode.INTERNAL, reason="INTERNAL")
@@ -87,9 +102,11 @@ def _details(error: Exception, answer: _Answer) -> list[Message]:
             for item in error.violations
         ]
         details.append(error_details_pb2.BadRequest(field_violations=violations))
-    if answer.retry_seconds is not None:
+    if (retry_seconds := answer.retry_seconds) is not None:
+        if isinstance(error, QueueFullError):
+            retry_seconds = min(max(retry_seconds, error.expected_seconds), _MAX_RETRY_SECONDS)
         delay = duration_pb2.Duration()
-        delay.FromMilliseconds(round(answer.retry_seconds * 1000))
+        delay.FromMilliseconds(round(retry_seconds * 1000))
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
     return details
 

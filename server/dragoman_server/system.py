@@ -1,5 +1,6 @@
 """A bundle as a system that translates lines, in this process: for measuring its quality."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from dragoman_bundle import Bundle, open_bundle
 from dragoman_server.config import EngineConfig
 from dragoman_server.document import TranslatedText, TranslationOptions, complete, prepare
 from dragoman_server.engine import EnginePool
+from dragoman_server.language_lookup import distance
 from dragoman_server.loader import open_decoder, open_engine
 from dragoman_server.segmentation import Segmentation
 
@@ -72,12 +74,16 @@ def open_bundle_system(
     manifest = bundle.manifest
     languages = (manifest.source_language, manifest.target_language)
     for given, has in zip((source_language, target_language), languages, strict=True):
-        if given is not None and given.lower() != has.lower():
+        if given is not None and distance(given, has) is None:
             raise ValueError(f"{location} translates from {languages[0]} to {languages[1]}, not {given!r}")
     if shortlist and bundle.shortlist is None:
         raise ValueError(f"{location} has no shortlist; export it with --shortlist")
     config = EngineConfig(
-        device=device, precision=precision, shortlist=shortlist is not False, max_queue=MAX_QUEUE
+        device=device,
+        precision=precision,
+        shortlist=shortlist is not False,
+        max_queue=MAX_QUEUE,
+        max_queue_seconds=math.inf,
     )
     decoder = open_decoder(bundle, config)
     has_shortlist = decoder.for_beam(beam_size).has_shortlist

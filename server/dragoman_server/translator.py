@@ -10,14 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dragoman_server.document import Document, TranslatedText, TranslationOptions, complete, prepare
 from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceResult
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.gathering import tell_when_ended
-from dragoman_server.length import UnitTooLongError
+from dragoman_server.length import TextTooLongError, UnitTooLongError
 from dragoman_server.model import Model
 from dragoman_server.segmentation import holds_letter
 
@@ -83,9 +83,10 @@ class Translator:
         """Translates the texts, one to one, and returns what `write` makes of them, maybe in another thread.
 
         Where it `waits` for room in the queue, it does so in the order of those of its model and priority.
-        Raises InvalidRequestError for a sentence that is too long under LengthPolicy.REJECT and for more
-        sentences than the queue can ever hold, and what the engine raises; QueueFullError only where it
-        doesn't wait, and before anything is tokenized where a sentence per text is too much.
+        An interactive request of more than `max_interactive_tokens` is decoded as bulk.
+        Raises InvalidRequestError for a text that is too long, a sentence that is under LengthPolicy.REJECT
+        and for more sentences than the queue can ever hold, and what the engine raises; QueueFullError only
+        where it doesn't wait, and before anything is tokenized where a sentence per text is too much.
         When cancelled, or when one sentence fails, the others leave the engine.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
@@ -99,13 +100,18 @@ class Translator:
         except asyncio.CancelledError:
             is_given_up.set()
             raise
-        sentences = [sentence for document in documents for sentence in document.sentences]
+        priority = _priority(request.options, _num_tokens(documents))
+        sentences = [
+            sentence if sentence.priority is priority else replace(sentence, priority=priority)
+            for document in documents
+            for sentence in document.sentences
+        ]
         executor = self._executor(request, len(sentences))
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
         came_at = time.monotonic()
         # Who has nothing to submit needs no room.
         if waits and sentences:
-            futures = await _submit_in_turn(executor, request, sentences, ended)
+            futures = await _submit_in_turn(executor, request.model, priority, sentences, ended)
         else:
             futures = await _submit(executor, request.model, sentences, ended)
         waited_seconds = time.monotonic() - came_at
@@ -133,11 +139,6 @@ def _check_room(request: TranslationRequest) -> None:
         model.engine.check_queue({priority: num_sentences})
 
 
-def _room(model: Model, priority: Priority) -> int:
-    """How many sentences of a priority the queue takes at the moment; below 0 where bulk was set back."""
-    return model.engine.max_waiting(priority) - model.engine.num_waiting(priority)
-
-
 def _is_small(request: TranslationRequest, num_units: int) -> bool:
     options = request.options
     microseconds_per_character = (
@@ -148,7 +149,7 @@ def _is_small(request: TranslationRequest, num_units: int) -> bool:
         + num_units * _MICROSECONDS_PER_UNIT
         + sum(map(len, request.texts)) * microseconds_per_character
     )
-    return microseconds * options.num_hypotheses <= _MAX_MICROSECONDS_ON_LOOP
+    return microseconds * options.num_searched_hypotheses <= _MAX_MICROSECONDS_ON_LOOP
 
 
 def _num_lines(request: TranslationRequest) -> int:
@@ -169,27 +170,39 @@ def _prepare(
     """Raises InvalidRequestError, for too many sentences as soon as they are. Stops where it is given up."""
     documents: list[Document] = []
     violations = []
-    num_sentences = 0
+    num_sentences = num_tokens = 0
     for field, text in zip(request.text_fields, request.texts, strict=True):
         if is_given_up.is_set():
             break
         try:
             documents.append(prepare(text, request.model.bundle, request.options, deadline))
-        except UnitTooLongError as error:
+        except (TextTooLongError, UnitTooLongError) as error:
             violations.append(Violation(field=field, description=str(error)))
             continue
         num_sentences += len(documents[-1].sentences)
-        _check_number(request, num_sentences)
+        num_tokens += _num_tokens(documents[-1:])
+        _check_number(request, num_sentences, _priority(request.options, num_tokens))
     if violations:
         raise InvalidRequestError(violations)
     return documents
 
 
-def _check_number(request: TranslationRequest, num_sentences: int) -> None:
-    limit = request.model.max_sentences[request.options.priority]
+def _num_tokens(documents: Sequence[Document]) -> int:
+    return sum(len(sentence.source) for document in documents for sentence in document.sentences)
+
+
+def _priority(options: TranslationOptions, num_tokens: int) -> Priority:
+    """What a request of so many tokens is decoded with."""
+    limit = options.max_interactive_tokens
+    return Priority.BULK if limit is not None and num_tokens > limit else options.priority
+
+
+def _check_number(request: TranslationRequest, num_sentences: int, priority: Priority) -> None:
+    limit = request.model.max_sentences[priority]
     if num_sentences > limit:
+        long = "" if priority is request.options.priority else ", so long that they are decoded as bulk"
         description = (
-            f"has at least {num_sentences} sentences, and the queue takes {limit}; send fewer at a time"
+            f"has at least {num_sentences} sentences{long}, and the queue takes {limit}; send fewer at a time"
         )
         field = request.text_fields[0] if len(request.texts) == 1 else "texts"
         raise InvalidRequestError([Violation(field=field, description=description)])
@@ -197,17 +210,17 @@ def _check_number(request: TranslationRequest, num_sentences: int) -> None:
 
 async def _submit_in_turn(
     executor: Executor | None,
-    request: TranslationRequest,
+    model: Model,
+    priority: Priority,
     sentences: Sequence[Sentence],
     ended: "asyncio.Future[BaseException | None]",
 ) -> Futures:
-    model, priority = request.model, request.options.priority
     async with model.turns[priority]:
         while True:
             with contextlib.suppress(QueueFullError):
                 return await _submit(executor, model, sentences, ended)
             await asyncio.sleep(_ROOM_SECONDS)
-            while _room(model, priority) < len(sentences):
+            while not model.engine.has_room(priority, len(sentences)):
                 await asyncio.sleep(_ROOM_SECONDS)
 
 

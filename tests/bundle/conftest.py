@@ -1,10 +1,11 @@
-"""A bundle small enough to be broken in every way: the graphs are opaque bytes, the tokenizers are real."""
+"""A bundle small enough to be broken in every way: the graphs compute nothing, the tokenizers are real."""
 
 import io
 from pathlib import Path
 
 import pytest
 import sentencepiece
+from onnx import helper
 
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import (
@@ -18,6 +19,8 @@ from dragoman_bundle.manifest import (
 )
 from dragoman_bundle.writer import seal, staged_bundle
 
+GRAPH = helper.make_model(helper.make_graph([], "nothing", [], [])).SerializeToString()
+"""A graph that names no file."""
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 
 
@@ -113,7 +116,7 @@ def bundle_folder(tmp_path: Path, manifest: Manifest, tokenizer_model: bytes) ->
         for precision in manifest.precisions:
             (folder / precision).mkdir()
             for graph in ("encoder", "decoder_step"):
-                (folder / precision / f"{graph}.onnx").write_bytes(f"{precision} {graph}".encode() * 99)
+                (folder / precision / f"{graph}.onnx").write_bytes(GRAPH)
         (folder / "shared.spm").write_bytes(tokenizer_model)
         (folder / "README.md").write_text("# de-en\n")
         seal(folder, manifest)

@@ -5,9 +5,10 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+from tests.bundle.conftest import GRAPH
 
 from dragoman_bundle import (
     BundleError,
@@ -46,7 +47,7 @@ def test_bundle_round_trips(bundle_folder: Path, manifest: Manifest, tokenizer_m
         ),
     }
     assert bundle.source_tokenizer.model == tokenizer_model
-    assert bundle.graph_path("int8", "encoder").read_bytes() == b"int8 encoder" * 99
+    assert bundle.graph_path("int8", "encoder").read_bytes() == GRAPH
 
 
 def test_absent_precision_is_refused_naming_those_present(bundle_folder: Path) -> None:
@@ -77,10 +78,10 @@ def test_flipped_byte_is_refused(bundle_folder: Path, name: str) -> None:
 
 
 def test_unreadable_file_is_refused(bundle_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def forbid(_: Path) -> str:
+    def forbid(_: Path) -> NoReturn:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("dragoman_bundle.bundle.sha256_of", forbid)
+    monkeypatch.setattr("dragoman_bundle.checked_files.open_regular", forbid)
     with pytest.raises(BundleFileError, match=r"/[\w./]+ can't be read: Permission denied"):
         open_bundle(bundle_folder)
 
@@ -95,7 +96,7 @@ def test_missing_file_is_refused(bundle_folder: Path, name: str) -> None:
 def test_folder_in_a_file_s_place_is_refused(bundle_folder: Path) -> None:
     (bundle_folder / "README.md").unlink()
     (bundle_folder / "README.md").mkdir()
-    with pytest.raises(BundleFileError, match=r"README\.md is missing"):
+    with pytest.raises(BundleFileError, match=r"README\.md can't be read: it is no regular file"):
         open_bundle(bundle_folder)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.bundle.conftest import GRAPH
 
 from dragoman_bundle import BundleFileError, Manifest, ManifestError, Shortlist, ShortlistError, open_bundle
 from dragoman_bundle.manifest import SHORTLIST_GRAPHS, ShortlistSpec, TensorSpec
@@ -34,7 +35,7 @@ def shortlist_folder(bundle_folder: Path) -> Path:
     """The bundle with a shortlist."""
     for precision in ("fp32", "int8"):
         for graph in SHORTLIST_GRAPHS:
-            (bundle_folder / precision / f"{graph}.onnx").write_bytes(b"graph")
+            (bundle_folder / precision / f"{graph}.onnx").write_bytes(GRAPH)
     make_shortlist().save(bundle_folder / "shortlist.npz")
     manifest = Manifest.from_json((bundle_folder / "manifest.json").read_text())
     seal(bundle_folder, replace(manifest, shortlist=SPEC))
@@ -59,7 +60,7 @@ def test_candidates_do_not_depend_on_the_neighbours() -> None:
 def test_shortlist_round_trips_in_the_same_bytes(tmp_path: Path) -> None:
     one, other = tmp_path / "one.npz", tmp_path / "other.npz"
     make_shortlist().save(one)
-    loaded = Shortlist.load(one, source_vocabulary=16, target_vocabulary=16)
+    loaded = Shortlist.from_bytes(one.read_bytes(), source_vocabulary=16, target_vocabulary=16)
     loaded.save(other)
     assert one.read_bytes() == other.read_bytes()
     assert loaded.candidates([[6]])[0].tolist() == [3, 4, 5, 8, 9, 11]
@@ -110,7 +111,7 @@ def vouch_for(folder: Path, content: bytes) -> None:
 
 def test_file_that_is_no_shortlist_is_refused(shortlist_folder: Path) -> None:
     vouch_for(shortlist_folder, b"PK not one")
-    with pytest.raises(ShortlistError, match=r"shortlist\.npz is not a shortlist"):
+    with pytest.raises(ShortlistError, match=r"shortlist\.npz: it is not a shortlist"):
         open_bundle(shortlist_folder)
 
 
@@ -119,7 +120,7 @@ def test_single_array_in_its_place_is_refused(shortlist_folder: Path) -> None:
         np.save(file, np.zeros(3))
     manifest = Manifest.from_json((shortlist_folder / "manifest.json").read_text())
     seal(shortlist_folder, manifest)
-    with pytest.raises(ShortlistError, match=r"shortlist\.npz is not a shortlist"):
+    with pytest.raises(ShortlistError, match=r"shortlist\.npz: it is not a shortlist"):
         open_bundle(shortlist_folder)
 
 
@@ -138,7 +139,7 @@ def test_shortlist_for_another_vocabulary_is_refused(shortlist_folder: Path, tmp
     )
     shortlist.save(tmp_path / "other.npz")
     vouch_for(shortlist_folder, (tmp_path / "other.npz").read_bytes())
-    with pytest.raises(ShortlistError, match=r"shortlist\.npz is for 1 source tokens, not 16"):
+    with pytest.raises(ShortlistError, match=r"shortlist\.npz: it is for 1 source tokens, not 16"):
         open_bundle(shortlist_folder)
 
 

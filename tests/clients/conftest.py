@@ -17,7 +17,7 @@ from grpc_status import rpc_status
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
-MODEL = pb.ModelReference(name="de-en", version="1")
+MODEL = pb.ModelReference(name="de-en", version="1", source_language="de", target_language="en")
 
 
 class ScriptedServicer(pb_grpc.TranslationServiceServicer):
@@ -34,6 +34,10 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         """Of the model that are served; the last one answers a stream that names none."""
         self.failures: deque[status_pb2.Status] = deque()
         """Each ends one call, of any kind, before it does anything."""
+        self.calls_before_outage = 0
+        """Calls of Translate that succeed before the outage."""
+        self.outage: deque[status_pb2.Status] = deque()
+        """Each ends one call of Translate after those."""
         self.disconnects: deque[int] = deque()
         """Each ends one stream with UNAVAILABLE after so many results."""
         self.idles: deque[int] = deque()
@@ -65,6 +69,12 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         context.add_callback(self.call_ended.set)
         self.requests.append(request)
         self._fail(context)
+        with self._lock:
+            is_before = self.calls_before_outage > 0
+            self.calls_before_outage -= is_before
+            failure = self.outage.popleft() if self.outage and not is_before else None
+        if failure is not None:
+            context.abort_with_status(rpc_status.to_status(failure))
         for index, text in enumerate(request.texts):
             if text.startswith("!"):
                 field, description = f"texts[{index}]", "starts with !, unlike texts[0]"
@@ -232,6 +242,12 @@ def status(code: str, message: str = "scripted", *details) -> status_pb2.Status:
 def bad_request(field: str, description: str) -> error_details_pb2.BadRequest:
     violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=description)
     return error_details_pb2.BadRequest(field_violations=[violation])
+
+
+def fail_after_answers(server: "ScriptedServer", answers: int, failures: int, *details) -> None:
+    """Lets so many calls succeed and so many after them be UNAVAILABLE."""
+    server.servicer.calls_before_outage = answers
+    server.servicer.outage.extend([status("UNAVAILABLE", "it drains", *details)] * failures)
 
 
 class ScriptedServer:

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.clients.conftest import fail_after_answers
 
 import dragoman
 from dragoman import AsyncClient, portions
@@ -56,6 +58,41 @@ def test_client_may_be_made_before_its_loop_runs(server):
             return await client.translate(["ja"], **DE_EN)
 
     assert asyncio.run(call())[0].text == "JA"
+
+
+def test_client_serves_one_loop_after_another_and_several_at_once(server):
+    client = AsyncClient(server.address, timeout_seconds=20)
+
+    async def call():
+        (translation,) = await client.translate(["ja"], **DE_EN)
+        assert await client.health()
+        streamed = [result async for result in client.translate_stream([(1, "nein")], **DE_EN)]
+        return translation.text, streamed[0].translation.text
+
+    with ThreadPoolExecutor(2) as pool:
+        told = [asyncio.run(call()), asyncio.run(call()), *pool.map(asyncio.run, [call(), call()])]
+    assert told == [("JA", "NEIN")] * 4
+    asyncio.run(client.close())
+    with pytest.raises(dragoman.ClientClosedError):
+        asyncio.run(call())
+
+
+async def test_server_that_goes_away_in_the_middle_is_waited_for(client, server):
+    fail_after_answers(server, 2, 6)
+    texts = [f"text {number}" for number in range(600)]
+    translations = await client.translate(texts, **DE_EN)
+    assert [translation.text for translation in translations] == [text.upper() for text in texts]
+    assert not server.servicer.outage
+
+
+async def test_error_keeps_what_is_done(server):
+    fail_after_answers(server, 2, 1000)
+    async with AsyncClient(server.address, timeout_seconds=20, patience_seconds=0) as client:
+        with pytest.raises(dragoman.UnavailableError) as caught:
+            await client.translate([f"text {number}" for number in range(600)], **DE_EN)
+    done = caught.value.translations
+    assert list(done) == list(range(512))
+    assert done[511].text == "TEXT 511"
 
 
 async def test_client_that_never_called_closes():

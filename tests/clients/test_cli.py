@@ -16,8 +16,9 @@ import pytest
 from click.testing import CliRunner
 from google.rpc import error_details_pb2
 
+from dragoman import UnavailableError
 from dragoman.cli import main
-from dragoman.cli.failure import missing_extra
+from dragoman.cli.failure import message_of, missing_extra
 
 
 @pytest.fixture
@@ -159,6 +160,25 @@ def test_line_that_is_no_utf8_fails_alone(run):
     assert "line 2: not UTF-8: byte 0 is 0xff" in told.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("ja\nnein\n".encode("utf-16"), "text in UTF-16, not in UTF-8; `iconv -f UTF-16 -t UTF-8 > "),
+        (b"PK\x03\x04rest\nnein\n", "a zip file"),
+    ],
+)
+def test_standard_input_that_is_no_text_in_utf8_is_refused(run, content, told):
+    refused = run("translate", *DE_EN, stdin=content)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert f"Error: standard input is {told}" in refused.stderr
+
+
+@pytest.mark.parametrize("beginning", ["errors resolving nobody:1: ", "DNS resolution failed for nobody:1: "])
+def test_name_that_no_machine_has_is_told(beginning):
+    error = UnavailableError(f"{beginning}Domain name not found")
+    assert message_of(error).endswith("\nNobody knows a machine of that name: is it spelt right?")
+
+
 def test_ctrl_c_ends_quietly(server):
     command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
     process = subprocess.Popen(
@@ -273,7 +293,12 @@ def test_json_carries_everything(run):
     first, second = map(json.loads, told.splitlines())
     assert (first["source"], first["text"]) == ("grüß dich", "GRÜSS DICH")
     assert first["hypotheses"][0]["alignments"][0]["source_end"] == 4
-    assert second["model"] == {"name": "de-en", "version": "1"}
+    assert second["model"] == {
+        "name": "de-en",
+        "version": "1",
+        "source_language": "de",
+        "target_language": "en",
+    }
 
 
 def test_terminal_without_unicode_gets_no_error(server):

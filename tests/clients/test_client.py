@@ -12,9 +12,11 @@ import grpc
 import pytest
 from google.protobuf import duration_pb2
 from google.rpc import error_details_pb2, status_pb2
+from tests.clients.conftest import fail_after_answers
 
 import dragoman
 from dragoman import Client, FinishReason, messages, portions
+from dragoman.patience import Patience
 
 DE_EN = {"source": "de", "target": "en"}
 
@@ -235,6 +237,66 @@ def test_call_is_tried_again_while_the_server_is_unavailable(client, server):
     server.servicer.failures.extend([server.status("UNAVAILABLE")] * 2)
     assert client.translate(["ja"], **DE_EN)[0].text == "JA"
     assert len(server.servicer.requests) == 3
+
+
+@pytest.mark.parametrize("asks_to_wait", [False, True])
+def test_server_that_goes_away_in_the_middle_is_waited_for(client, server, asks_to_wait):
+    # More failures than gRPC itself tries again.
+    wait = error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(nanos=300_000_000))
+    fail_after_answers(server, 2, 6, *([wait] if asks_to_wait else []))
+    texts = [f"text {number}" for number in range(600)]
+    translations = client.translate(texts, **DE_EN)
+    assert [translation.text for translation in translations] == [text.upper() for text in texts]
+    assert not server.servicer.outage
+
+
+def test_server_that_restarts_in_the_middle_is_waited_for(client, server):
+    server.servicer.delay_seconds = 0.05
+    restart = threading.Thread(target=lambda: (server.stop(), time.sleep(1), server.start()))
+    with ThreadPoolExecutor(1) as pool:
+        translations = pool.submit(client.translate, ["ja"] * 5000, **DE_EN)
+        while len(server.servicer.requests) < 4:
+            time.sleep(0.001)
+        restart.start()
+        assert [translation.text for translation in translations.result()] == ["JA"] * 5000
+    restart.join()
+
+
+def test_error_keeps_what_is_done(server):
+    fail_after_answers(server, 2, 1000)
+    with (
+        Client(server.address, timeout_seconds=20, patience_seconds=0) as client,
+        pytest.raises(dragoman.UnavailableError) as caught,
+    ):
+        client.translate([f"text {number}" for number in range(600)], **DE_EN)
+    done = caught.value.translations
+    assert list(done) == list(range(512))
+    assert done[511].text == "TEXT 511"
+
+
+def test_nobody_waits_past_a_deadline_or_beyond_patience():
+    asks = dragoman.UnavailableError("it drains", retry_after_seconds=3)
+    assert Patience(30).wait_seconds(asks, None) == 3
+    assert Patience(30).wait_seconds(asks, 2.9) is None
+    assert Patience(2.9).wait_seconds(asks, None) is None
+    patience, failed = Patience(30), dragoman.UnavailableError("it is gone")
+    assert [patience.wait_seconds(failed, None) for _ in range(6)] == [0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    patience.renew()
+    assert patience.wait_seconds(failed, None) == 0.2
+
+
+def test_bad_text_leaves_the_translations_of_those_before(client, server):
+    with pytest.raises(dragoman.InvalidRequestError) as caught:
+        client.translate(["ja"] * 512 + ["!"], **DE_EN)
+    assert list(caught.value.translations) == list(range(512))
+
+
+def test_absent_server_is_told_at_once_and_with_nothing_done(client, server):
+    server.stop()
+    with pytest.raises(dragoman.UnavailableError) as caught:
+        client.translate(["ja"] * 600, **DE_EN)
+    assert caught.value.translations == {}
+    server.start()
 
 
 def test_large_request_is_tried_again_too(client, server):

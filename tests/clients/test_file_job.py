@@ -103,9 +103,10 @@ def test_line_endings_and_odd_lines_stay_what_they_are(client, tmp_path, given, 
 
 def test_failed_lines_are_recorded_and_left_empty(client, tmp_path):
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_bytes(b"a\n!INTERNAL boom\nb\n\xff\xfe bad\nc\n")
+    # Beside a line that is in UTF-8: a file without one is in another encoding, and refused.
+    source.write_bytes(b"a\n!INTERNAL boom\nb\n\xff\xfe bad\n\xc3\xa4\n")
     summary = run(client, source, output)
-    assert output.read_bytes() == b"A\n\nB\n\nC\n"
+    assert output.read_bytes() == b"A\n\nB\n\n\xc3\x84\n"
     assert (summary.lines, summary.failed) == (5, 2)
     assert summary.errors == tmp_path / "out.txt.errors.jsonl"
     first, second = map(json.loads, summary.errors.read_text().splitlines())

@@ -1,7 +1,6 @@
 """A server that is reached over TLS, as behind a proxy: by its address alone, or with other roots."""
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,10 +99,64 @@ def run_models(address: str, **variables: str) -> subprocess.CompletedProcess[st
 def test_a_certificate_that_is_not_trusted_is_told(server: ScriptedServer) -> None:
     result = run_models(f"grpcs://{server.address}")
     assert result.returncode == 1
-    # gRPC has lines of its own before it.
-    assert re.search("^Error: ", result.stderr, re.MULTILINE)
+    assert result.stderr.startswith("Error: ")
     assert "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH" in result.stderr
     assert "Is a server running" not in result.stderr
+
+
+def test_the_cause_at_one_address_of_a_name_is_not_hidden_by_another(authority: trustme.CA) -> None:
+    # The name stands for ::1, too, where nothing listens.
+    server = scripted_server(authority, "localhost")
+    address = f"grpcs://localhost:{server.address.rpartition(':')[2]}"
+    result = run_models(address)
+    assert result.stderr.startswith("Error: ")
+    assert "CERTIFICATE_VERIFY_FAILED" in result.stderr
+    assert "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH" in result.stderr
+    stranger = grpc.ssl_channel_credentials(trustme.CA().cert_pem.bytes())
+    for credentials in (None, stranger):
+        with Client(address, credentials=credentials) as client:
+            for call in (client.models, client.health, lambda: client.translate(["ja"], **DE_EN)):
+                with pytest.raises(dragoman.UnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
+                    call()
+            with pytest.raises(dragoman.UnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
+                list(client.translate_stream([(1, "ja")], **DE_EN))
+    server.stop()
+
+
+async def test_nor_is_it_for_the_async_client(authority: trustme.CA) -> None:
+    server = scripted_server(authority, "localhost")
+    async with AsyncClient(f"grpcs://localhost:{server.address.rpartition(':')[2]}") as client:
+        with pytest.raises(dragoman.UnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
+            await client.models()
+        with pytest.raises(dragoman.UnavailableError, match="CERTIFICATE_VERIFY_FAILED"):
+            _ = [result async for result in client.translate_stream([(1, "ja")], **DE_EN)]
+    server.stop()
+
+
+@pytest.mark.parametrize(("content", "told"), [(None, "can't be read"), ("no PEM", "holds no certificate")])
+def test_a_file_of_roots_that_is_none_is_told(
+    server: ScriptedServer, tmp_path: Path, content: str | None, told: str
+) -> None:
+    if content is not None:
+        (tmp_path / "roots.pem").write_text(content)
+    roots = str(tmp_path / "roots.pem")
+    result = run_models(f"grpcs://{server.address}", GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=roots)
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"Error: GRPC_DEFAULT_SSL_ROOTS_FILE_PATH names '{roots}', which {told}")
+
+
+def test_grpc_is_silent_for_the_command_alone_and_where_nobody_asks_it() -> None:
+    code = "import os, sys; import dragoman; assert 'grpc' not in sys.modules; from dragoman import {}; "
+    code += "assert 'grpc' in sys.modules; print(os.environ.get('GRPC_VERBOSITY'))"
+    without = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
+    for name, environment, told in (
+        ("Client", without, "None"),
+        ("cli", without, "NONE"),
+        ("cli", {**without, "GRPC_VERBOSITY": "INFO"}, "INFO"),
+    ):
+        command = [sys.executable, "-c", code.format(name)]
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert ended.stdout == f"{told}\n"
 
 
 def test_a_certificate_for_another_name_is_told(authority: trustme.CA, tmp_path: Path) -> None:
@@ -123,6 +176,5 @@ def test_tls_with_a_server_that_has_none_is_told() -> None:
     plain = ScriptedServer()
     result = run_models(f"grpcs://{plain.address}")
     plain.stop()
-    # gRPC has lines of its own before it.
-    assert re.search("^Error: ", result.stderr, re.MULTILINE)
+    assert result.stderr.startswith("Error: ")
     assert "give its address without grpcs://" in result.stderr

@@ -137,9 +137,3 @@ def test_ports_that_are_exposed_are_those_that_are_listened_on(dockerfile: list[
 def test_dockerfile_that_runs_a_shell_is_told_apart() -> None:
     with pytest.raises(ValueError, match="Expecting value"):
         Instruction(name="ENTRYPOINT", text="dragoman serve").exec_form  # noqa: B018
-
-
-def test_the_image_s_stderr_holds_the_log_alone(dockerfile: list[Instruction]) -> None:
-    # gRPC reads it when it is imported, before an option could set it.
-    words = [word for step in final_stage(dockerfile) if step.name == "ENV" for word in step.words]
-    assert "GRPC_VERBOSITY=NONE" in words

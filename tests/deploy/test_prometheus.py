@@ -48,6 +48,7 @@ def test_every_alert_says_what_is_wrong_and_what_to_do(rules: list[dict[str, Any
     assert [alert["alert"] for alert in alerts] == [
         "DragomanDown",
         "DragomanNotServing",
+        "DragomanEngineLost",
         "DragomanBundleRefused",
         "DragomanReloadFailed",
         "DragomanSlow",

@@ -15,6 +15,7 @@ from tests.e2e.server_process import ServerProcess
 
 from dragoman import Client
 from dragoman_bundle import open_bundle
+from dragoman_server.cleaning import clean
 from dragoman_server.system import open_bundle_system
 
 HOUSE = Path(__file__).parents[2]
@@ -95,6 +96,35 @@ def test_what_it_never_saw_has_an_answer(client: Client, text: str) -> None:
     for hypothesis in translation.hypotheses:
         assert all(link.source_end <= len(text) for link in hypothesis.alignments)
         assert all(link.target_end <= len(hypothesis.text) for link in hypothesis.alignments)
+
+
+@pytest.mark.parametrize(
+    ("plain", "written"),
+    [
+        ("Guten Morgen.", "Gu\u00adten Mor\u00adgen."),
+        ("Guten Morgen.", "\ufeff\u202aGu\u200bten\u2060 \0Mor\u200d\u034fgen\ufe0f\u202c."),
+        ("Hallo Anna, wie geht es dir?", "Hallo \u2068Anna\u2069, wie\u200e geht es\u200f dir?\u180e"),
+        (
+            "Schöne Grüße. Er geht früh nach Köln.",
+            "Scho\u0308ne Gru\u0308ße. Er geht fru\u0308h nach Ko\u0308ln.",
+        ),
+        ("Ich habe keine E-Mail von ihm.", "Ich habe keine E\u2011Mail von ihm."),
+        ("Es sind -5 Grad.", "Es sind \u22125 Grad."),
+    ],
+)
+def test_what_shows_nothing_changes_nothing(client: Client, plain: str, written: str) -> None:
+    expected, translation = client.translate(
+        [plain, written], source="de", target="en", alignments=True, num_hypotheses=3
+    )
+    for right, hypothesis in zip(expected.hypotheses, translation.hypotheses, strict=True):
+        assert (hypothesis.text, hypothesis.score) == (right.text, pytest.approx(right.score, abs=1e-3))
+        assert [(link.target_start, link.target_end) for link in hypothesis.alignments] == [
+            (link.target_start, link.target_end) for link in right.alignments
+        ]
+        # The same words of the source, each where the caller wrote it.
+        for link, right_link in zip(hypothesis.alignments, right.alignments, strict=True):
+            word = plain[right_link.source_start : right_link.source_end]
+            assert clean(written[link.source_start : link.source_end]).tokenizer_text == word
 
 
 @pytest.mark.parametrize(

@@ -121,14 +121,21 @@ def test_the_card_of_other_data_claims_nothing_of_the_recipe_s(toy_folder: Path,
         "".join(f"{source}\t{target}\n" for source, target in list(pairs)[:300])
     )
     settings = [
-        *("data.train_source=[]", "data.train_target=[]", f"data.train_tsv={tmp_path / 'own.tsv'}"),
+        *(
+            "data.train_source=[]",
+            "data.train_target=[]",
+            f"data.train_tsv={os.path.relpath(tmp_path / 'own.tsv', toy_folder)}",
+        ),
         *("training.max_epochs=1", "vocabulary.size=60"),
     ]
     options = [option for setting in settings for option in ("--set", setting)]
     said = dragoman("train", toy_folder / "toy.toml", *options, "--out", tmp_path / "run")
     assert "The training data is not the recipe's, and so its [card] is left out" in said
+    # The command that training prints, from a folder where no recipe lies.
+    (checkpoint,) = re.findall(r"^Export it: dragoman export (\S+) --out models/toy/1$", said, re.MULTILINE)
     bundle = tmp_path / "models" / "own" / "1"
-    dragoman("export", tmp_path / "run" / "best.safetensors", "--out", bundle, "--precisions", "fp32")
+    dragoman("export", checkpoint, "--out", bundle, "--precisions", "fp32", "--shortlist")
+    assert (bundle / "shortlist.npz").exists()
     card = (bundle / "README.md").read_text()
     assert "| Training data | `own.tsv`: 300 sentence pairs |" in card
     assert "| Licence | not stated |" in card

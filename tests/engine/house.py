@@ -47,6 +47,7 @@ class Recorder(SilentObserver):
         self.outcomes: Counter[Outcome] = Counter()
         self.steps: list[tuple[int, int, int, int]] = []
         self.num_encodes = 0
+        self.num_losses = 0
 
     def on_encode(self, seconds: float) -> None:
         assert seconds >= 0
@@ -63,6 +64,9 @@ class Recorder(SilentObserver):
     ) -> None:
         assert seconds >= 0
         self.steps.append((num_sentences, num_rows, source_positions, padded_positions))
+
+    def on_loss(self) -> None:
+        self.num_losses += 1
 
     def on_finish(self, outcome: Outcome) -> None:
         self.outcomes[outcome] += 1

@@ -3,6 +3,7 @@
 import logging
 import os
 import time
+from collections.abc import Sequence
 
 from tests.engine.house import VOCABULARY, endless
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
@@ -20,6 +21,17 @@ def open_random() -> TableDecoder:
 def open_slow() -> TableDecoder:
     """A step takes ten milliseconds, and none ends a sentence."""
     return TableDecoder(endless, VOCABULARY, lambda sources: time.sleep(0.01))
+
+
+def open_slow_encoder() -> TableDecoder:
+    """To encode a group takes fifty milliseconds, and a step hardly any."""
+
+    class SlowEncoder(TableDecoder):
+        def encode(self, sources: Sequence[Sequence[int]]) -> list[Tokens]:
+            time.sleep(0.05)
+            return super().encode(sources)
+
+    return SlowEncoder(endless, VOCABULARY)
 
 
 def open_fragile() -> TableDecoder:

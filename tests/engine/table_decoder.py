@@ -105,3 +105,6 @@ class TableDecoder:
 
     def open_batch(self, beam_size: int) -> TableBatch:
         return TableBatch(self)
+
+    def release_memory(self) -> None:
+        pass

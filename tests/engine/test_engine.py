@@ -16,6 +16,7 @@ def test_the_public_names_are_these() -> None:
         "EngineClosedError",
         "EngineError",
         "EngineLimits",
+        "EngineLostError",
         "EnginePool",
         "EngineProcess",
         "FinishReason",
@@ -39,5 +40,5 @@ def test_the_public_names_are_these() -> None:
 
 def test_every_error_has_the_one_base() -> None:
     errors = [value for name, value in vars(engine).items() if name.endswith("Error")]
-    assert len(errors) == 8
+    assert len(errors) == 9
     assert all(issubclass(error, EngineError) for error in errors)

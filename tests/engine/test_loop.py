@@ -9,14 +9,16 @@ from concurrent.futures import CancelledError, Future, wait
 
 import pytest
 from tests.engine.house import VOCABULARY, House, endless, sentence
-from tests.engine.table_decoder import FloatArray, TableBatch, Tokens, random_model
+from tests.engine.table_decoder import FloatArray, TableBatch, TableDecoder, Tokens, random_model
 
+from dragoman_server.engine import loop
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
     DecoderError,
     EngineClosedError,
 )
 from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.request import Priority, SentenceResult
 from dragoman_server.engine.scheduler import Scheduler
@@ -243,6 +245,27 @@ def test_a_group_of_which_everybody_ended_is_not_encoded(
     assert house.steps == [[long], [long]]
 
 
+def test_an_engine_that_cancelling_empties_knows_that_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    house = House(one_place_limits())
+    encode = house.decoder.encode
+    futures: list[Future[SentenceResult]] = []
+
+    def cancel_all(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+        # Whoever is encoded and whoever waits: the next turn finds nothing to do.
+        for future in futures:
+            future.cancel()
+        return encode(sources)
+
+    monkeypatch.setattr(house.decoder, "encode", cancel_all)
+    futures += house.engine.submit([sentence(7), sentence(8), sentence(9)])
+    house.engine.start()
+    end = time.monotonic() + 30
+    while sum(house.engine.num_left.values()) < 3 and time.monotonic() < end:
+        time.sleep(0.001)
+    assert sum(house.engine.num_left.values()) == 3
+    house.engine.close()
+
+
 def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:
     def explode() -> None:
         raise RuntimeError("out of smoke")
@@ -338,6 +361,32 @@ def test_closing_fails_what_is_left() -> None:
         house.engine.submit([sentence(9)])
     assert house.recorder.outcomes == {Outcome.CLOSED: 2, Outcome.CANCELLED: 1}
     house.engine.close()
+
+
+def test_a_thread_that_hangs_counts_as_ended_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "_GRACE_SECONDS", 0.1)
+    gate, changed = threading.Event(), threading.Event()
+    decoder = TableDecoder(endless, VOCABULARY, lambda sources: gate.wait())
+    engine = Engine(decoder, limits=EngineLimits(), timeout_seconds=0.5)
+    engine.watch(changed.set)
+    engine.start()
+    assert engine.is_alive
+    [future] = engine.submit([sentence(7)])
+    assert changed.wait(60)
+    assert (engine.is_alive, engine.has_ended) == (False, True)
+    engine.close()
+    assert isinstance(future.exception(0), EngineClosedError)
+    gate.set()
+
+
+def test_an_engine_that_is_idle_or_at_work_does_not_count_as_hanging() -> None:
+    decoder = TableDecoder(endless, VOCABULARY, lambda sources: time.sleep(0.01))
+    engine = Engine(decoder, limits=EngineLimits(), timeout_seconds=4.0)
+    engine.start()
+    time.sleep(4.5)
+    assert engine.submit([sentence(7, steps=450)])[0].result(60).hypotheses
+    assert engine.is_alive
+    engine.close()
 
 
 def test_an_engine_that_was_never_started_can_be_closed() -> None:
@@ -522,3 +571,44 @@ def test_a_thread_that_ends_takes_everybody_with_it_and_says_so(
     assert "nothing more is decoded" in caplog.text
     with pytest.raises(EngineClosedError):
         house.engine.submit([sentence(8)])
+
+
+def test_memory_is_given_back_once_when_there_is_nothing_to_do(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "RELEASE_SECONDS", 0.0)
+    released = threading.Semaphore(0)
+    num_released: list[int] = []
+
+    def release() -> None:
+        # Nobody is in it.
+        num_released.append(house.engine.num_running)
+        released.release()
+
+    house.decoder.release_memory = release  # type: ignore[method-assign]
+    house.run(sentence(7), sentence(8))
+    assert released.acquire(timeout=60)
+    # Without work in between there is nothing more to give back.
+    house.engine.wake()
+    house.engine.submit([sentence(9)])
+    assert released.acquire(timeout=60)
+    house.engine.close()
+    assert num_released == [0, 0]
+
+
+def test_an_engine_that_can_give_no_memory_back_decodes_on(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loop, "RELEASE_SECONDS", 0.0)
+    released = threading.Semaphore(0)
+
+    def release() -> None:
+        released.release()
+        raise MemoryError("none left")
+
+    house.decoder.release_memory = release  # type: ignore[method-assign]
+    house.run(sentence(7))
+    assert released.acquire(timeout=60)
+    assert house.engine.submit([sentence(8)])[0].result(timeout=60).hypotheses
+    house.engine.close()
+    assert "memory could not be given back" in caplog.text

@@ -1,7 +1,9 @@
 """Real graphs on real onnxruntime."""
 
+import gc
 import itertools
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 from tests.engine.tiny_graphs import EOS, VOCABULARY, tiny_bundle
 
-from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_server.engine.errors import (
     DecoderError,
@@ -149,3 +151,29 @@ def test_a_graph_that_does_not_fit_the_contract_is_refused_at_opening(
     (tmp_path / "fp32" / "decoder_step.onnx").write_bytes(encoder.read_bytes())
     with pytest.raises(DecoderError, match="cannot be run in fp32 on cpu"):
         OnnxDecoder.open(bundle, device="cpu")
+
+
+def resident_kib() -> int:
+    gc.collect()
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["VmRSS"].split()[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_a_large_batch_took_is_given_back_and_decoding_stays_the_same() -> None:
+    decoder = OnnxDecoder.open(
+        open_bundle(Path(__file__).parents[2] / "models" / "de-en" / "1"), device="cpu"
+    )
+    options = SearchOptions(beam_size=5, num_hypotheses=1, length_penalty=1.0, max_output_tokens=3)
+    many = [Sentence(source=(7,) * 99, options=options)] * 64
+    one = [Sentence(source=(5, 6, 7), options=options)]
+    before, [result] = resident_kib(), translate(decoder, [one], max_rows=320)
+    translate(decoder, [many], max_rows=320)
+    grown = resident_kib()
+    decoder.release_memory()
+    released = resident_kib()
+    assert grown - before > 50_000
+    assert released - before < (grown - before) / 2
+    [again] = translate(decoder, [one], max_rows=320)
+    assert [h.tokens for h in again.hypotheses] == [h.tokens for h in result.hypotheses]
+    assert [h.score for h in again.hypotheses] == [h.score for h in result.hypotheses]

@@ -12,7 +12,12 @@ from tests.engine.table_decoder import TableDecoder, Tokens, random_model
 from tests.engine.test_onnx_decoder import random_sentences
 
 from dragoman_bundle.bundle import Bundle
-from dragoman_server.engine.errors import EngineClosedError, QueueFullError, SentenceError
+from dragoman_server.engine.errors import (
+    EngineClosedError,
+    QueueFullError,
+    QueueTooSlowError,
+    SentenceError,
+)
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome
@@ -109,6 +114,60 @@ def test_bulk_has_its_share_of_the_queue_of_all() -> None:
     with pytest.raises(QueueFullError, match="1 bulk sentences do not fit in the queue: 2 of 2 are waiting"):
         crew.pool.submit([bulk])
     crew.pool.submit([sentence(7), sentence(8)])
+    crew.pool.close()
+
+
+def learn_pace(crew: Crew, rate: float) -> None:
+    """As if work had been done at that pace while more was waiting."""
+    began = time.monotonic() - 5
+    for tick in range(500):
+        crew.pool._throughput.observe(began + tick / 100, rate / 100, running=0, share=1.0, is_saturated=True)
+
+
+@pytest.mark.parametrize("priority", Priority)
+def test_no_more_may_wait_than_is_answered_in_time_by_priority(priority: Priority) -> None:
+    crew = Crew(2, EngineLimits(max_rows=1, max_beam_size=1, max_queue=1000, max_queue_seconds=5.0))
+    [other] = [each for each in Priority if each is not priority]
+    # As long as nobody knows how long it takes, it is no reason.
+    crew.pool.submit([sentence(7, priority=priority) for _ in range(60)])
+    assert crew.pool.expected_seconds(priority) == 0
+    learn_pace(crew, 10)
+    assert crew.pool.expected_seconds(priority) == pytest.approx(6, rel=0.1)
+    assert not crew.pool.has_room(priority, 1)
+    with pytest.raises(QueueTooSlowError, match=r"what waits takes about [56]\.\d seconds") as raised:
+        crew.pool.submit([sentence(7, priority=priority)])
+    assert raised.value.expected_seconds == pytest.approx(6, rel=0.1)
+    # Nobody pays for those whom it does not wait for. However many come, it is those before them that count.
+    assert len(crew.pool.submit([sentence(7, priority=other) for _ in range(200)])) == 200
+    crew.pool.close()
+
+
+def test_an_engine_learns_its_pace_from_those_it_answers_while_others_wait() -> None:
+    crew = Crew(1, EngineLimits(max_rows=1, max_beam_size=1))
+    futures = crew.pool.submit([sentence(7, steps=2) for _ in range(100)])
+    told: list[tuple[float, float, bool]] = []
+    observe = crew.pool._throughput.observe
+
+    def noted(now: float, work: float, *, running: float, share: float, is_saturated: bool) -> None:
+        told.append((work, share, is_saturated))
+        observe(now, work, running=running, share=share, is_saturated=is_saturated)
+
+    crew.pool._throughput.observe = noted  # type: ignore[method-assign]
+    futures[50].cancel()
+    crew.pool.start()
+    wait(futures, timeout=60)
+    crew.pool.close()
+    assert len(told) == 99
+    assert (told[0], told[-1]) == ((1, 1.0, True), (1, 0.0, False))
+
+
+def test_who_is_refused_for_want_of_room_is_told_how_long_it_takes() -> None:
+    crew = Crew(1, EngineLimits(max_rows=1, max_beam_size=1, max_queue=50))
+    crew.pool.submit([sentence(7) for _ in range(50)])
+    learn_pace(crew, 10)
+    with pytest.raises(QueueFullError, match="50 of 50 are waiting") as raised:
+        crew.pool.submit([sentence(8)])
+    assert raised.value.expected_seconds == pytest.approx(5, rel=0.1)
     crew.pool.close()
 
 

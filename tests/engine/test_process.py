@@ -9,7 +9,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, wait
+from concurrent.futures import CancelledError, Future, wait
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +20,18 @@ from tests.engine.table_decoder import TableDecoder
 
 from dragoman_bundle.bundle import open_bundle
 from dragoman_server.engine.admission import Admission
-from dragoman_server.engine.errors import DeadlineExpiredError, DecoderError, EngineClosedError
+from dragoman_server.engine.errors import (
+    DeadlineExpiredError,
+    DecoderError,
+    EngineClosedError,
+    EngineLostError,
+)
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.onnx_decoder import OnnxDecoder
 from dragoman_server.engine.pool import EnginePool
 from dragoman_server.engine.process import EngineProcess
-from dragoman_server.engine.request import Priority, SearchOptions, Sentence
+from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.worker import NICENESS
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +41,7 @@ Start = Callable[..., EngineProcess]
 
 @pytest.fixture(autouse=True)
 def _tests_are_importable_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
 
 
 @pytest.fixture
@@ -139,6 +144,18 @@ def test_who_is_cancelled_ends_there_too(start: Start, recorder: Recorder) -> No
     assert sum(engine.num_left.values()) == 3
 
 
+def test_who_is_cancelled_while_others_are_encoded_leaves_an_empty_queue(start: Start) -> None:
+    engine = start(openers.open_slow_encoder, EngineLimits(max_rows=2, max_beam_size=1))
+    for _ in range(3):
+        futures = engine.submit([sentence(7 + i) for i in range(10)])
+        # The first two are being encoded, which lasts.
+        time.sleep(0.02)
+        for future in futures:
+            future.cancel()
+        wait_until(lambda: engine.num_running == 0)
+        wait_until(lambda: sum(engine.num_left.values()) == engine._next_number)
+
+
 def test_steps_are_told_before_anybody_is_answered(start: Start, recorder: Recorder) -> None:
     start(openers.open_slow).submit([sentence(7, steps=10_000)])
     wait_until(lambda: len(recorder.steps) > 90)
@@ -177,9 +194,8 @@ def test_where_one_cannot_be_started_none_is_left() -> None:
     pool = EnginePool(engines, Admission.to(openers.open_slow(), EngineLimits()))
     with pytest.raises(DecoderError, match="nothing to open"):
         pool.start()
-    for engine in engines:
-        assert engine._process is not None
-        assert engine._process.returncode is not None
+    assert not Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().strip()
+    assert pool.pids == []
 
 
 def test_what_is_printed_there_is_no_answer_and_what_is_logged_comes_here(
@@ -232,45 +248,148 @@ def test_what_is_left_when_it_is_closed_fails(start: Start, recorder: Recorder) 
         engine.submit([sentence(7)])
 
 
+def end(engine: EngineProcess, number: signal.Signals = signal.SIGKILL) -> int:
+    """Sends a signal to the process that runs now, once there is one; its number."""
+    wait_until(lambda: engine.pid is not None)
+    pid = engine.pid
+    assert pid is not None
+    os.kill(pid, number)
+    return pid
+
+
 @pytest.mark.parametrize("by_itself", [False, True])
-def test_nobody_waits_for_a_process_that_is_gone(
+def test_who_was_in_a_process_that_ends_is_answered_by_another(
     start: Start, recorder: Recorder, caplog: pytest.LogCaptureFixture, by_itself: bool
 ) -> None:
     engine = start(openers.open_fragile)
-    assert engine.pid is not None
-    futures = engine.submit([sentence(7 + i, steps=1_000_000) for i in range(3)])
+    first = engine.pid
+    futures = engine.submit([sentence(7 + i, steps=2000) for i in range(3)])
+    lost: list[Future[SentenceResult]] = []
     if by_itself:
-        # Its thread ends, and there is nothing left that decodes.
-        futures += engine.submit([sentence(14)])
+        # Its thread ends, and there is nothing left that decodes; so it does with the next process.
+        lost = engine.submit([sentence(14)])
     else:
-        os.kill(engine.pid, signal.SIGKILL)
-    assert not wait(futures, timeout=30).not_done
-    assert all(isinstance(future.exception(0), EngineClosedError) for future in futures)
-    wait_until(lambda: not engine.is_alive)
-    assert engine.pid is None
-    assert recorder.outcomes == {Outcome.CLOSED: len(futures)}
+        end(engine)
+        assert all(future.result(60).hypotheses for future in futures)
+        assert engine.pid != first
+    assert not wait(futures + lost, timeout=60).not_done
+    for future in lost:
+        assert isinstance(future.exception(0), EngineLostError)
+    assert sum(recorder.outcomes.values()) == len(futures + lost)
     ended = [record for record in caplog.records if record.message == "an engine's process ended"]
-    assert [record.__dict__["reason"] for record in ended] == ["exit status 0" if by_itself else "signal 9"]
-    with pytest.raises(EngineClosedError):
-        engine.submit([sentence(7)])
+    assert ended[0].__dict__["reason"] == ("exit status 0" if by_itself else "signal 9")
+    assert recorder.num_losses == len(ended) == (2 if by_itself else 1)
+    # It goes on, and whoever ended it is in it no more.
+    assert engine.submit([sentence(7)])[0].result(60).hypotheses
+    wait_until(lambda: engine.num_running == 0)
+    assert sum(engine.num_left.values()) == engine._next_number
 
 
-def test_nobody_waits_for_whom_this_side_cannot_hear(
+def test_a_process_that_hangs_is_killed_and_who_was_in_it_is_answered_by_another(
+    recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = EngineProcess(openers.open_slow, limits=EngineLimits(), observer=recorder, timeout_seconds=2.0)
+    engine.start()
+    try:
+        futures = engine.submit([sentence(7, steps=20)])
+        pid = end(engine, signal.SIGSTOP)
+        # More than a pipe takes: to submit it waits for nobody.
+        futures += engine.submit([sentence(*range(500), steps=2) for _ in range(200)])
+        assert all(future.result(120).hypotheses for future in futures)
+        assert engine.pid != pid
+        assert not is_running(pid)
+    finally:
+        engine.close()
+    reasons = [each.__dict__["reason"] for each in caplog.records if "process ended" in each.message]
+    assert reasons[0] == "no answer for 2 seconds"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_one_engine_of_two_is_lost_under_load_and_nothing_with_it(number: signal.Signals) -> None:
+    limits = EngineLimits(max_rows=8, max_beam_size=1)
+    engines = [EngineProcess(openers.open_slow, limits=limits, timeout_seconds=2.0) for _ in range(2)]
+    pool = EnginePool(engines, Admission.to(openers.open_slow(), limits))
+    changes: list[int] = []
+    pool.start()
+    pool.watch(lambda: changes.append(pool.num_alive))
+    try:
+        futures: list[Future[SentenceResult]] = []
+        for attempt in range(30):
+            futures += pool.submit([sentence(7 + i, steps=3) for i in range(20)])
+            if attempt == 5:
+                end(engines[0], number)
+            time.sleep(0.01)
+        assert all(future.result(120).hypotheses for future in futures)
+        wait_until(lambda: pool.num_alive == 2)
+        assert changes == [1, 2]
+        wait_until(lambda: pool.num_waiting(Priority.INTERACTIVE) == pool.num_running == 0)
+        assert pool._load == [0, 0]
+    finally:
+        pool.close()
+
+
+def test_while_no_engine_runs_sentences_are_refused_and_those_accepted_are_answered() -> None:
+    limits = EngineLimits()
+    engines = [EngineProcess(openers.open_slow, limits=limits) for _ in range(2)]
+    pool = EnginePool(engines, Admission.to(openers.open_slow(), limits))
+    pool.start()
+    refused: list[EngineLostError] = []
+
+    def submit_while_none_runs() -> None:
+        if pool.num_alive == 0:
+            with pytest.raises(EngineLostError, match="no engine of the model runs") as raised:
+                pool.submit([sentence(9)])
+            refused.append(raised.value)
+
+    pool.watch(submit_while_none_runs)
+    try:
+        futures = pool.submit([sentence(7 + i, steps=100) for i in range(4)])
+        for engine in engines:
+            end(engine)
+        assert all(future.result(60).hypotheses for future in futures)
+        assert len(refused) >= 1
+        assert not pool.has_ended
+    finally:
+        pool.close()
+
+
+def test_a_stopped_process_does_not_hold_up_the_end(start: Start) -> None:
+    engine = start(openers.open_slow)
+    futures = engine.submit([sentence(7, steps=10_000)])
+    pid = end(engine, signal.SIGSTOP)
+    engine.close()
+    assert isinstance(futures[0].exception(0), EngineClosedError)
+    assert not is_running(pid)
+
+
+def test_who_is_cancelled_between_two_processes_is_counted_once(start: Start, recorder: Recorder) -> None:
+    engine = start(openers.open_slow)
+    futures = engine.submit([sentence(7, steps=10_000), sentence(8, steps=2)])
+    engine.watch(lambda: engine.is_alive or futures[0].cancel())
+    end(engine)
+    assert futures[1].result(60).hypotheses
+    assert futures[0].cancelled()
+    wait_until(lambda: recorder.outcomes == {Outcome.CANCELLED: 1, Outcome.FINISHED: 1})
+    wait_until(lambda: sum(engine.num_left.values()) == 2)
+
+
+def test_whom_this_side_cannot_hear_is_replaced(
     start: Start, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def explode(**numbers: object) -> None:
         raise RuntimeError("no metrics")
 
-    monkeypatch.setattr(threading, "excepthook", lambda _: None)
-    monkeypatch.setattr(recorder, "on_step", explode)
     engine = start(openers.open_slow)
     pid = engine.pid
     assert pid is not None
-    # What is told of the first one's answer, its steps, ends the reader.
-    futures = engine.submit([sentence(7, steps=2), sentence(8, steps=1_000_000)])
-    assert not wait(futures, timeout=30).not_done
-    assert isinstance(futures[1].exception(0), EngineClosedError)
-    wait_until(lambda: not engine.is_alive and not is_running(pid))
+    with monkeypatch.context() as patched:
+        patched.setattr(recorder, "on_step", explode)
+        # What is told of the first one's answer, its steps, can't be taken.
+        futures = engine.submit([sentence(7, steps=2), sentence(8, steps=1_000_000)])
+        wait_until(lambda: recorder.num_losses > 0)
+    futures[1].cancel()
+    assert not wait(futures, timeout=60).not_done
+    wait_until(lambda: not is_running(pid))
 
 
 def test_a_cancelled_future_of_a_closed_engine_stays_cancelled(start: Start) -> None:

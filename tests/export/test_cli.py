@@ -54,6 +54,28 @@ def bundle_folder(exported: Path, tmp_path: Path) -> Path:
     return shutil.copytree(exported, tmp_path / "models" / "de-en" / "3")
 
 
+def test_every_stage_of_an_export_is_told_as_a_line_where_there_is_no_terminal(
+    luong_file: Path, tmp_path: Path
+) -> None:
+    arguments = [luong_file, "--out", tmp_path / "de-en" / "1", "--precisions", "fp32,int8"]
+    result = CliRunner().invoke(export, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    lines = result.stderr.splitlines()
+    stages = [
+        "reading the checkpoint",
+        "decoding with PyTorch",
+        "fp32: making the graphs",
+        "int8: quantizing the graphs",
+        "fp32: writing the graphs",
+        "fp32: decoding with onnxruntime",
+        "int8: writing the graphs",
+        "int8: decoding with onnxruntime",
+    ]
+    assert [line for line in lines if line in stages] == stages
+    # A long one stays one line.
+    assert any("--recipe-folder" in line and line.startswith("no shortlist: ") for line in lines)
+
+
 def test_export_takes_name_and_version_from_the_folder(bundle_folder: Path) -> None:
     manifest = open_bundle(bundle_folder).manifest
     assert (manifest.name, manifest.version, manifest.precisions) == ("de-en", "3", ("int8",))

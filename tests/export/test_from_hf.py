@@ -278,6 +278,65 @@ def test_a_language_token_that_a_checkpoint_lacks_is_refused(checkpoint: Path) -
         load_marian(str(checkpoint), language_token=">>spa<<")
 
 
+@pytest.mark.parametrize("way", ["added_tokens.json", "tokenizer_config.json"])
+def test_a_language_token_that_was_added_to_the_tokenizer_is_read(tmp_path: Path, way: str) -> None:
+    folder = tmp_path / "m"
+    # As after `resize_token_embeddings`: more ids than the vocabulary has.
+    write_marian(folder, vocab_size=64, decoder_vocab_size=64)
+    free = len(json.loads((folder / "vocab.json").read_text()))
+    their = their_tokenizer(folder)
+    their.add_special_tokens({"extra_special_tokens": [">>spa<<"]})
+    their.save_pretrained(tmp_path / "saved")
+    if way == "added_tokens.json":
+        (folder / way).write_text(json.dumps({">>spa<<": free}))
+    else:
+        shutil.copy(tmp_path / "saved" / way, folder)
+    text = ">>spa<< der mann ruft"
+    expected = their_tokenizer(folder)(text)["input_ids"]
+    assert expected[0] == free
+    source = load_marian(str(folder)).source_tokenizer
+    assert [*source.encode_ids([text])[0], 0] == expected
+    assert source.piece(free) == ">>spa<<"
+    preset = load_marian(str(folder), language_token=">>spa<<").source_tokenizer
+    assert [*preset.encode_ids(["der mann ruft"])[0], 0] == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        (
+            "added_tokens.json",
+            {"<sep>": 40, "[URL]": 41, ">>spa<<": 42},
+            r"know: '<sep>', '\[URL\]'\. Of",
+        ),
+        (
+            "tokenizer_config.json",
+            {"added_tokens_decoder": {"40": {"content": "<sep>", "special": True}}},
+            "not know: '<sep>'",
+        ),
+        ("tokenizer_config.json", {"additional_special_tokens": ["<sep>"]}, "not know: '<sep>'"),
+        ("special_tokens_map.json", {"additional_special_tokens": [{"content": "<sep>"}]}, "know: '<sep>'"),
+        ("tokenizer_config.json", {"extra_special_tokens": [">>spa<<"]}, "not know: '>>spa<<'"),
+        # In the vocabulary, but sentencepiece would cut it.
+        ("added_tokens.json", {"hund": 40}, "not know: 'hund'"),
+        ("added_tokens.json", {">>fra<<": 40}, "'>>fra<<' has the id 40, and [0-9]+ in the vocabulary"),
+        ("added_tokens.json", {">>spa<<": 999}, "'>>spa<<' has the id 999; there are 64"),
+        ("added_tokens.json", {">>spa<<": "x"}, "can't be read: ValueError"),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"40": {}}}, "can't be read: KeyError"),
+    ],
+)
+def test_tokens_that_were_added_and_would_be_lost_are_refused_by_name(
+    tmp_path: Path, file: str, change: dict[str, Any], message: str
+) -> None:
+    folder = tmp_path / "m"
+    write_marian(folder, vocab_size=64, decoder_vocab_size=64)
+    path = folder / file
+    content = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(content | change))
+    with pytest.raises(MarianError, match=message):
+        load_marian(str(folder))
+
+
 def test_older_files_of_weights_are_read_as_well(tmp_path: Path) -> None:
     model = write_marian(tmp_path / "m")
     (tmp_path / "m" / "model.safetensors").unlink()

@@ -352,12 +352,16 @@ def test_what_predicts_a_window_and_makes_the_attentional_state_stays_float(
 
 
 def test_positions_stay_float(checkpoint: Checkpoint, graphs: dict[str, Graphs]) -> None:
-    for model in (graphs["int8"].encoder, graphs["int8"].decoder_step):
+    transformers = {
+        name: each for name, each in checkpoint.model.named_modules() if isinstance(each, Transformer)
+    }
+    for model, is_target in ((graphs["int8"].encoder, False), (graphs["int8"].decoder_step, True)):
         names = [name for name in model.graph.initializers if "positions" in name]
-        transformers = [
-            name for name, each in checkpoint.model.named_modules() if isinstance(each, Transformer)
+        expected = [
+            f"model.{name}.{'target_' * (is_target and each.target_positions is not None)}positions.table_LD"
+            for name, each in transformers.items()
         ]
-        assert names == [f"model.{name}.positions.table_LD".replace("..", ".") for name in transformers]
+        assert names == [name.replace("..", ".") for name in expected]
 
 
 def test_int8_search_starts_from_a_state_of_zeros(checkpoint: Checkpoint, graphs_folder: Path) -> None:

@@ -98,6 +98,18 @@ CONFIGS: dict[str, ModelConfig] = {
         max_positions=130,
         activation="swish",
     ),
+    "transformer-untied": TransformerConfig(
+        width=12,
+        heads=3,
+        feed_forward=20,
+        encoder_layers=1,
+        decoder_layers=1,
+        positions="learned",
+        shared_positions=False,
+        max_positions=130,
+        activation="gelu-sigmoid",
+        tied_output=False,
+    ),
     "lm": LanguageModelConfig(embedding_size=12, layers=1, units=14, attention_units=9),
     "lm-span": LanguageModelConfig(embedding_size=12, layers=2, units=14, attention_units=9, span=3),
 }

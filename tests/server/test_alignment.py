@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dragoman_server import alignment
 from dragoman_server.alignment import Alignment, align, words
-from dragoman_server.segmentation import Span
+from dragoman_server.cleaning import Span
 
 
 def links(alignments: list[Alignment], source: str, target: str) -> list[tuple[str, str, float]]:

@@ -36,7 +36,7 @@ def test_a_comment_may_be_indented_and_a_file_begin_with_a_byte_order_mark(tmp_p
 def test_a_caller_may_have_two_tokens_while_they_are_changed(tokens: Path) -> None:
     tokens.write_text(f"ada {ADA}\nada {BOB}\nada {ADA}\n")
     callers = Callers(tokens)
-    callers.load()
+    callers.use(callers.read())
     assert [callers.identify(shows(token)) for token in (ADA, BOB)] == ["ada", "ada"]
 
 
@@ -65,7 +65,7 @@ def test_a_bad_file_of_tokens_is_refused_by_its_line_and_shows_none(
     path = tmp_path / "tokens"
     path.write_text(text)
     with pytest.raises(TokenFileError) as caught:
-        Callers(path).load()
+        Callers(path).read()
     assert str(path) in str(caught.value)
     assert told in str(caught.value)
     assert ADA not in str(caught.value)
@@ -83,7 +83,7 @@ def test_a_file_of_tokens_that_cannot_be_read_is_named(tmp_path: Path, content: 
 
 def test_without_a_file_everybody_may_call() -> None:
     callers = Callers(None)
-    callers.load()
+    callers.use(callers.read())
     assert callers.identify(None) is None
     assert callers.identify(shows("whatever")) is None
 
@@ -109,14 +109,14 @@ def test_whoever_shows_no_token_of_the_file_is_nobody(
     tokens: Path, metadata: tuple[tuple[str, str | bytes], ...] | None
 ) -> None:
     callers = Callers(tokens)
-    callers.load()
+    callers.use(callers.read())
     with pytest.raises(UnknownCallerError):
         callers.identify(metadata)
 
 
 def test_the_scheme_is_read_in_any_case(tokens: Path) -> None:
     callers = Callers(tokens)
-    callers.load()
+    callers.use(callers.read())
     assert callers.identify(shows(BOB, "bearer")) == "bob"
 
 

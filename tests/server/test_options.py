@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import dragoman_server.server
 from dragoman_server.cli import serve
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
+from dragoman_server.logs import Log
 
 FIELD_OF = {"gpu_memory_limit": "gpu_memory_limit_mib"}
 NOT_CONFIGURED = {"log_format"}
@@ -39,8 +40,9 @@ def test_every_option_reaches_its_field(monkeypatch: pytest.MonkeyPatch) -> None
     """Each has a value of its own, and none its default, so that no two can be exchanged."""
     given: list[ServerConfig] = []
 
-    async def take(config: ServerConfig) -> None:
+    async def take(config: ServerConfig, log: Log) -> bool:
         given.append(config)
+        return True
 
     monkeypatch.setattr(dragoman_server.server, "serve", take)
     options = [each for each in serve.params if isinstance(each, click.Option) and each.name is not None]

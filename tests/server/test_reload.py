@@ -3,19 +3,22 @@
 import asyncio
 import gc
 import json
-import os
 import shutil
 import signal
+import subprocess
+import sys
 import weakref
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.request import urlopen
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.late_file import HANGING, make_late
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
@@ -46,6 +49,11 @@ def write(models: Path, version: str, name: str = "de-en") -> Path:
 
 def served(running: RunningServer) -> dict[str, Model]:
     return {model.key: model for model in running.server._models.repository.models}
+
+
+def scrape(running: RunningServer) -> str:
+    with urlopen(running.metrics_url) as response:
+        return str(response.read().decode())
 
 
 async def ask(running: RunningServer, model: str = "") -> str:
@@ -124,7 +132,39 @@ async def test_a_model_that_is_gone_may_come_again(running: RunningServer, tmp_p
         assert await ask(running, "de-en/1") == "1"
         assert await health(running, "de-en/1") == SERVING
         assert running.metric("dragoman_queue_limit_sentences", version="1") > 0
-    assert running.metric("dragoman_texts_total", version="1") == 2
+        assert running.metric("dragoman_texts_total", version="1") >= 1
+
+
+async def test_the_metrics_hold_no_model_that_has_ended(running: RunningServer, tmp_path: Path) -> None:
+    (tmp_path / "de-en" / "bad").mkdir()
+    num_lines = len(scrape(running).splitlines())
+    for version in range(2, 22):
+        write(tmp_path, str(version))
+        shutil.rmtree(tmp_path / "de-en" / str(version - 1))
+        await running.server.reload()
+        assert await ask(running) == str(version)
+    async with asyncio.timeout(60):
+        while len(scrape(running).splitlines()) > num_lines:
+            await asyncio.sleep(0.05)
+    assert 'version="21"' in scrape(running)
+
+
+async def test_a_model_that_came_again_keeps_its_metrics_when_the_old_one_ends(
+    running: RunningServer, tmp_path: Path
+) -> None:
+    old = served(running)["de-en/1"]
+    write(tmp_path, "2")
+    away = tmp_path.parent / f"{tmp_path.name}-away"
+    with old.calls.inside():
+        (tmp_path / "de-en" / "1").rename(away)
+        await running.server.reload()
+        away.rename(tmp_path / "de-en" / "1")
+        await running.server.reload()
+        assert await ask(running, "de-en/1") == "1"
+    async with asyncio.timeout(30):
+        while old in running.server._models._retiring:
+            await asyncio.sleep(0.01)
+    assert running.metric("dragoman_texts_total", version="1") == 1
 
 
 async def test_a_damaged_bundle_is_refused_and_what_is_served_goes_on(
@@ -223,10 +263,11 @@ async def test_no_call_is_lost_while_versions_come_and_go(running: RunningServer
     stop.set()
     await asyncio.gather(*callers)
     assert not first.engine.is_alive
-    assert running.metric("dragoman_requests_total") == running.metric(
-        "dragoman_requests_total", outcome="OK"
-    )
-    assert running.metric("dragoman_requests_total") == answered
+    # The versions' own counters leave with them.
+    await running.calls_are_counted()
+    handled = {"grpc_method": "Translate"}
+    assert running.metric("grpc_server_handled_total", grpc_code="OK", **handled) == answered
+    assert running.metric("grpc_server_handled_total", **handled) == answered
 
 
 async def test_a_drain_ends_retiring_models_too(start_server: StartServer, tmp_path: Path) -> None:
@@ -264,17 +305,53 @@ def test_sighup_reloads(start_process: StartProcess, tmp_path: Path) -> None:
     assert server.end()[0] == 0
 
 
+# Hangs up on itself at the first import that takes time.
+HANGING_UP = """
+import importlib.abc, os, runpy, signal, sys
+class HangUp(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "click":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGHUP)
+sys.meta_path.insert(0, HangUp())
+module = sys.argv.pop(1)
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize("command", [["dragoman_server"], ["dragoman", "serve"]])
+def test_a_signal_as_the_process_begins_is_no_reason_to_end(tmp_path: Path, command: list[str]) -> None:
+    write_bundle(tmp_path)
+    options = ["--models", str(tmp_path), "--device", "cpu", "--port", "0", "--metrics-port", "0"]
+    server = subprocess.Popen(
+        [sys.executable, "-c", HANGING_UP, *command, *options], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stderr is not None
+        events = []
+        for line in server.stderr:
+            events.append(json.loads(line)["message"])
+            if events[-1] == "reloaded":
+                server.terminate()
+        assert "reloaded" in events
+        assert server.wait(timeout=60) == 0
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_a_command_that_is_no_server_ends_by_the_signal_that_came_as_it_began() -> None:
+    command = [sys.executable, "-c", HANGING_UP, "dragoman", "models"]
+    assert subprocess.run(command, capture_output=True, timeout=60).returncode == -signal.SIGHUP
+
+
 def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProcess, tmp_path: Path) -> None:
     write_bundle(tmp_path)
-    (tmp_path / "de-en" / "2").mkdir()
-    pipe = tmp_path / "de-en" / "2" / "manifest.json"
-    os.mkfifo(pipe)
-    server = start_process("--models", str(tmp_path), "--port", "0")
-    # Opens once the server reads it, which then waits for what is written.
-    with pipe.open("w") as manifest:
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
+    server = start_process("--models", str(tmp_path), "--port", "0", environment=HANGING)
+    with pipe.open("w"):
         server.process.send_signal(signal.SIGHUP)
         pipe.unlink()
-        manifest.write("{}")
     server.wait_for("ready")
     assert server.wait_for("reloaded")["models"] == ["de-en/1"]
     server.process.terminate()
@@ -283,18 +360,15 @@ def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProc
 
 def test_a_server_drains_without_waiting_for_a_reload(start_process: StartProcess, tmp_path: Path) -> None:
     write_bundle(tmp_path)
-    server = start_process("--models", str(tmp_path), "--port", "0")
+    server = start_process("--models", str(tmp_path), "--port", "0", environment=HANGING)
     server.wait_for("ready")
     for version in ("2", "4"):
         write(tmp_path, version)
-    (tmp_path / "de-en" / "3").mkdir()
-    pipe = tmp_path / "de-en" / "3" / "manifest.json"
-    os.mkfifo(pipe)
+    pipe = make_late(tmp_path / "de-en" / "3" / "manifest.json")
     server.process.send_signal(signal.SIGHUP)
-    with pipe.open("w") as manifest:
+    with pipe.open("w"):
         server.process.terminate()
         server.wait_for("stopped")
-        manifest.write("{}")
     code, rest = server.end()
     assert code == 0
     assert [json.loads(line)["message"] for line in rest.splitlines()] == []

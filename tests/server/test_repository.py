@@ -100,6 +100,17 @@ def test_a_pair_is_answered_by_the_first_model_that_has_it(tmp_path: Path) -> No
         repository.by_name("small/8")
 
 
+def test_the_closest_model_is_taken_whatever_it_is_called() -> None:
+    names = {"a": "de-AT", "b": "de", "c": "de-CH", "d": "fr"}
+    repository = Repository([model("1", name=name, source_language=code) for name, code in names.items()], {})
+    for source, name in (("de", "b"), ("de-CH", "c"), ("de_at", "a"), ("de-LI", "b"), ("fra", "d")):
+        assert repository.by_languages(source, "en-GB").key == f"{name}/1"
+    with pytest.raises(
+        ModelNotFoundError, match="from 'nl' to 'en'; the pairs there are: de-at-en, de-ch-en"
+    ):
+        repository.by_languages("nl", "en")
+
+
 def test_a_bad_bundle_is_left_out_and_the_others_are_served(tmp_path: Path) -> None:
     write(tmp_path, "de-en/1")
     graph = write(tmp_path, "de-en/2") / "fp32" / "encoder.onnx"
@@ -153,7 +164,8 @@ def test_what_nobody_thought_of_is_told_by_its_name(tmp_path: Path) -> None:
 
 def test_a_bundle_stands_under_its_own_name(tmp_path: Path) -> None:
     write(tmp_path, "de-en/1").rename(tmp_path / "de-en" / "2")
-    with pytest.raises(RepositoryError, match=r"de-en/2.*calls it de-en/1"):
+    way_out = "`dragoman models copy .*de-en/2 .*de-en/2 --force`"
+    with pytest.raises(RepositoryError, match=rf"de-en/2.*calls it de-en/1.*{way_out}"):
         load(tmp_path)
 
 

@@ -18,9 +18,13 @@ from urllib.request import urlopen
 import grpc
 import pytest
 from click.testing import CliRunner
+from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status.rpc_status import from_call
 from tests.server.conftest import RunningServer, StartProcess, StartServer, free_port
 from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.late_file import HANGING, hang, make_late
+from tests.server.server_process import ServerProcess
 from tests.server.wire import never_reading, wire_to
 
 from dragoman.channel import CHANNEL_OPTIONS
@@ -38,6 +42,11 @@ from dragoman_server.server import EngineEndedError, PortError, Server, serve
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 GERMAN = {"source_language": "de", "target_language": "en"}
+
+
+def is_told_when_to_retry(error: grpc.aio.AioRpcError) -> bool:
+    status = from_call(error)
+    return status is not None and any(detail.Is(RetryInfo.DESCRIPTOR) for detail in status.details)
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -83,7 +92,7 @@ def test_a_drain_that_takes_too_long_cuts_calls_off(start_process: StartProcess,
         server.process.terminate()
         assert accepted.exception().code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
     code, rest = server.end()
-    assert code == 0
+    assert code == 3
     assert "cut off" in rest
 
 
@@ -166,9 +175,9 @@ async def test_a_metrics_port_in_use_is_told(running: RunningServer, models: Pat
 @pytest.mark.parametrize("metrics_host", [None, "", "127.0.0.1"])
 def test_grpc_and_the_metrics_have_a_port_each_unless_their_hosts_differ(metrics_host: str | None) -> None:
     models = Path("models")
-    with pytest.raises(ValueError, match=r"metrics_port is 9090, .*choose another, or 0 for no m"):
-        ServerConfig(models=models, port=9090, metrics_host=metrics_host)
-    ServerConfig(models=models, port=9090, metrics_host="127.0.0.2")
+    with pytest.raises(ValueError, match=r"metrics_port is 9055, .*choose another, or 0 for no m"):
+        ServerConfig(models=models, port=9055, metrics_host=metrics_host)
+    ServerConfig(models=models, port=9055, metrics_host="127.0.0.2")
     ServerConfig(models=models, port=0, metrics_port=0, metrics_host=metrics_host)
 
 
@@ -224,7 +233,7 @@ def test_a_corrupted_bundle_is_told_by_file_and_reason(tmp_path: Path) -> None:
         (["--max-beam-size", "500"], "--max-beam-size is 500, more rows than --max-rows = 320"),
         (["--max-bulk-share", "nan"], "--max-bulk-share is nan"),
         (["--drain-seconds", "nan"], "--drain-seconds is nan"),
-        (["--port", "9090", "--metrics-port", "9090"], "--metrics-port is 9090, where gRPC listens already"),
+        (["--port", "9055", "--metrics-port", "9055"], "--metrics-port is 9055, where gRPC listens already"),
         (["--threads", "0"], "'--threads'"),
         (["--device", "tpu"], "'tpu'"),
     ],
@@ -247,12 +256,13 @@ def test_a_variable_that_sets_no_option_is_refused(tmp_path: Path) -> None:
     assert told in ended.stderr
 
 
-async def test_calls_are_unavailable_until_the_models_are_loaded(tmp_path: Path) -> None:
+async def test_calls_are_unavailable_until_the_models_are_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_bundle(tmp_path)
-    # A pipe in a manifest's place: loading waits until the test has seen what it came to see.
-    (tmp_path / "de-en" / "2").mkdir()
-    pipe = tmp_path / "de-en" / "2" / "manifest.json"
-    os.mkfifo(pipe)
+    # Loading waits until the test has seen what it came to see.
+    hang(monkeypatch)
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
     port = free_port()
     engine = EngineConfig(device="cpu", threads=1)
     server = Server(ServerConfig(models=tmp_path, port=port, metrics_port=0, engine=engine))
@@ -265,7 +275,7 @@ async def test_calls_are_unavailable_until_the_models_are_loaded(tmp_path: Path)
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
         assert "loading" in caught.value.details()
         assert (await health.Check(health_pb2.HealthCheckRequest())).status == NOT_SERVING
-        await asyncio.to_thread(pipe.write_text, "{}")
+        await asyncio.to_thread(pipe.write_text, "")
         await starting
         assert (await stub.Translate(request)).translations[0].text == "Ja."
         assert (await health.Check(health_pb2.HealthCheckRequest())).status == SERVING
@@ -277,15 +287,11 @@ def test_a_signal_while_models_load_leaves_the_rest_unloaded(
 ) -> None:
     for version in ("1", "3"):
         write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
-    (tmp_path / "de-en" / "2").mkdir()
-    pipe = tmp_path / "de-en" / "2" / "manifest.json"
-    os.mkfifo(pipe)
-    server = start_process("--models", str(tmp_path), "--port", "0")
-    # Opens once the server reads it, which then waits for what is written.
-    with pipe.open("w") as manifest:
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
+    server = start_process("--models", str(tmp_path), "--port", "0", environment=HANGING)
+    with pipe.open("w"):
         server.process.terminate()
         server.wait_for("stopping before the models are loaded")
-        manifest.write("{}")
     code, rest = server.end()
     assert (code, rest) == (0, "")
 
@@ -295,9 +301,8 @@ async def test_a_start_that_is_cancelled_closes_what_it_loaded_and_loads_no_more
 ) -> None:
     for version in ("1", "3"):
         write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
-    (tmp_path / "de-en" / "2").mkdir()
-    pipe = tmp_path / "de-en" / "2" / "manifest.json"
-    os.mkfifo(pipe)
+    hang(monkeypatch)
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
     loaded: list[Model] = []
     load = ModelLoader.load
 
@@ -309,11 +314,9 @@ async def test_a_start_that_is_cancelled_closes_what_it_loaded_and_loads_no_more
     engine = EngineConfig(device="cpu", threads=1)
     server = Server(ServerConfig(models=tmp_path, port=0, metrics_port=0, engine=engine))
     starting = asyncio.create_task(server.start())
-    # Opens once the server reads it, which then waits for what is written.
-    with await asyncio.to_thread(pipe.open, "w") as manifest:
+    with await asyncio.to_thread(pipe.open, "w"):
         starting.cancel()
         await asyncio.sleep(0)
-        manifest.write("{}")
     with pytest.raises(asyncio.CancelledError):
         await starting
     assert [model.key for model in loaded] == ["de-en/1"]
@@ -363,18 +366,18 @@ async def test_who_watches_the_health_and_does_not_read_holds_nobody_up(start_se
         assert await draining
 
 
-async def test_only_so_many_may_watch_the_health(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dragoman_server.health_service.MAX_WATCHES", 2)
-    running = await start_server()
+@pytest.mark.parametrize("option", ["max_health_watches", "max_health_watches_per_host"])
+async def test_only_so_many_may_watch_the_health(start_server: StartServer, option: str) -> None:
+    running = await start_server(limits=RequestLimits(**{option: 2}))
     stub = health_pb2_grpc.HealthStub(running.channel)
     watches = [stub.Watch(health_pb2.HealthCheckRequest()) for _ in range(2)]
     assert [(await watch.read()).status for watch in watches] == [SERVING] * 2
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await stub.Watch(health_pb2.HealthCheckRequest()).read()
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert "watched by 2 calls" in caught.value.details()
+    named = f"--{option.replace('_', '-')} lets"
+    assert f"watched by 2 calls, as many as its {named}" in caught.value.details()
+    assert is_told_when_to_retry(caught.value)
     watches[0].cancel()
     while running.metric("grpc_server_handled_total", grpc_method="Watch", grpc_code="CANCELLED") == 0:
         await asyncio.sleep(0.01)
@@ -418,9 +421,8 @@ async def test_an_answer_that_nobody_reads_holds_no_place_for_ever(start_server:
 async def test_who_watches_the_health_and_does_not_read_holds_no_place_for_ever(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.health_service.MAX_WATCHES", 1)
     monkeypatch.setattr("dragoman_server.health_service.MAX_WRITE_SECONDS", 0.5)
-    running = await start_server()
+    running = await start_server(limits=RequestLimits(max_health_watches=1))
     stub = health_pb2_grpc.HealthStub(running.channel)
     async with asyncio.timeout(30), never_reading(running.server.port) as begin:
         begin("/grpc.health.v1.Health/Watch", b"")
@@ -458,8 +460,8 @@ async def test_however_a_call_ends_no_drain_waits_for_it(
 async def test_a_caller_whose_machine_is_gone_leaves(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.server._KEEPALIVE_MILLISECONDS", 100)
-    monkeypatch.setattr("dragoman_server.server._KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
+    monkeypatch.setattr("dragoman_server.grpc_options.KEEPALIVE_MILLISECONDS", 100)
+    monkeypatch.setattr("dragoman_server.grpc_options.KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
     running = await start_server()
 
     async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
@@ -528,25 +530,78 @@ async def test_a_server_whose_engine_ended_ends_so_that_it_is_started_anew(
                 await serving
 
 
-def test_a_server_that_loses_an_engines_process_says_which_and_ends(
-    start_process: StartProcess, models: Path
+def processes_of(server: ServerProcess) -> list[int]:
+    """Those of its engines, wherever a thread has started them."""
+    tasks = Path(f"/proc/{server.process.pid}/task")
+    return [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+
+
+async def test_a_server_goes_on_while_its_engines_processes_are_replaced(
+    start_process: StartProcess, slow_models: Path
 ) -> None:
-    metrics_port = free_port()
+    port = free_port()
     server = start_process(
-        *("--models", str(models), "--device", "cpu", "--threads", "2"),
-        *("--port", "0", "--metrics-port", str(metrics_port)),
+        *("--models", str(slow_models), "--threads", "2", "--engine-timeout-seconds", "5"),
+        *("--port", str(port), "--drain-seconds", "5"),
     )
-    server.wait_for("ready")
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
-    assert len(children) == 2
-    os.kill(int(children[1]), signal.SIGKILL)
-    code, log = server.end()
-    assert code == 1
-    events = [json.loads(line) for line in log.splitlines()]
-    (lost,) = [event for event in events if event["message"] == "an engine's process ended"]
-    assert (lost["level"], lost["reason"]) == ("ERROR", "signal 9")
-    assert events[-1]["reason"] == "the engine of de-en/1 ended; the log says why"
-    assert not Path(f"/proc/{children[0]}").exists()
+    await asyncio.to_thread(server.wait_for, "ready")
+    codes: list[grpc.StatusCode] = []
+    refusals: list[grpc.aio.AioRpcError] = []
+    async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
+        stub, health = TranslationServiceStub(channel), health_pb2_grpc.HealthStub(channel)
+
+        async def call(number: int) -> None:
+            texts = ["ja nein"] * (1 + number % 5)
+            try:
+                response = await stub.Translate(pb.TranslateRequest(texts=texts, **GERMAN))
+                assert [each.text for each in response.translations] == texts
+                codes.append(grpc.StatusCode.OK)
+            except grpc.aio.AioRpcError as error:
+                codes.append(error.code())
+                refusals.append(error)
+
+        async def call_while(number: signal.Signals, num_lost: int) -> None:
+            codes.clear()
+            calls = []
+            for attempt in range(40):
+                calls.append(asyncio.create_task(call(attempt)))
+                await asyncio.sleep(0.02)
+                if attempt == 10:
+                    for pid in processes_of(server)[:num_lost]:
+                        os.kill(pid, number)
+            await asyncio.gather(*calls)
+            for _ in range(num_lost):
+                await asyncio.to_thread(server.wait_for, "an engine's process was replaced")
+
+        for number in (signal.SIGKILL, signal.SIGSTOP):
+            await call_while(number, 1)
+            assert codes == [grpc.StatusCode.OK] * 40
+        # Whoever comes while none runs is told when to come again; all others are answered.
+        await call_while(signal.SIGKILL, 2)
+        assert len(codes) == 40
+        for refusal in refusals:
+            assert refusal.code() is grpc.StatusCode.UNAVAILABLE
+            status = from_call(refusal)
+            assert any(each.Is(RetryInfo.DESCRIPTOR) for each in status.details)
+        watch = health.Watch(health_pb2.HealthCheckRequest(service="dragoman.v1.model/de-en/1"))
+        assert (await watch.read()).status == SERVING
+        for pid in processes_of(server):
+            os.kill(pid, signal.SIGKILL)
+        assert [(await watch.read()).status for _ in range(2)] == [NOT_SERVING, SERVING]
+        # It ends in its time even where its engines don't.
+        stopped = processes_of(server)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        held = stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
+        await asyncio.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        _, log = await asyncio.to_thread(server.end)
+        with pytest.raises(grpc.aio.AioRpcError):
+            await held
+    assert '"stopped"' in log
+    lost = [event for event in server.log if event["message"] == "an engine's process ended"]
+    assert [event["reason"] for event in lost[:2]] == ["signal 9", "no answer for 5 seconds"]
+    assert not any(Path(f"/proc/{pid}").exists() for pid in stopped)
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])

@@ -72,7 +72,7 @@ async def test_translations_come_one_to_one_with_their_white_space(running: Runn
     assert [item.text for item in response.translations] == [texts[0], texts[1], "", "", "Ende"]
     assert [item.sentences for item in response.translations] == [1, 3, 0, 0, 1]
     assert [len(item.hypotheses) for item in response.translations] == [1, 1, 0, 0, 1]
-    assert response.model == pb.ModelReference(name="de-en", version="1")
+    assert (response.model.name, response.model.version) == ("de-en", "1")
 
 
 async def test_tokens_and_times_are_told(running: RunningServer) -> None:
@@ -162,6 +162,29 @@ async def test_the_servers_limit_of_output_tokens_holds_by_default_too(start_ser
 async def test_a_target_prefix_begins_the_first_sentence(running: RunningServer) -> None:
     (translation,) = await translate(running, "Ja. Nein.", options={"target_prefix": "No"})
     assert translation.text == "No. Nein."
+
+
+async def test_a_target_prefix_may_hold_what_shows_nothing(running: RunningServer) -> None:
+    (translation,) = await translate(running, "Ja. Nein.", options={"target_prefix": "N\u00ado\u2060"})
+    assert translation.text == "No. Nein."
+
+
+async def test_what_shows_nothing_is_not_translated_and_counts_in_offsets(running: RunningServer) -> None:
+    text = "\ufeffGu\u00adten \u2068Morgen\u2069.  Scho\u0308n\u200b."
+    (translation,) = await translate(running, text, return_alignments=True)
+    assert translation.text == "Guten Morgen.  Schön."
+    words = {
+        text[link.source_start : link.source_end]: translation.text[link.target_start : link.target_end]
+        for link in translation.hypotheses[0].alignments
+    }
+    assert (
+        words.items()
+        >= {
+            "Gu\u00adten": "Guten",
+            "Morgen": "Morgen",
+            "Scho\u0308n": "Schön",
+        }.items()
+    )
 
 
 async def test_lines_are_units_where_asked(running: RunningServer) -> None:
@@ -344,6 +367,25 @@ async def test_an_unknown_language_pair_names_those_there_are(running: RunningSe
     assert detail(error, error_details_pb2.ErrorInfo()).reason == "MODEL_NOT_FOUND"
 
 
+@pytest.mark.parametrize(
+    ("source", "target"), [("de-DE", "en-GB"), ("de_DE", "eng"), (" deu ", "EN"), ("ger", "en-US")]
+)
+async def test_the_closest_model_answers_and_tells_its_languages(
+    running: RunningServer, source: str, target: str
+) -> None:
+    expected = pb.ModelReference(name="de-en", version="1", source_language="de", target_language="en")
+    for model in ("", "de-en"):
+        request = pb.TranslateRequest(
+            texts=["Ja."], source_language=source, target_language=target, model=model
+        )
+        assert (await running.stub.Translate(request)).model == expected
+
+
+async def test_white_space_is_no_language(running: RunningServer) -> None:
+    request = pb.TranslateRequest(texts=["Ja."], source_language=" ", target_language="en")
+    assert await violated_fields(running, request) == ["source_language"]
+
+
 @pytest.mark.parametrize("model", ["de-en", "de-en/1"])
 async def test_a_model_is_found_by_its_name(running: RunningServer, model: str) -> None:
     response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], model=model))
@@ -447,6 +489,50 @@ async def engine_is_idle(running: RunningServer) -> None:
     while any(running.metric(name) for name in ("dragoman_queue_sentences", "dragoman_running_sentences")):
         await asyncio.sleep(0.01)
     await running.calls_are_counted()
+
+
+async def test_a_text_of_too_many_tokens_is_refused_before_it_is_decoded(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_text_tokens=100))
+    request = pb.TranslateRequest(texts=["wort", "x" * 101, "x" * 80], **GERMAN)
+    error = await failure(running.stub.Translate(request))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    violations = detail(error, error_details_pb2.BadRequest()).field_violations
+    assert [violation.field for violation in violations] == ["texts[1]"]
+    assert "tokens, and a text takes 100; cut it up" in violations[0].description
+    assert running.metric("dragoman_sentences_total") == 0
+    # What is cut off costs nothing.
+    truncated = pb.DecodingOptions(length_policy=pb.LENGTH_POLICY_TRUNCATE)
+    assert (await translate(running, "x" * 101, options=truncated))[0].truncated
+
+
+async def test_a_long_interactive_request_is_decoded_as_bulk(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_rows=16)
+    limits = RequestLimits(max_interactive_tokens=100)
+    running = await start_server(models=slow_models, engine=engine, limits=limits)
+    long = running.stub.Translate(pb.TranslateRequest(texts=["x" * 500], **GERMAN))
+    short = running.stub.Translate(pb.TranslateRequest(texts=["x x"] * 20, **GERMAN))
+    while not all(
+        running.metric("dragoman_queue_sentences", priority=each) for each in ("bulk", "interactive")
+    ):
+        await asyncio.sleep(0.01)
+    assert running.metric("dragoman_queue_sentences", priority="bulk") > 1
+    long.cancel()
+    short.cancel()
+    await engine_is_idle(running)
+
+
+async def test_a_long_request_that_bulks_share_of_the_queue_can_never_hold_is_told_so(
+    start_server: StartServer,
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=40)
+    running = await start_server(engine=engine, limits=RequestLimits(max_interactive_tokens=50))
+    error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["wort"] * 35, **GERMAN)))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    violation = detail(error, error_details_pb2.BadRequest()).field_violations[0]
+    assert "as bulk" in violation.description
+    assert "the queue takes 30" in violation.description
 
 
 async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, slow_models: Path) -> None:
@@ -694,7 +780,8 @@ async def test_models_are_listed_with_what_they_are(running: RunningServer) -> N
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "count"), [("de", "", 1), ("DE", "en", 1), ("", "fr", 0), ("en", "", 0)]
+    ("source", "target", "count"),
+    [("de", "", 1), ("DE", "en", 1), ("de_AT", "", 1), ("", "fr", 0), ("en", "", 0)],
 )
 async def test_models_are_listed_by_language(
     running: RunningServer, source: str, target: str, count: int

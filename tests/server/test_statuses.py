@@ -8,15 +8,18 @@ from dragoman_server.engine import (
     DeadlineExpiredError,
     DecoderError,
     EngineClosedError,
+    EngineLostError,
     QueueFullError,
     SentenceError,
 )
+from dragoman_server.engine.errors import QueueTooSlowError
 from dragoman_server.errors import (
     IdleStreamError,
     InvalidRequestError,
     ModelNotFoundError,
     NotServingError,
     TooManyCallsError,
+    TooManyWatchesError,
     UnknownCallerError,
     Violation,
 )
@@ -26,6 +29,7 @@ ERRORS = {
     InvalidRequestError([Violation(field="texts", description="too many")]): "INVALID_ARGUMENT",
     ModelNotFoundError("no such model"): "NOT_FOUND",
     TooManyCallsError(1000): "RESOURCE_EXHAUSTED",
+    TooManyWatchesError(10, "--max-health-watches"): "RESOURCE_EXHAUSTED",
     UnknownCallerError("who is it?"): "UNAUTHENTICATED",
     IdleStreamError(1): "ABORTED",
     NotServingError("loading"): "UNAVAILABLE",
@@ -33,6 +37,7 @@ ERRORS = {
     SentenceError("too long"): "INVALID_ARGUMENT",
     QueueFullError(num_sentences=1, num_waiting=2, max_queue=2): "RESOURCE_EXHAUSTED",
     EngineClosedError("closed"): "UNAVAILABLE",
+    EngineLostError("killed"): "UNAVAILABLE",
     DeadlineExpiredError("late"): "DEADLINE_EXCEEDED",
     DecoderError("secret"): "INTERNAL",
     ZeroDivisionError("secret"): "INTERNAL",
@@ -71,6 +76,16 @@ def test_every_error_has_its_status(error: Exception, code: str) -> None:
 def test_whoever_may_try_again_is_told_when(error: Exception) -> None:
     may_retry = code_of(error) in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
     assert ("RetryInfo" in details(status_of(error))) == may_retry
+
+
+@pytest.mark.parametrize(("expected", "told"), [(0.0, 1.0), (7.5, 7.5), (3600.0, 60.0)])
+def test_whoever_finds_the_queue_full_is_told_how_long_it_takes(expected: float, told: float) -> None:
+    full = QueueFullError(num_sentences=1, num_waiting=2, max_queue=2, expected_seconds=expected)
+    slow = QueueTooSlowError(expected_seconds=expected, max_seconds=5)
+    for error in (full, slow):
+        assert code_of(error) is grpc.StatusCode.RESOURCE_EXHAUSTED
+        delay = details(status_of(error))["RetryInfo"].retry_delay
+        assert delay.ToMilliseconds() == told * 1000
 
 
 def test_an_internal_error_keeps_its_cause_to_itself() -> None:

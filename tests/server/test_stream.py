@@ -466,7 +466,7 @@ async def test_items_wait_for_room_in_the_queue(start_server: StartServer, slow_
 async def test_an_item_that_waits_is_submitted_again_once_there_is_room(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submit, max_waiting = EnginePool.submit, EnginePool.max_waiting
+    submit = EnginePool.submit
     num_looks = 0
     submitted_after_looks: list[int] = []
 
@@ -476,13 +476,13 @@ async def test_an_item_that_waits_is_submitted_again_once_there_is_room(
             raise QueueFullError(num_sentences=1, num_waiting=9, max_queue=9)
         return submit(engine, sentences)
 
-    def full_at_first(engine: EnginePool, priority: Priority) -> int:
+    def full_at_first(engine: EnginePool, priority: Priority, num_sentences: int) -> bool:
         nonlocal num_looks
         num_looks += 1
-        return max_waiting(engine, priority) if num_looks == 5 else 0
+        return num_looks == 5
 
     monkeypatch.setattr(EnginePool, "submit", refused_once)
-    monkeypatch.setattr(EnginePool, "max_waiting", full_at_first)
+    monkeypatch.setattr(EnginePool, "has_room", full_at_first)
     responses = await answers(running, CONFIG, item("1", "Ja."))
     assert responses["1"].translation.text == "Ja."
     assert submitted_after_looks == [0, 5]

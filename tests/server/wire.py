@@ -84,5 +84,26 @@ def call_frames(
     return _frame(1, 4, stream, block) + _frame(0, 1, stream, body)
 
 
+def ping_frame(number: int) -> bytes:
+    """Asks whether the other end is there: RFC 9113, section 6.7."""
+    return _frame(6, 0, 0, number.to_bytes(8, "big"))
+
+
+def go_away_frame(debug: bytes) -> bytes:
+    """Ends a connection because of an error, and says why: RFC 9113, section 6.8."""
+    return _frame(7, 0, 0, struct.pack(">II", 0, 2) + debug)
+
+
+async def read_frames(reader: asyncio.StreamReader) -> AsyncIterator[tuple[int, int, bytes]]:
+    """Kind, flags and payload of each, until the other end hangs up."""
+    while True:
+        try:
+            head = await reader.readexactly(9)
+            payload = await reader.readexactly(int.from_bytes(head[:3], "big"))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        yield head[3], head[4], payload
+
+
 def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
     return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from dragoman_training import cli
 from dragoman_training.models import BahdanauConfig, LuongConfig
 from dragoman_training.recipe import CardConfig, RecipeError
 from dragoman_training.recipe_reader import load_recipe
@@ -108,13 +110,24 @@ def test_overrides_are_typed_like_toml(tmp_path: Path) -> None:
         ("training.adam_betas=[0.9]", r"training\.adam_betas: must have 2 values, not 1"),
         ("training=3", r"training: must be a table, not 3"),
         ("data.hugging_face=opus", r"exactly one of train_source"),
-        ("data.valid_tsv=[]", r"nothing to validate on"),
+        ("data.valid_tsv=[]", r"nothing to validate on; give valid_tsv$"),
         ("seed", r'override "seed" is not of the form key=value'),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, override: str, message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         load_recipe(recipe_file(tmp_path, MINIMAL), (override,))
+
+
+@pytest.mark.parametrize(
+    ("language", "meant"), [("french", '"fr"'), ("fr_FR", '"fr-FR"'), ("klingonese", '"fr" or "fr-FR"')]
+)
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_language_that_is_no_tag_is_refused_with_what_to_write(
+    tmp_path: Path, side: str, language: str, meant: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"data\.{side}_language is '{language}'.*{meant}$"):
+        load_recipe(recipe_file(tmp_path, MINIMAL), (f"data.{side}_language={language}",))
 
 
 CARD = """
@@ -138,6 +151,20 @@ def test_a_card_of_other_data_is_left_out(tmp_path: Path, override: str) -> None
     path = recipe_file(tmp_path, MINIMAL + CARD)
     assert load_recipe(path, (override,)).card == CardConfig()
     assert load_recipe(path, ("card.credit=Ours", override)).card == CardConfig(credit="Ours")
+
+
+@pytest.mark.parametrize(("card", "said"), [(CARD, ", and so its [card] is left out: say"), ("", ": say")])
+def test_only_a_card_that_is_there_is_said_to_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, card: str, said: str
+) -> None:
+    monkeypatch.setattr(cli, "_train", lambda *arguments, **options: None)
+    path = recipe_file(tmp_path, MINIMAL + card)
+    done = CliRunner().invoke(
+        cli.train,
+        [str(path), "--set", "data.train_tsv=ours.tsv", "--out", str(tmp_path / "run"), "--device", "cpu"],
+    )
+    assert done.exit_code == 0, done.output
+    assert f"The training data is not the recipe's{said} with --set card.data" in done.output
 
 
 @pytest.mark.parametrize("override", ["data.valid_tsv=ours.tsv", "data.max_tokens=50", "training.seed=7"])

@@ -43,6 +43,17 @@ def test_a_resumed_run_keeps_the_validation_it_was_saved_after(tmp_path: Path) -
     assert curve(tmp_path) == [50, 100, 200]
 
 
+@pytest.mark.parametrize(
+    ("perplexity", "shown"), [(4.567, "4.57"), (54321.0, "54321.00"), (1e280, "1.0e+280"), (3.2e7, "3.2e+07")]
+)
+def test_a_perplexity_is_shown_in_a_few_characters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], perplexity: float, shown: str
+) -> None:
+    with Reporter(tmp_path) as reporter:
+        reporter.validation(1, Validation(perplexity=perplexity, bleu=None, sample=None), better=True)
+    assert f"step 1: perplexity {shown}" in capsys.readouterr().out
+
+
 def test_what_looks_like_an_emoji_is_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Reporter(tmp_path) as reporter:
         sample = ("ein :dog:", "a :dog:", "a [b]dog[/b]")

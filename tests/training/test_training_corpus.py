@@ -43,6 +43,19 @@ def test_a_data_set_that_cannot_be_loaded_is_a_corpus_that_is_not_there(
         read_training_corpus(trained_on({}, hugging_face="set"), tmp_path)
 
 
+def test_where_the_data_was_is_remembered(tmp_path: Path) -> None:
+    for side in ("de", "en"):
+        (tmp_path / f"train.{side}").write_text("a b\nc d\n")
+    assert len(read_training_corpus(trained_on({"data_folder": str(tmp_path)}, **FILES))) == 2
+    with pytest.raises(TrainingCorpusError, match=r"training/recipes/train\.de.*--recipe-folder"):
+        read_training_corpus(trained_on({}, **FILES))
+    # A checkpoint of another machine: its folder is not here, and may not be asked for.
+    with pytest.raises(TrainingCorpusError, match=r"training/recipes/train\.de.*--recipe-folder"):
+        read_training_corpus(trained_on({"data_folder": str(tmp_path / "elsewhere")}, **FILES))
+    with pytest.raises(TrainingCorpusError, match=r"moved/train\.de.*--recipe-folder"):
+        read_training_corpus(trained_on({"data_folder": str(tmp_path)}, **FILES), tmp_path / "moved")
+
+
 def test_other_pairs_than_the_model_was_trained_on_are_refused(tmp_path: Path) -> None:
     for side in ("de", "en"):
         (tmp_path / f"train.{side}").write_text("a b\nc d\n")

@@ -63,7 +63,7 @@ def train(
       tensorboard --logdir runs
     """
     from dragoman_training.processes import join_processes
-    from dragoman_training.recipe_reader import load_recipe, name_other_data
+    from dragoman_training.recipe_reader import has_card, load_recipe, name_other_data
     from dragoman_training.run_folder import claimed
 
     if stray := [word for word in more_overrides if "=" not in word]:
@@ -82,8 +82,9 @@ def train(
             and name_other_data(recipe_path, overrides)
             and not (card.data and card.licence and card.credit)
         ):
+            left_out = ", and so its [card] is left out" if has_card(recipe_path) else ""
             click.echo(
-                "The training data is not the recipe's, and so its [card] is left out: "
+                f"The training data is not the recipe's{left_out}: "
                 "say with --set card.data=…, card.licence=… and card.credit=… what holds of yours."
             )
         _train(recipe, recipe_path.parent, folder, processes, resume=resume)
@@ -147,6 +148,7 @@ def _train(
             trainer.begin_with(start)
         if saved:
             trainer.restore(saved[0], saved[2], changed_on_resuming(saved[1], recipe))
+        trainer.progress.data_folder = str(data_folder.resolve())
         try:
             reason = trainer.run()
         except KeyboardInterrupt:
@@ -161,7 +163,10 @@ def _train(
 
 def _best_and_way_on(recipe: "Recipe", progress: "Progress", best: Path) -> str:
     """How good the best model is, and the command that comes next."""
-    perplexity = f"perplexity {progress.best_perplexity:.2f} on validation"
+    from dragoman_training.validation import show_perplexity
+
+    assert progress.best_perplexity is not None  # Every run that ends has validated.
+    perplexity = f"perplexity {show_perplexity(progress.best_perplexity)} on validation"
     if recipe.data.has_source:
         return (
             f"The best model has BLEU {progress.best_bleu:.2f} and {perplexity}.\n"

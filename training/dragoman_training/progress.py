@@ -40,6 +40,8 @@ class Progress:
     """Steps of the checkpoints that `dragoman average` made this one of; empty for one that was trained."""
     processes: int | None = None
     """Processes that train together; None where a checkpoint does not say."""
+    data_folder: str | None = None
+    """Where the recipe's relative paths begin, as a full path; None where a checkpoint does not say."""
     num_pairs: int | None = None
     """Training pairs, without those left out; None where a checkpoint does not say."""
     corpus: str | None = None

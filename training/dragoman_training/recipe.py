@@ -78,7 +78,10 @@ class DataConfig:
             if self.has_source and len(sources) != len(targets):
                 raise RecipeError(f"data: {split}_source and {split}_target name different numbers of files")
         if not self.hugging_face and not (self.valid_target or self.valid_tsv):
-            raise RecipeError("data: there is nothing to validate on; give valid_source and valid_target")
+            wanted = "valid_target"
+            if self.has_source:
+                wanted = "valid_tsv" if self.train_tsv else "valid_source and valid_target"
+            raise RecipeError(f"data: there is nothing to validate on; give {wanted}")
 
     @property
     def has_source(self) -> bool:

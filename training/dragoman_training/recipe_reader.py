@@ -10,6 +10,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Literal
 
+from dragoman_bundle.language_tags import check_language_tag
 from dragoman_training.models import ModelConfig
 from dragoman_training.recipe import Recipe, RecipeError
 
@@ -34,19 +35,30 @@ def load_recipe(path: Path, overrides: tuple[str, ...] = ()) -> Recipe:
     """Reads a recipe file and applies `key.subkey=value` overrides, values written as in TOML.
 
     Where they name other training data, the recipe's [card] is not of it: only what they set there counts.
-    Raises RecipeError for what is not TOML, for unknown keys (naming the nearest known one), for values of
-    the wrong type or out of range; OSError where the file can't be read.
+    Raises LanguageTagError for a language that is no tag; RecipeError for what is not TOML, for unknown keys
+    (naming the nearest known one), for values of the wrong type or out of range; OSError where the file can't
+    be read.
     """
     table = _read(path)
     if name_other_data(path, overrides):
         table.pop("card", None)
-    return recipe_from_table(_overridden(table, overrides))
+    recipe = recipe_from_table(_overridden(table, overrides))
+    # Here rather than in the recipe itself: a checkpoint that was trained with another one can still be read.
+    for key in ("source_language", "target_language"):
+        if language := getattr(recipe.data, key):
+            check_language_tag(f"data.{key}", language)
+    return recipe
 
 
 def name_other_data(path: Path, overrides: tuple[str, ...]) -> bool:
     """Whether overrides name other training data than the recipe file does."""
     table = _read(path)
     return _training_data(_overridden(table, overrides)) != _training_data(table)
+
+
+def has_card(path: Path) -> bool:
+    """Whether the recipe file says anything of its data and model."""
+    return bool(_read(path).get("card"))
 
 
 def _read(path: Path) -> dict[str, Any]:

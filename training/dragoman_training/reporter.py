@@ -19,7 +19,7 @@ from torch.utils.tensorboard import SummaryWriter
 from dragoman_training.batching import Pairs
 from dragoman_training.models import Seq2Seq
 from dragoman_training.processes import Processes
-from dragoman_training.validation import Validation
+from dragoman_training.validation import Validation, show_perplexity
 
 LOG_EVERY_SECONDS = 30.0
 BOARD_EVERY_STEPS = 20
@@ -129,7 +129,7 @@ class Reporter:
     def validation(self, step: int, result: Validation, *, better: bool) -> None:
         """Takes in a validation."""
         self._board.add_scalar("valid/perplexity", result.perplexity, step)
-        told = f"step {step:,}: perplexity {result.perplexity:.2f}"
+        told = f"step {step:,}: perplexity {show_perplexity(result.perplexity)}"
         if result.bleu is not None:
             self._board.add_scalar("valid/bleu", result.bleu, step)
             told += f", BLEU {result.bleu:.2f}"

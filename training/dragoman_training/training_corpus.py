@@ -7,18 +7,24 @@ from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus, CorpusError, read_corpus
 from dragoman_training.validation import spread
 
+RECIPE_FOLDER = Path("training/recipes")
+"""Where paths begin of a checkpoint that remembers no folder, or one that is not on this machine."""
+
 
 class TrainingCorpusError(ValueError):
     """The training corpus can't be read, or nothing be learnt from it. Says the way out."""
 
 
-def read_training_corpus(checkpoint: Checkpoint, folder: Path) -> Corpus:
+def read_training_corpus(checkpoint: Checkpoint, folder: Path | None = None) -> Corpus:
     """The training pairs that the checkpoint's recipe names; relative paths start at `folder`.
 
+    Without one they start where they did in training, or at `RECIPE_FOLDER` where that folder is gone.
     Raises TrainingCorpusError where they can't be read, or where other pairs stand there now: of the words of
     those a shortlist would know nothing.
     """
     way_out = "Say with --recipe-folder where the recipe's paths start"
+    if folder is None:
+        folder = _remembered_folder(checkpoint)
     try:
         corpus = read_corpus(checkpoint.recipe.data, "train", folder)
     except CorpusError as error:
@@ -30,6 +36,12 @@ def read_training_corpus(checkpoint: Checkpoint, folder: Path) -> Corpus:
             f"({trained}). {way_out}"
         )
     return corpus
+
+
+def _remembered_folder(checkpoint: Checkpoint) -> Path:
+    """Where the recipe's relative paths started in training, if that folder is on this machine."""
+    remembered = checkpoint.progress.get("data_folder")
+    return Path(remembered) if remembered and Path(remembered).is_dir() else RECIPE_FOLDER
 
 
 def token_pairs(

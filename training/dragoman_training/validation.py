@@ -13,6 +13,9 @@ from dragoman_training.loss import linear_cross_entropy
 from dragoman_training.models import Seq2Seq
 from dragoman_training.translator import Translator
 
+MANY_DIGITS = 1e6
+"""A perplexity from here on is no measure any more: only how far astray the model is."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
@@ -76,6 +79,11 @@ def perplexity(model: Seq2Seq, pairs: Pairs, *, batch_tokens: int = 4000) -> flo
         loss += float(plain)
         num_tokens += int(counted_SU.sum())
     return math.exp(min(loss / num_tokens, 700.0))
+
+
+def show_perplexity(value: float) -> str:
+    """A perplexity for people, in a few characters however large it is, or NaN."""
+    return f"{value:.2f}" if value < MANY_DIGITS else f"{value:.1e}"
 
 
 def spread(corpus: Corpus, count: int) -> Corpus:

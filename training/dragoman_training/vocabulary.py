@@ -10,6 +10,9 @@ from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.corpus import Corpus
 from dragoman_training.recipe import VocabularyConfig
 
+MIN_MAX_SENTENCE_BYTES = 10
+"""The least that sentencepiece takes for `max_sentence_length`."""
+
 
 class VocabularyError(ValueError):
     """A vocabulary that can't be trained on the corpus."""
@@ -38,7 +41,7 @@ def _train(sentences: Sequence[str], config: VocabularyConfig) -> Tokenizer:
             model_type=config.model_type,
             character_coverage=config.character_coverage,
             normalization_rule_name=config.normalization,
-            max_sentence_length=max(longest, 1),
+            max_sentence_length=max(longest, MIN_MAX_SENTENCE_BYTES),
             pad_id=0,
             unk_id=1,
             bos_id=2,

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint
 
 import click
 
+from dragoman.channel import ROOTS_VARIABLE
 from dragoman.cli.options import OPTIONS, TOKEN_VARIABLE
 from dragoman.errors import (
     AuthenticationError,
@@ -82,6 +83,8 @@ def message_of(error: Exception) -> str:
 
 def _unavailable_hint(message: str) -> str:
     """The way out by what gRPC tells of a connection that failed."""
+    if "errors resolving" in message or "DNS resolution failed" in message:
+        return "Nobody knows a machine of that name: is it spelt right?"
     if "Hostname Verification Check failed" in message:
         return "The server's certificate is for another name: give its address by a name that it has."
     if "Failed parsing HTTP/2" in message:
@@ -89,7 +92,7 @@ def _unavailable_hint(message: str) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in message:
         return (
             "The server's certificate is signed by nobody whom this machine trusts. The environment variable "
-            "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH may name a PEM file with those to trust."
+            f"{ROOTS_VARIABLE} may name a PEM file with those to trust."
         )
     if "WRONG_VERSION_NUMBER" in message:
         return "The server speaks no TLS: give its address without grpcs://."

@@ -6,6 +6,7 @@ entry point's brackets is what they need beyond the bare install.
 
 import ast
 import importlib.util
+import signal
 import sys
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -32,6 +33,9 @@ class CommandGroup(click.Group):
         except ModuleNotFoundError as error:
             raise missing_extra(f"`dragoman {cmd_name}`", entry_point, error) from error
         assert isinstance(command, click.Command)
+        # Blocked since the start, for a command that does more at SIGHUP than to end.
+        if hasattr(signal, "pthread_sigmask") and not getattr(command, "takes_hangup", False):
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

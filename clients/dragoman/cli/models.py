@@ -1,12 +1,17 @@
 """`dragoman models`: what a server can translate."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from dragoman.cli.failure import missing_extra
 from dragoman.cli.options import open_client, server_option, timeout_option
 from dragoman.model import Model
 
@@ -14,16 +19,57 @@ MAX_WIDTH = 100_000
 """More columns than a line of any table has."""
 
 
-@click.command()
+BUNDLES = "dragoman.bundles"
+"""The group of entry points that know bundles: "list", and each other one a command."""
+
+
+class _BundleCommands(click.Group):
+    """Subcommands that register as entry points, each loaded when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(entry_points(group=BUNDLES).names - {"list"})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = _load(cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_BundleCommands, invoke_without_command=True)
 @server_option
 @click.option("--from", "source", default="", metavar="LANG", help="Only models from this language.")
 @click.option("--to", "target", default="", metavar="LANG", help="Only models to this language.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print a JSON object for each model, with all there is."
 )
+@click.option(
+    "--folder",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="List and check the bundles of a folder of models instead, without a server.",
+)
 @timeout_option("Most time the server may take to answer.")
-def models(*, server: str, source: str, target: str, as_json: bool, timeout_seconds: float) -> None:
+@click.pass_context
+def models(
+    context: click.Context,
+    *,
+    server: str,
+    source: str,
+    target: str,
+    as_json: bool,
+    folder: Path | None,
+    timeout_seconds: float,
+) -> None:
     """List the models that a server serves."""
+    if context.invoked_subcommand is not None:
+        return
+    if folder is not None:
+        if as_json or source or target:
+            raise click.UsageError("--folder lists and checks all bundles; leave --json, --from and --to out")
+        _list_folder(_load("list")(folder))
+        return
     with open_client(server, timeout_seconds=timeout_seconds) as client:
         listed = client.models(source=source, target=target)
     if as_json:
@@ -37,6 +83,29 @@ def models(*, server: str, source: str, target: str, as_json: bool, timeout_seco
         console.print(_table(listed))
     else:
         click.echo("The server has no such model.", err=True)
+
+
+def _list_folder(found: Iterator[tuple[str, str]]) -> None:
+    """A line for each bundle; exit code 1 where one does not check out, or there is none."""
+    problems = []
+    for key, problem in found:
+        click.echo(f"{key}  {problem or 'ok'}")
+        problems.append(problem)
+    if not problems:
+        raise click.ClickException("there is no bundle at NAME/VERSION in it")
+    if any(problems):
+        raise click.exceptions.Exit(1)
+
+
+def _load(name: str) -> Any:
+    """What an entry point names. Raises ClickException where it, or its extra, is not installed."""
+    entry_point: EntryPoint | None = next(iter(entry_points(group=BUNDLES, name=name)), None)
+    if entry_point is None:
+        raise click.ClickException("this installation knows no bundles: run `make install` in the checkout")
+    try:
+        return entry_point.load()
+    except ModuleNotFoundError as error:
+        raise missing_extra("what knows bundles", entry_point, error) from error
 
 
 def _table(models: list[Model]) -> Table:

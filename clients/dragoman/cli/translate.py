@@ -17,9 +17,11 @@ from rich.text import Text
 from dragoman.cli.alignment_picture import alignment_picture
 from dragoman.cli.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
+from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.backlog import Backlog
+from dragoman.jobs.content import STANDARD_INPUT, check_is_text
 from dragoman.jobs.format import TextLines
 from dragoman.jobs.lines import Failure, Line, parse_line
 from dragoman.settings import Settings
@@ -31,7 +33,7 @@ _SCORE_COLUMNS = 15
 """Columns before a translation: those of its rank and score."""
 
 
-@click.command()
+@click.command(cls=TextCommand)
 @server_option
 @settings_options
 @click.option(
@@ -72,8 +74,9 @@ def translate(
 ) -> None:
     """Translate texts, or the lines of standard input.
 
-    Prints a translation for each TEXT. Without TEXT reads standard input, a text a line, and prints each
-    translation as it is ready, in order.
+    Prints a translation for each TEXT. Without TEXT, or for "-", reads standard input, a text a line, and
+    prints each translation as it is ready, in order. Before a space or a digit a dash is of a TEXT; what
+    follows `--` is text whatever it looks like.
 
     \b
       dragoman translate --from de --to en "Guten Morgen. Wie geht es dir?"
@@ -98,7 +101,7 @@ def translate(
         heat_map=heatmap,
         number_heat_maps=len(texts) != 1,
     )
-    if not texts:
+    if not texts or texts == ("-",):
         with open_client(server) as client:
             if not _translate_lines(client, settings, printer):
                 raise click.exceptions.Exit(3)
@@ -156,6 +159,8 @@ def _results(client: Client, settings: Settings) -> Iterator[StreamResult[Line]]
 def _input_lines() -> Iterator[Line]:
     position = 0
     for number, raw in enumerate(_standard_input(), start=1):
+        if number == 1:
+            check_is_text(raw, STANDARD_INPUT)
         position += len(raw)
         yield parse_line(raw, TextLines(), number=number, position=position)
 

@@ -18,6 +18,7 @@ from dragoman.cli.failure import message_of
 from dragoman.cli.options import Seconds, open_client, server_option, settings_options
 from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
+from dragoman.jobs.format import FormatName
 from dragoman.settings import Settings
 
 
@@ -38,6 +39,12 @@ class _File(click.Path):
 @click.command(name="translate-file")
 @server_option
 @settings_options
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "jsonl"]),
+    help="What the lines of INPUT and OUTPUT are, whatever the files are called. Default: as below.",
+)
 @click.option("--overwrite", is_flag=True, help="Replace OUTPUT where it exists.")
 @click.option(
     "--restart", is_flag=True, help="Begin anew; drops what an earlier run of the same OUTPUT has done."
@@ -65,6 +72,7 @@ def translate_file(
     *,
     server: str,
     settings: Settings,
+    format_name: FormatName | None,
     overwrite: bool,
     restart: bool,
     window: int,
@@ -74,8 +82,10 @@ def translate_file(
 ) -> None:
     """Translate INPUT line by line into OUTPUT.
 
-    The names say what the files hold: `.jsonl` is JSON lines, whose "text" is translated and which come back
-    with a "translation"; all else is text, one a line. `.gz` after either is read and written compressed.
+    The names say what the files hold: `.jsonl` and `.ndjson` are JSON lines, whose "text" is translated and
+    which come back with a "translation"; all else is text in UTF-8, one a line. `.gz` after either is read
+    and written compressed. Documents, tables, subtitles, markup and catalogues of messages, which this would
+    break, are refused by their names or by how they begin; --format takes them for such lines all the same.
 
     OUTPUT appears when it is complete; until then the work lies beside it, in OUTPUT.partial. A run that was
     stopped, however suddenly, goes on when the same command is called again, with the model that it began
@@ -94,7 +104,14 @@ def translate_file(
 
     Exit code 3: OUTPUT is complete, and some lines failed.
     """
-    job = FileJob(input_path, output_path, settings, window=window, patience_seconds=patience_seconds)
+    job = FileJob(
+        input_path,
+        output_path,
+        settings,
+        format_name=format_name,
+        window=window,
+        patience_seconds=patience_seconds,
+    )
     with open_client(server) as client, _ProgressBar(input_path) as bar:
         try:
             with _sigterm_as_interrupt():

@@ -28,12 +28,14 @@ from dragoman.errors import (
     is_over_transport,
 )
 from dragoman.jobs.backlog import Backlog
+from dragoman.jobs.content import check_is_text, check_is_utf8, check_looks_like_lines
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.format import format_of
+from dragoman.jobs.format import FormatName
 from dragoman.jobs.journal import Checkpoint, Journal
 from dragoman.jobs.lines import Line
 from dragoman.jobs.output import SUFFIXES, Output, sibling
 from dragoman.jobs.source import Source
+from dragoman.jobs.suffixes import input_format, output_format
 from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
@@ -83,11 +85,14 @@ class FileJob:
         output: Path,
         settings: Settings,
         *,
+        format_name: FormatName | None = None,
         window: int = 256,
         patience_seconds: float = 300.0,
         checkpoint_seconds: float = 0.5,
     ) -> None:
-        """A name that ends in `.jsonl` means JSON lines, any other text; with `.gz` after it, compressed.
+        """A name that ends in `.jsonl` or `.ndjson` means JSON lines, `.gz` after it compressed, both in any
+        case; one of a format that lines would break is refused; any other means text. `format_name` says what
+        both files hold, whatever they are called.
 
         `window` is the number of lines under way. The job gives up on a server that fails it for
         `patience_seconds`, counted from the first failure after a result. At most the work of
@@ -105,12 +110,16 @@ class FileJob:
             raise JobError(f"{output} is the input itself")
         if source.resolve() in [sibling(output, suffix).resolve() for suffix in SUFFIXES]:
             raise JobError(f"{source} is what the job keeps beside {output}; name one of them otherwise")
-        if type(format_of(source)) is not type(format_of(output)):
-            raise JobError(f"{source} and {output} differ in format: `.jsonl` is JSON lines, all else text")
+        self._format = input_format(source, format_name)
+        if self._format.name != output_format(output, format_name).name:
+            raise JobError(
+                f"{source} and {output} differ in format: by their names one holds JSON lines (`.jsonl`, "
+                "`.ndjson`), the other text; `--format` says what both hold"
+            )
         self._source = source
         self._output = output
         self._settings = settings
-        self._format = format_of(source)
+        self._is_format_given = format_name is not None
         self._window = window
         self._patience_seconds = patience_seconds
         self._checkpoint_seconds = checkpoint_seconds
@@ -127,6 +136,7 @@ class FileJob:
         leaves nothing behind.
         """
         with Source(self._source, self._format) as source:
+            self._check_content(source.head())
             checkpoint = self._run(source, client, observer, overwrite=overwrite, restart=restart)
         errors = sibling(self._output, ".errors.jsonl") if checkpoint.failed else None
         return Summary(
@@ -137,12 +147,21 @@ class FileJob:
             errors=errors,
         )
 
+    def _check_content(self, head: bytes) -> None:
+        """Raises JobError for what is no text, or hardly lines of the format where nobody said that it is."""
+        check_is_text(head, str(self._source))
+        if not self._is_format_given:
+            check_is_utf8(head, str(self._source))
+            if self._format.name == "text":
+                check_looks_like_lines(head, str(self._source))
+
     def _run(
         self, source: Source, client: Client, observer: Observer, *, overwrite: bool, restart: bool
     ) -> Checkpoint:
         job = {
             "input": source.fingerprint,
             "output": self._output.name,
+            "format": self._format.name,
             "settings": asdict(self._settings),
         }
         if restart and self._output.exists() and not overwrite:
@@ -280,8 +299,8 @@ class FileJob:
                 away_since = failed_at if away_since is None else away_since
                 if failed_at - away_since >= self._patience_seconds:
                     raise
-                if isinstance(error, OverloadedError) and error.retry_after_seconds is not None:
-                    wait_seconds = max(wait_seconds, error.retry_after_seconds)
+                if isinstance(error, OverloadedError | UnavailableError):
+                    wait_seconds = max(wait_seconds, error.retry_after_seconds or 0.0)
                 observer.on_wait(error, wait_seconds)
                 time.sleep(wait_seconds)
                 wait_seconds = min(2 * wait_seconds, LONGEST_WAIT_SECONDS)

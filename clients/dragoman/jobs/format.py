@@ -1,14 +1,18 @@
 """What a line of a file holds: a bare text, or a JSON object with one."""
 
 import json
-from pathlib import PurePath
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
 
 from dragoman.jobs.errors import LineError
+
+FormatName = Literal["text", "jsonl"]
 
 
 class Format(Protocol):
     """Reads the text of a line, and writes the line that stands for it in the output."""
+
+    name: FormatName
 
     def read(self, content: bytes) -> str:
         """The text of a line. Raises LineError where it holds none."""
@@ -22,6 +26,8 @@ class Format(Protocol):
 
 class TextLines:
     """Every line is a text. A failed one leaves an empty line."""
+
+    name: FormatName = "text"
 
     def read(self, content: bytes) -> str:
         """Raises LineError for bytes that are not UTF-8."""
@@ -45,6 +51,8 @@ class JsonLines:
     A translation that lacks an end has a "translation_truncated" of true beside it. An object that has one of
     both already fails, and one with a "translation" stays what it is.
     """
+
+    name: FormatName = "jsonl"
 
     def read(self, content: bytes) -> str:
         """Raises LineError for what is no such object. A blank line is an empty text."""
@@ -102,7 +110,4 @@ def _parse(content: bytes) -> dict[str, Any]:
     return document
 
 
-def format_of(path: PurePath) -> Format:
-    """By the file's name, leaving out `.gz`: JSON lines for `.jsonl`, else text."""
-    name = path.name.removesuffix(".gz")
-    return JsonLines() if name.endswith(".jsonl") else TextLines()
+FORMATS: dict[FormatName, Callable[[], Format]] = {"text": TextLines, "jsonl": JsonLines}

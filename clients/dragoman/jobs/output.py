@@ -11,6 +11,7 @@ from typing import BinaryIO, Self
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.journal import Checkpoint, naming, sync_folder
+from dragoman.jobs.suffixes import is_compressed
 
 SUFFIXES = (
     *(".partial", ".compressed", ".progress.json", ".progress.json.new"),
@@ -107,7 +108,7 @@ class Output:
             self._errors_path.unlink(missing_ok=True)
         elif self._partial_errors_path.stat().st_size == checkpoint.errors_bytes:
             self._partial_errors_path.replace(self._errors_path)
-        if self._path.name.endswith(".gz"):
+        if is_compressed(self._path):
             self._compress()
         else:
             self._partial_path.replace(self._path)
@@ -149,7 +150,7 @@ def _uncompressed_size(path: Path) -> int | None:
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            if path.name.endswith(".gz"):
+            if is_compressed(path):
                 # A gzip file ends with it (RFC 1952, section 2.3.1).
                 file.seek(-min(4, size), os.SEEK_END)
                 size = int.from_bytes(file.read(), "little")

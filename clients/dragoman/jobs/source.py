@@ -5,13 +5,18 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self, cast
 
+from dragoman.jobs.content import HEAD_BYTES
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import Format
 from dragoman.jobs.lines import Line, parse_line
+from dragoman.jobs.suffixes import is_compressed
+
+_BROKEN_COMPRESSION = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 class Source:
@@ -37,18 +42,24 @@ class Source:
     ) -> None:
         self._file.close()
 
+    def head(self) -> bytes:
+        """Its first bytes, decompressed, as far as they can be: broken compression is told by `lines`."""
+        stream, head = self._stream(), b""
+        with suppress(*_BROKEN_COMPRESSION):
+            while len(head) < HEAD_BYTES and (line := stream.readline(HEAD_BYTES - len(head))):
+                head += line
+        return head
+
     def lines(self) -> Iterator[Line]:
         """Its lines, decompressed where it is `.gz`. Raises OSError, or JobError for broken compression."""
-        is_compressed = self._path.name.endswith(".gz")
-        if is_compressed and not os.fstat(self._file.fileno()).st_size:
+        if is_compressed(self._path) and not os.fstat(self._file.fileno()).st_size:
             raise JobError(f"{self._path} has no byte: it is no gzip file")
-        self._file.seek(0)
-        stream = gzip.GzipFile(fileobj=self._file) if is_compressed else self._file
+        stream = self._stream()
         number = 0
         try:
             for number, raw in enumerate(stream, start=1):
                 yield parse_line(raw, self._format, number=number, position=self._file.tell())
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        except _BROKEN_COMPRESSION as error:
             self.check()
             if isinstance(error, gzip.BadGzipFile) and not number:
                 raise JobError(
@@ -57,6 +68,10 @@ class Source:
             raise JobError(
                 f"{self._path} is damaged after line {number}: {error}; begin with a whole one by --restart"
             ) from error
+
+    def _stream(self) -> BinaryIO:
+        self._file.seek(0)
+        return cast(BinaryIO, gzip.GzipFile(fileobj=self._file)) if is_compressed(self._path) else self._file
 
     def check(self) -> None:
         """Raises JobError where somebody has written to it since it was opened.

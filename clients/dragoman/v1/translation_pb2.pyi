@@ -216,12 +216,16 @@ class TranslateStreamResults(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[TranslateStreamResponse, _Mapping]]] = ...) -> None: ...
 
 class ModelReference(_message.Message):
-    __slots__ = ("name", "version")
+    __slots__ = ("name", "version", "source_language", "target_language")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: str
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
+    source_language: str
+    target_language: str
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ...) -> None: ...
 
 class ListModelsRequest(_message.Message):
     __slots__ = ("source_language", "target_language")

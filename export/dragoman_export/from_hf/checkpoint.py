@@ -1,12 +1,14 @@
 """Reads a MarianMT checkpoint as Hugging Face keeps it: a folder, or the name of one on its hub.
 
 Such a folder has config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and vocab.json,
-and may have generation_config.json, tokenizer_config.json, target_vocab.json and README.md.
+and may have generation_config.json, tokenizer_config.json, added_tokens.json, special_tokens_map.json,
+target_vocab.json and README.md.
 """
 
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from pickle import UnpicklingError
 from textwrap import fill
@@ -14,6 +16,7 @@ from typing import Any
 
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
+from dragoman_export.from_hf.added_tokens import added_tokens, check_added_tokens, with_added_tokens
 from dragoman_export.from_hf.errors import MarianError
 from dragoman_export.from_hf.weights import marian_config, marian_transformer
 from dragoman_export.subject import Subject
@@ -105,9 +108,16 @@ def load_marian(
         )
     generation = marian.generation_config
     _check_generation(name, config, generation)
-    tokenizer_config = _tokenizer_config(name)
+    tokenizer_config = _read_object(name, "tokenizer_config.json")
     is_separate = bool(tokenizer_config.get("separate_vocabs"))
-    source, target = _tokenizers(name, config, is_separate, language_token)
+    added = added_tokens(
+        name,
+        added=_read_object(name, "added_tokens.json"),
+        tokenizer_config=tokenizer_config,
+        special=_read_object(name, "special_tokens_map.json"),
+    )
+    source, target = _tokenizers(name, config, is_separate, language_token, added)
+    check_added_tokens(name, source, added)
     licence = _licence(_read(name, "README.md", default=b"").decode(errors="replace"))
     origin = Path(name).name if Path(name).exists() else name
     given = (
@@ -179,18 +189,23 @@ def _is_path(name: str) -> bool:
     return name.startswith((".", "~", "/")) or name.count("/") > 1
 
 
-def _tokenizer_config(name: str) -> dict[str, Any]:
+def _read_object(name: str, file: str) -> dict[str, Any]:
+    """A JSON object of a file that a checkpoint may lack."""
     try:
-        found = json.loads(_read(name, "tokenizer_config.json", default=b"{}"))
+        found = json.loads(_read(name, file, default=b"{}"))
     except ValueError as error:
-        raise MarianError(f"{name}: tokenizer_config.json is not JSON: {error}") from error
+        raise MarianError(f"{name}: {file} is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise MarianError(f"{name}: tokenizer_config.json is no JSON object")
+        raise MarianError(f"{name}: {file} is no JSON object")
     return found
 
 
 def _tokenizers(
-    name: str, config: Any, is_separate: bool, language_token: str | None
+    name: str,
+    config: Any,
+    is_separate: bool,
+    language_token: str | None,
+    added: Mapping[str, int | None],
 ) -> tuple[VocabularyTokenizer, VocabularyTokenizer]:
     tokenizers = []
     target_file = "target_vocab.json" if is_separate else "vocab.json"
@@ -200,6 +215,8 @@ def _tokenizers(
     ):
         vocabulary = _read(name, file)
         try:
+            if side == "source" or not is_separate:
+                vocabulary = with_added_tokens(name, vocabulary, added)
             pieces = json.loads(vocabulary)
             ids = SpecialIds(
                 pad=config.pad_token_id,
@@ -210,9 +227,11 @@ def _tokenizers(
             tokenizer = VocabularyTokenizer(
                 _read(name, f"{side}.spm"), vocabulary, size=size, ids=ids, language_token=token
             )
+        except MarianError:
+            raise
         except ValueError as error:
             raise MarianError(f"{name}: {side}.spm with {file}: {error}") from error
-        except (KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError) as error:
             raise MarianError(f"{name}: {side}.spm with {file} is no tokenizer: {error!r}") from error
         tokenizers.append(tokenizer)
     return tokenizers[0], tokenizers[1]

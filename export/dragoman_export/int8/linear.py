@@ -9,8 +9,8 @@ from dragoman_export.initializers import there
 from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, QuantizedRows, StoredWeight, width_of
 from dragoman_export.int8.matrix_product import MatrixProduct, float_matrix, matrix_product, row_constant
 
-POSITIONS = ".positions.table_LD"
-"""What the name of a Transformer's table of positions ends in."""
+POSITIONS = "positions.table_LD"
+"""What the name of a Transformer's table of positions ends in, of either side."""
 
 
 def replace_product(int8: Int8Graph, node: ir.Node) -> None:

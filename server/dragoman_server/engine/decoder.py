@@ -101,3 +101,7 @@ class Decoder(Protocol[EncodedT]):
     def open_batch(self, beam_size: int) -> Batch[EncodedT]:
         """An empty batch of sentences of that beam size."""
         ...
+
+    def release_memory(self) -> None:
+        """Gives back what large batches took. None is open; the next one takes what it needs anew."""
+        ...

@@ -3,7 +3,9 @@
 EngineError
 ├── SentenceError               refused by submit: no batch could ever hold or decode it; a ValueError too
 ├── QueueFullError              refused by submit: too many sentences are waiting
+│   └── QueueTooSlowError       refused by submit: those that wait take too long
 ├── EngineClosedError           refused by submit, or a sentence's answer: the engine is closed
+├── EngineLostError             refused by submit, or a sentence's answer: its engine ended, and is replaced
 ├── DeadlineExpiredError        a sentence's answer: its deadline passed
 ├── DecoderError                a sentence's answer: decoding its batch failed; the cause is chained
 ├── PrecisionUnavailableError   the bundle has no graphs of the precision asked for; a ValueError too
@@ -23,9 +25,19 @@ class QueueFullError(EngineError):
     """The sentences do not fit in the queue; none of them was accepted."""
 
     def __init__(
-        self, *, num_sentences: int, num_waiting: int, max_queue: int, is_bulk: bool = False
+        self,
+        *,
+        num_sentences: int,
+        num_waiting: int,
+        max_queue: int,
+        is_bulk: bool = False,
+        expected_seconds: float = 0.0,
     ) -> None:
-        """With `is_bulk` the numbers are of bulk sentences, which may fill only their share of the queue."""
+        """With `is_bulk` the numbers are of bulk sentences, which may fill only their share of the queue.
+
+        Those that wait take about `expected_seconds`; 0 where nobody knows.
+        """
+        self.expected_seconds = expected_seconds
         super().__init__(
             f"{num_sentences} {'bulk ' * is_bulk}sentences do not fit in the queue: "
             f"{num_waiting} of {max_queue} are waiting; come again later or with fewer, "
@@ -33,8 +45,25 @@ class QueueFullError(EngineError):
         )
 
 
+class QueueTooSlowError(QueueFullError):
+    """The sentences would wait for too long; none of them was accepted."""
+
+    def __init__(self, *, expected_seconds: float, max_seconds: float) -> None:
+        self.expected_seconds = expected_seconds
+        # Its base tells numbers that this one has not.
+        EngineError.__init__(
+            self,
+            f"what waits takes about {expected_seconds:.1f} seconds, and more may wait only while that is at "
+            f"most {max_seconds:g}; come again later, or start the server with larger --max-queue-seconds",
+        )
+
+
 class EngineClosedError(EngineError):
     """The engine takes no more work, or was closed before the sentence was answered."""
+
+
+class EngineLostError(EngineError):
+    """The engine that had the sentence ended or hung, or none of the model's runs at the moment."""
 
 
 class DeadlineExpiredError(EngineError):

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dragoman_server.engine.errors import QueueFullError
+from dragoman_server.engine.errors import QueueFullError, QueueTooSlowError
 from dragoman_server.engine.request import Priority
 
 
@@ -23,6 +23,8 @@ class EngineLimits:
     goes with it, while such sentences come, as far as turns before tell; one of bulk always runs."""
     max_queue: int = 10_000
     """Most sentences that wait for a place in a batch."""
+    max_queue_seconds: float = 10.0
+    """More sentences may wait only while those before them take no longer, as far as anybody knows."""
     max_beam_size: int = 16
     """Widest beam accepted."""
     continuous: bool = True
@@ -51,22 +53,42 @@ class EngineLimits:
             raise ValueError(f"max_bulk_share is {self.max_bulk_share}; it must be above 0 and at most 1")
         if not self.max_bulk_slowdown >= 1:
             raise ValueError(f"max_bulk_slowdown is {self.max_bulk_slowdown}; it must be at least 1")
+        if not self.max_queue_seconds > 0:
+            raise ValueError(f"max_queue_seconds is {self.max_queue_seconds}; it must be above 0")
         if self.max_beam_size > self.max_rows:
             raise ValueError(
                 f"max_beam_size is {self.max_beam_size}, more rows than max_rows = {self.max_rows} allows"
             )
 
-    def check_queue(self, *, coming: Mapping[Priority, int], waiting: Mapping[Priority, int]) -> None:
-        """Raises QueueFullError where so many sentences of each priority don't fit beside those that wait."""
+    def check_queue(
+        self,
+        *,
+        coming: Mapping[Priority, int],
+        waiting: Mapping[Priority, int],
+        expected_seconds: Mapping[Priority, float] | None = None,
+    ) -> None:
+        """Raises QueueFullError where so many sentences of each priority don't fit beside those that wait;
+        QueueTooSlowError where what is before one of them takes too long.
+        """
+        expected = expected_seconds or {}
+        longest = max((expected.get(each, 0.0) for each, number in coming.items() if number), default=0.0)
         num_coming, num_waiting = sum(coming.values()), sum(waiting.values())
         num_bulk, num_bulk_waiting = coming.get(Priority.BULK, 0), waiting.get(Priority.BULK, 0)
         # Of a full queue no larger share is the way out.
         if num_coming and num_waiting + num_coming > self.max_queue:
-            raise QueueFullError(num_sentences=num_coming, num_waiting=num_waiting, max_queue=self.max_queue)
+            raise QueueFullError(
+                num_sentences=num_coming,
+                num_waiting=num_waiting,
+                max_queue=self.max_queue,
+                expected_seconds=longest,
+            )
         if num_bulk and num_bulk_waiting + num_bulk > self.max_bulk_queue:
             raise QueueFullError(
                 num_sentences=num_bulk,
                 num_waiting=num_bulk_waiting,
                 max_queue=self.max_bulk_queue,
                 is_bulk=True,
+                expected_seconds=longest,
             )
+        if longest > self.max_queue_seconds:
+            raise QueueTooSlowError(expected_seconds=longest, max_seconds=self.max_queue_seconds)

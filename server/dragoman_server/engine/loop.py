@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -20,12 +20,19 @@ from dragoman_server.engine.errors import (
     EngineClosedError,
     EngineError,
 )
+from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.lane import Lane, Regrouping
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
 from dragoman_server.engine.request import Hypothesis, Priority, Sentence, SentenceResult
 from dragoman_server.engine.scheduler import Scheduler
 from dragoman_server.engine.ticket import Ticket
+
+_GRACE_SECONDS = 5.0
+"""How long a thread that may hang is waited for when it is to end."""
+
+RELEASE_SECONDS = 10.0
+"""Memory is given back so long after work began at the earliest, and when there is none."""
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +63,14 @@ class Engine:
     """Translates the sentences of many callers together. Its methods may be called from any thread."""
 
     def __init__(
-        self, decoder: Decoder[Any], *, limits: EngineLimits, observer: Observer | None = None
+        self,
+        decoder: Decoder[Any],
+        *,
+        limits: EngineLimits,
+        observer: Observer | None = None,
+        timeout_seconds: float | None = None,
     ) -> None:
+        """With `timeout_seconds`, an engine that takes longer for one run of a graph counts as ended."""
         self._decoder = decoder
         self._observer = observer or SilentObserver()
         self.num_left: Mapping[Priority, int] = dict.fromkeys(Priority, 0)
@@ -67,13 +80,25 @@ class Engine:
         self._num_submitted = dict.fromkeys(Priority, 0)
         self._cancelled: list[Ticket] = []
         self._closed = False
-        # Guards the four above; notified when there is work, or no more to come.
+        self._is_woken = False
+        # Guards the five above; notified when there is work, or no more to come.
         self._changed = threading.Condition()
+        # When memory that work took is given back; None where none has been done since it was.
+        self._release_at: float | None = None
+        self._has_ended = False
+        self._on_change: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._work, name="dragoman-engine", daemon=True)
+        self._heartbeat: Heartbeat | None = None
+        if timeout_seconds is not None:
+            self._heartbeat = Heartbeat(
+                ask=self.wake, on_silence=self._give_up, timeout_seconds=timeout_seconds
+            )
 
     def start(self) -> None:
         """Starts the engine's thread. Sentences may have been submitted before."""
         self._thread.start()
+        if self._heartbeat:
+            self._heartbeat.start()
 
     def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
         """Accepts sentences that pass `check`, however many; their futures may be cancelled at any time.
@@ -101,9 +126,22 @@ class Engine:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        if self._heartbeat:
+            self._heartbeat.stop()
         if self._thread.is_alive():
-            self._thread.join()
+            # A thread can't be killed: one that hangs holds up nobody, and ends with the process.
+            self._thread.join(_GRACE_SECONDS if self._heartbeat else None)
         self._fail_what_is_left()
+
+    def wait(self) -> None:
+        """Returns once its thread has ended, however that came about."""
+        self._thread.join()
+
+    def wake(self) -> None:
+        """Has the thread, if it waits for work, look around and flush what the observer was told."""
+        with self._changed:
+            self._is_woken = True
+            self._changed.notify_all()
 
     @property
     def num_running(self) -> int:
@@ -111,10 +149,24 @@ class Engine:
         with self._changed:
             return self._scheduler.num_running
 
+    def watch(self, on_change: Callable[[], None]) -> None:
+        """Has `on_change` called, in any thread, whenever `is_alive` has changed."""
+        self._on_change = on_change
+
     @property
     def is_alive(self) -> bool:
         """Whether its thread runs, and so sentences are decoded."""
-        return self._thread.is_alive()
+        return self._thread.is_alive() and not self._has_ended
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is decoded any more: its thread ended or hangs, or it was closed."""
+        return self._has_ended
+
+    @property
+    def is_restarting(self) -> bool:
+        """Whether it ended and is replaced: never, since a thread can't be killed."""
+        return False
 
     @property
     def pid(self) -> int | None:
@@ -124,6 +176,9 @@ class Engine:
     @property
     def _num_accepted(self) -> int:
         return self._scheduler.num_waiting + self._scheduler.num_running
+
+    def _has_work(self) -> bool:
+        return self._closed or self._is_woken or bool(self._cancelled or self._num_accepted)
 
     def _note_if_cancelled(self, ticket: weakref.ref[Ticket], future: Future[SentenceResult]) -> None:
         if future.cancelled():
@@ -152,31 +207,66 @@ class Engine:
             with self._changed:
                 self._closed = True
             self._fail_what_is_left()
+            self._has_ended = True
+            self._on_change()
+
+    def _give_up(self) -> None:
+        logger.error("the engine's thread hangs; nothing more is decoded")
+        self._has_ended = True
+        self._on_change()
+
+    def _show_life(self) -> None:
+        """Between two runs of the graphs."""
+        if self._heartbeat:
+            self._heartbeat.answer()
+        self._observer.flush()
 
     def _next_turn(self) -> tuple[Lane, list[list[Ticket]]] | None:
         """Waits for work. The lane whose turn it is and the groups to join it; None once closed."""
         while True:
-            self._observer.flush()
+            # Whoever ended since the last look may have been the last one: nobody tells it later.
+            self._note_left()
+            self._show_life()
             with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._cancelled or self._num_accepted)
+                has_work = self._changed.wait_for(self._has_work, self._seconds_to_release())
+                self._is_woken = False
                 if self._closed:
                     return None
+            if not has_work:
+                self._release_memory()
+                continue
             self._drop_ended()
             with self._changed:
                 turn = self._scheduler.next_turn(time.monotonic())
-                num_left = {
-                    priority: submitted - self._scheduler.num_waiting_of(priority)
-                    for priority, submitted in self._num_submitted.items()
-                }
-            self._note_left(num_left)
+            self._note_left()
             self._drop_empty_runs()
             for ticket in turn.late:
                 late = DeadlineExpiredError("the deadline is too close for an answer in time")
                 self._fail(ticket, late, Outcome.EXPIRED)
             if turn.lane is not None:
+                if self._release_at is None:
+                    self._release_at = time.monotonic() + RELEASE_SECONDS
                 return turn.lane, turn.groups
 
-    def _note_left(self, num_left: Mapping[Priority, int]) -> None:
+    def _seconds_to_release(self) -> float | None:
+        return None if self._release_at is None else max(0.0, self._release_at - time.monotonic())
+
+    def _release_memory(self) -> None:
+        self._release_at = None
+        self._drop_empty_runs()
+        try:
+            self._decoder.release_memory()
+        except Exception:
+            # It may still decode; if it does not, those who are in it are told.
+            logger.exception("memory could not be given back")
+
+    def _note_left(self) -> None:
+        """Tells how many no longer wait, where that has changed."""
+        with self._changed:
+            num_left = {
+                priority: submitted - self._scheduler.num_waiting_of(priority)
+                for priority, submitted in self._num_submitted.items()
+            }
         if num_left != self.num_left:
             self.num_left = num_left
             self._observer.on_queue(num_left)
@@ -197,7 +287,10 @@ class Engine:
         """Encodes the groups, lets them join, and advances the lane by one token."""
         began = time.monotonic()
         encoded = []
-        for group in groups:
+        for number, group in enumerate(groups):
+            if number:
+                # Who asks for a sign of life waits for one group, not for all of them.
+                self._show_life()
             # An encoding may take as long as many steps: meanwhile some of the next group may have ended.
             self._drop_ended()
             present = set(lane.joining)
@@ -272,8 +365,7 @@ class Engine:
     def _fail_what_is_left(self) -> None:
         with self._changed:
             left = self._scheduler.clear()
-            num_left = dict(self._num_submitted)
-        self._note_left(num_left)
+        self._note_left()
         self._runs.clear()
         for ticket in left:
             error = EngineClosedError("the engine was closed before the sentence was translated")

@@ -22,9 +22,10 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Sentences for the engine, numbered from `first_number` on."""
+    """Sentences for the engine."""
 
-    first_number: int
+    numbers: Sequence[int]
+    """What each is called in other messages."""
     sentences: Sequence[Sentence]
 
 
@@ -33,6 +34,16 @@ class Cancel:
     """Nobody waits any more for the sentence of this number."""
 
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Is the engine's thread still there?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """It is, and has just come from one turn to the next."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ class Outcome(enum.Enum):
     """With DecoderError."""
     CLOSED = "closed"
     """With EngineClosedError."""
+    LOST = "lost"
+    """With EngineLostError."""
 
 
 class Observer(Protocol):
@@ -52,6 +54,10 @@ class Observer(Protocol):
         """An accepted sentence ended."""
         ...
 
+    def on_loss(self) -> None:
+        """An engine ended that should not have, or hung, and is replaced. In the thread that noticed."""
+        ...
+
     def flush(self) -> None:
         """All was told that there is to tell for now: the engine goes on with its next turn, or waits."""
         ...
@@ -78,6 +84,9 @@ class SilentObserver(Observer):
         """Does nothing."""
 
     def on_finish(self, outcome: Outcome) -> None:
+        """Does nothing."""
+
+    def on_loss(self) -> None:
         """Does nothing."""
 
     def flush(self) -> None:

@@ -38,8 +38,10 @@ class OnnxBatch:
         session: onnxruntime.InferenceSession,
         contract: TensorContract,
         candidates: BatchCandidates | None = None,
+        run_options: onnxruntime.RunOptions | None = None,
     ) -> None:
         self._session = session
+        self._run_options = run_options
         self._candidates = candidates
         self._buffers = {spec.name: Memory(_axis(spec.shape, "T")) for spec in contract.memory}
         self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
@@ -84,7 +86,9 @@ class OnnxBatch:
         }
         # Less is done by a plain run than by binding all of it anew, and on a CPU nothing else is copied.
         asked = [*self._results, "attention"] if rows.wants_attention else self._results
-        top_score_SC, top_index_SC, forced_score_SK, *rest = self._session.run(asked, given)
+        top_score_SC, top_index_SC, forced_score_SK, *rest = self._session.run(
+            asked, given, self._run_options
+        )
         self._state = dict(zip(self._growth_axis, rest, strict=False))
         self._ages.step()
         self._num_grown += 1

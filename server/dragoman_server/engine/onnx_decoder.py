@@ -29,7 +29,7 @@ from dragoman_server.engine.decoder import Batch, StepInput
 from dragoman_server.engine.device_model import DeviceEncoded, DeviceModel, Graphs, grows
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError, PrecisionUnavailableError
 from dragoman_server.engine.onnx_batch import Encoded, OnnxBatch
-from dragoman_server.engine.onnx_session import PROVIDERS, check_device, open_session
+from dragoman_server.engine.onnx_session import PROVIDERS, check_device, open_session, shrinking
 from dragoman_server.engine.tensors import pad_sources
 
 _PREFERRED_PRECISIONS = {"cuda": ("fp16", "fp32"), "cpu": ("int8", "fp32")}
@@ -71,6 +71,7 @@ class OnnxDecoder:
         self.bos, self.eos = manifest.target_ids.bos, manifest.target_ids.eos
         self._pad = manifest.source_ids.pad
         self._contract = manifest.contract
+        self._run_options: onnxruntime.RunOptions | None = None
         self._encoder = encoder
         self._decoder_step = decoder_step
         self._chooser: CandidateChooser | None = None
@@ -89,7 +90,11 @@ class OnnxDecoder:
             self._chooser = CandidateChooser(
                 bundle.shortlist,
                 lambda candidates_SC: dict(
-                    zip(names, shortlist.run(names, {"candidates": candidates_SC}), strict=True)
+                    zip(
+                        names,
+                        shortlist.run(names, {"candidates": candidates_SC}, self._run_options),
+                        strict=True,
+                    )
                 ),
             )
         self._greedy: OnnxDecoder | None = None
@@ -275,7 +280,8 @@ class OnnxDecoder:
         )
         memory = [spec.name for spec in self._contract.memory]
         state = [spec.name for spec in self._contract.state]
-        arrays = self._encoder.run([*memory, *state], {"source": source_ST, "source_length": length_S})
+        given = {"source": source_ST, "source_length": length_S}
+        arrays = self._encoder.run([*memory, *state], given, self._run_options)
         return Encoded(
             memory=dict(zip(memory, arrays, strict=False)),
             state=dict(zip(state, arrays[len(memory) :], strict=True)),
@@ -290,7 +296,19 @@ class OnnxDecoder:
         candidates = None
         if self._chooser is not None:
             candidates = BatchCandidates(self._chooser, self._candidate_axes)
-        return OnnxBatch(self._decoder_step, self._contract, candidates)
+        return OnnxBatch(self._decoder_step, self._contract, candidates, self._run_options)
+
+    def release_memory(self) -> None:
+        """As `Decoder.release_memory`: on a CPU. A GPU's memory is its server's alone."""
+        if self.device != "cpu":
+            return
+        self._run_options = shrinking()
+        try:
+            self._try_out()
+        finally:
+            self._run_options = None
+        if self._greedy is not None:
+            self._greedy.release_memory()
 
     def _try_out(self) -> None:
         """Decodes one token, which loads whatever the device loads late."""

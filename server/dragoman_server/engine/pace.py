@@ -18,18 +18,19 @@ class RunningMean:
         self.value = 0.0
         self._is_new = True
 
-    def observe(self, value: float) -> None:
-        """Takes a value in."""
-        self.value = value if self._is_new else self.value + WEIGHT * (value - self.value)
+    def observe(self, value: float, times: float = 1.0) -> None:
+        """Takes a value in that was there so many times."""
+        weight = 1 - (1 - WEIGHT) ** times
+        self.value = value if self._is_new else self.value + weight * (value - self.value)
         self._is_new = False
 
 
 class RecentLow(RunningMean):
     """A running mean that falls at once: one slow moment, such as the first, is forgotten with the next."""
 
-    def observe(self, value: float) -> None:
-        """Takes a value in."""
-        super().observe(value)
+    def observe(self, value: float, times: float = 1.0) -> None:
+        """Takes a value in that was there so many times."""
+        super().observe(value, times)
         self.value = min(self.value, value)
 
 

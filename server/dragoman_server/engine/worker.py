@@ -7,6 +7,7 @@ deaf to the signals that are meant for them.
 import logging
 import os
 import signal
+import threading
 import traceback
 from collections import deque
 from collections.abc import Mapping
@@ -18,21 +19,29 @@ from typing import Any
 
 from dragoman_server.engine.errors import EngineClosedError
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.messages import Answer, Begin, Cancel, Failed, Observed, Ready, Submit
-from dragoman_server.engine.observer import Observer, Outcome
+from dragoman_server.engine.messages import (
+    Answer,
+    Begin,
+    Cancel,
+    Failed,
+    Observed,
+    Ping,
+    Pong,
+    Ready,
+    Submit,
+)
+from dragoman_server.engine.observer import Outcome, SilentObserver
 from dragoman_server.engine.request import Priority, SentenceResult
 from dragoman_server.engine.warming import warm
 
 _MEANT_FOR_OTHERS = ("SIGINT", "SIGTERM", "SIGHUP")
 NICENESS = 5
 """How far it stands back where cores are short: callers are answered by the process that started it."""
-_LOOK_SECONDS = 1.0
-"""How often it looks whether the engine's thread still runs, while nothing comes."""
 _MAX_WAITING = 100
 """Messages that nobody waits for are sent at the latest when there are so many."""
 
 
-class _Outbox(Observer):
+class _Outbox(SilentObserver):
     """Collects what there is to tell, and sends what turns of the engine brought in one message.
 
     To send and receive one takes a good part of a step's time, so what turns took is told with what comes of
@@ -59,7 +68,9 @@ class _Outbox(Observer):
         self._messages.append(Observed("on_step", numbers))
 
     def on_finish(self, outcome: Outcome) -> None:
-        self.put_nowait(Observed("on_finish", {"outcome": outcome}))
+        # Who is left at the end is for whoever started this process to fail, or to give to another.
+        if outcome is not Outcome.CLOSED:
+            self.put_nowait(Observed("on_finish", {"outcome": outcome}))
 
     def flush(self) -> None:
         if self._is_awaited or len(self._messages) >= _MAX_WAITING:
@@ -96,8 +107,10 @@ def main() -> None:
     outbox.put_nowait(Ready())
     outbox.flush()
     engine.start()
-    _work(engine, inbox, outbox)
-    engine.close()
+    # It ends with its pipe, and the process with the engine: nobody has to look whether either still runs.
+    reader = partial(_read, engine, inbox, outbox)
+    threading.Thread(target=reader, name="dragoman-engine-reader", daemon=True).start()
+    engine.wait()
     outbox.flush()
 
 
@@ -119,30 +132,37 @@ def _open(begin: Begin, outbox: _Outbox) -> Engine:
     return Engine(decoder, limits=begin.limits, observer=outbox)
 
 
-def _work(engine: Engine, inbox: Connection, outbox: _Outbox) -> None:
-    """Hands over what comes in, until nothing more can come or be decoded."""
+def _read(engine: Engine, inbox: Connection, outbox: _Outbox) -> None:
+    """Hands over what comes in. Ends the engine when nothing more can come."""
     futures: dict[int, Future[SentenceResult]] = {}
 
     def answer(number: int, future: Future[SentenceResult]) -> None:
         futures.pop(number, None)
-        if not future.cancelled():
-            error = future.exception()
+        if future.cancelled():
+            return
+        error = future.exception()
+        if not isinstance(error, EngineClosedError):
             assert error is None or isinstance(error, Exception)
             outbox.put_nowait(Answer(number, future.result() if error is None else _portable(error)))
 
     try:
-        while engine.is_alive:
-            if not inbox.poll(_LOOK_SECONDS):
-                continue
+        while True:
             message = inbox.recv()
             if isinstance(message, Submit):
-                for number, future in enumerate(engine.submit(message.sentences), message.first_number):
+                accepted = engine.submit(message.sentences)
+                for number, future in zip(message.numbers, accepted, strict=True):
                     futures[number] = future
                     future.add_done_callback(partial(answer, number))
+            elif isinstance(message, Ping):
+                # The engine's thread sends it, if it still goes from turn to turn.
+                outbox.put_nowait(Pong())
+                engine.wake()
             elif isinstance(message, Cancel) and (cancelled := futures.get(message.number)) is not None:
                 cancelled.cancel()
     except (EOFError, EngineClosedError):
         return
+    finally:
+        engine.close()
 
 
 def _portable(error: Exception) -> Exception:

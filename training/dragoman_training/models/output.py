@@ -1,4 +1,4 @@
-"""The output layer, tied to the target embedding (Press and Wolf 2017)."""
+"""The output layer, whose table is the target embedding (Press and Wolf 2017) or one of its own."""
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ OUT_OF_REACH = -1e4
 
 
 class OutputLayer(nn.Module):
-    """Features to logits: the transposed embedding and a bias."""
+    """Features to logits: a product with the transposed table, and a bias."""
 
     never: Tensor
 

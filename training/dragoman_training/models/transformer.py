@@ -44,6 +44,8 @@ class TransformerConfig:
     """Whether layers are normalised before each sublayer, or after it as in the paper."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
     """Where the positions' vectors come from."""
+    shared_positions: bool = True
+    """Whether both sides have the same vectors of positions. False gives learned ones to each side."""
     max_positions: int = 1024
     """Positions that are told apart, on either side."""
     activation: Activation = "relu"
@@ -51,6 +53,8 @@ class TransformerConfig:
     scale_embedding: bool = True
     """Whether embeddings are multiplied by the root of the width (section 3.4). False is for models
     trained elsewhere without: a new one's embeddings begin small, and would be lost beside the positions."""
+    tied_output: bool = True
+    """Whether the output layer's matrix is the target embedding (Press and Wolf 2017), or one of its own."""
     dropout: float = 0.3
     """Probability of dropping an activation of a sublayer's result, or of the embeddings."""
 
@@ -101,6 +105,10 @@ class Transformer(Seq2Seq):
         self.source_embedding, self.target_embedding = embeddings(vocabulary, width, 1 / math.sqrt(width))
         self.embedding_scale = math.sqrt(width) if config.scale_embedding else 1.0
         self.positions = Positions(config.max_positions, width, config.positions)
+        self.target_positions: Positions | None = None
+        """None where they are the source's."""
+        if not config.shared_positions:
+            self.target_positions = Positions(config.max_positions, width, config.positions)
         self.encoder_layers = nn.ModuleList(
             EncoderLayer(*sizes, activation=config.activation, norm=config.norm, dropout=config.dropout)
             for _ in range(config.encoder_layers)
@@ -113,12 +121,16 @@ class Transformer(Seq2Seq):
         self.encoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(width) if is_pre else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
-        self.output = OutputLayer(self.target_embedding, vocabulary.never_produced)
+        table = self.target_embedding
+        if not config.tied_output:
+            table = nn.Embedding(vocabulary.target_size, width)
+            nn.init.normal_(table.weight, std=1 / math.sqrt(width))
+        self.output = OutputLayer(table, vocabulary.never_produced)
 
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
         mask_ST = source_mask(source_ST, source_length_S)
         position_T = torch.arange(source_ST.shape[1], device=source_ST.device)
-        x_STD = self._embed(self.source_embedding, source_ST, position_T)
+        x_STD = self._embed(self.source_embedding, source_ST, self.positions(position_T))
         for layer in self.encoder_layers:
             x_STD = layer(x_STD, mask_ST)
         x_STD = self.encoder_norm(x_STD)
@@ -136,7 +148,7 @@ class Transformer(Seq2Seq):
         past = state["keys0"].shape[2]
         position_N = torch.arange(past + 1, device=token_SK.device)
         past_mask_RN = (position_N >= past - age_R.unsqueeze(1)).float()
-        x_SKD = self._embed(self.target_embedding, token_SK, age_R.view(token_SK.shape))
+        x_SKD = self._embed_target(token_SK, age_R.view(token_SK.shape))
         new: Tensors = {"age": age_R + 1}
         attentions = []
         for number, layer in enumerate(self.decoder_layers):
@@ -158,10 +170,14 @@ class Transformer(Seq2Seq):
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
         position_U = torch.arange(target_SU.shape[1], device=target_SU.device)
-        x_SUD = self._embed(self.target_embedding, target_SU, position_U)
+        x_SUD = self._embed_target(target_SU, position_U)
         for number, layer in enumerate(self.decoder_layers):
             x_SUD = layer(x_SUD, memory[f"keys{number}"], memory[f"values{number}"], memory["mask"])
         return self.decoder_norm(x_SUD)
 
+    def _embed_target(self, token: Tensor, position: Tensor) -> Tensor:
+        positions = self.positions if self.target_positions is None else self.target_positions
+        return self._embed(self.target_embedding, token, positions(position))
+
     def _embed(self, embedding: nn.Embedding, token: Tensor, position: Tensor) -> Tensor:
-        return self.dropout(embedding(token) * self.embedding_scale + self.positions(position))
+        return self.dropout(embedding(token) * self.embedding_scale + position)

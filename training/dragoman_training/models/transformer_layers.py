@@ -5,6 +5,8 @@ H heads, A width of a head, D = H · A.
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import torch
@@ -13,8 +15,23 @@ from torch import Tensor, nn
 from dragoman_training.models.transformer_attention import CrossAttention, SelfAttention
 
 Norm = Literal["pre", "post"]
-Activation = Literal["relu", "gelu", "swish"]
-ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "swish": nn.SiLU}
+Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-sigmoid", "swish"]
+
+
+class SigmoidGELU(nn.Module):
+    """The approximation x · σ(1.702 x) of Hendrycks and Gimpel (2016), section 2."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.sigmoid(1.702 * x)
+
+
+ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "gelu-tanh": partial(nn.GELU, approximate="tanh"),
+    "gelu-sigmoid": SigmoidGELU,
+    "swish": nn.SiLU,
+}
 
 
 class Residual(nn.Module):

@@ -78,10 +78,9 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--recipe-folder",
-    default=Path("training/recipes"),
-    show_default=True,
     type=click.Path(path_type=Path),
-    help="Where the recipes were: their corpora's relative paths start there.",
+    help="Where the recipes' relative paths start now.  [default: where they did in training, as each "
+    "checkpoint remembers, or training/recipes]",
 )
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, …; auto takes a GPU.")
 def study(
@@ -97,7 +96,7 @@ def study(
     join: int,
     beam_size: int,
     length_penalty: float,
-    recipe_folder: Path,
+    recipe_folder: Path | None,
     device: str,
 ) -> None:
     """Compare what trained models do with a test set, on one page with plots.
@@ -179,7 +178,7 @@ def _examine(
     test_set: "StudySet",
     beam_size: int,
     length_penalty: float,
-    recipe_folder: Path,
+    recipe_folder: Path | None,
     device: "torch.device",
 ) -> "list[Findings]":
     """Examines one model after the other, under a progress bar, and then local-p beside another."""

@@ -31,14 +31,14 @@ def examine(
     *,
     beam_size: int,
     length_penalty: float,
-    recipe_folder: Path,
+    recipe_folder: Path | None,
     device: torch.device,
     advance: Callable[[int], None],
 ) -> Findings:
     """Translates the test set and looks at the attention along the model's own translations.
 
-    The recipe's paths start at `recipe_folder`. `advance` is told how many sentences are done. Raises
-    CheckpointError or OSError.
+    The recipe's paths start at `recipe_folder`, or where they did in training. `advance` is told how many
+    sentences are done. Raises CheckpointError or OSError.
     """
     checkpoint = load_checkpoint(path)
     model = checkpoint.model.to(device)
@@ -120,7 +120,9 @@ def _of_read(look: Look) -> Look:
     return dataclasses.replace(look, weights_UT=look.weights_UT[1:]) if len(look.weights_UT) > 1 else look
 
 
-def _from_training(checkpoint: Checkpoint, recipe_folder: Path) -> tuple[ChosenHead | None, int | None]:
+def _from_training(
+    checkpoint: Checkpoint, recipe_folder: Path | None
+) -> tuple[ChosenHead | None, int | None]:
     """A Transformer's alignment head, and the words of the longest source that the model was trained on.
 
     The second is None where it can't be known.

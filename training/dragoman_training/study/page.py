@@ -10,6 +10,7 @@ from dragoman_training.study.description import describe_model
 from dragoman_training.study.findings import Findings
 from dragoman_training.study.inputs import StudySet
 from dragoman_training.study.length_section import length_section
+from dragoman_training.validation import show_perplexity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ def _training(findings: Sequence[Findings], link: str) -> str:
                 f"{each.progress['step']:,}",
                 f"{each.progress['seconds'] / 60:.0f}",
                 f"{best['bleu']:.1f}" if best else "none",
-                f"{best['perplexity']:.2f}" if best else "none",
+                show_perplexity(best["perplexity"]) if best else "none",
             ]
         )
     header = ["model", "validations", "steps", "minutes", "best BLEU", "its perplexity"]

@@ -1,0 +1,1 @@
+"""How well texts are cut into sentences."""

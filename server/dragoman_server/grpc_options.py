@@ -1,0 +1,44 @@
+"""What gRPC is told at its start. Where its own limits act, nobody is told why: ours come first."""
+
+from dragoman_server.config import RequestLimits
+
+# How often a caller that says nothing is asked whether it is still there, and how long it may take to answer:
+# a stream whose caller's machine is gone would hold its place among the calls for hours.
+KEEPALIVE_MILLISECONDS = 60_000
+KEEPALIVE_TIMEOUT_MILLISECONDS = 20_000
+# Calls that wait until the event loop takes them, to be answered or refused. By default gRPC cancels calls
+# from 1,000 on, at random, and where they wait for 30 seconds. Each takes some 16 KiB, so there is an end.
+_MAX_PENDING_CALLS = 20_000
+_MAX_PENDING_SECONDS = 3600
+# Clients of other languages ask every few seconds whether the server is there. By default gRPC hangs up at
+# the third time within five minutes; only a flood is a reason to.
+_MIN_PING_MILLISECONDS = 100
+_MAX_EARLY_PINGS = 100
+# A connection that never says a word of HTTP/2 is one of the few that there may be.
+_HANDSHAKE_MILLISECONDS = 20_000
+
+
+def grpc_options(limits: RequestLimits, *, max_connections: int) -> list[tuple[str, int]]:
+    """The arguments of a server that admits so many connections."""
+    return [
+        # With it a second server on the same port would start and take half of the calls.
+        ("grpc.so_reuseport", 0),
+        ("grpc.max_allowed_incoming_connections", max_connections),
+        ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MILLISECONDS),
+        # Between the two gRPC would refuse at random.
+        ("grpc.server.max_pending_requests", _MAX_PENDING_CALLS),
+        ("grpc.server.max_pending_requests_hard_limit", _MAX_PENDING_CALLS),
+        ("grpc.server_max_unrequested_time_in_server", _MAX_PENDING_SECONDS),
+        ("grpc.max_receive_message_length", limits.max_message_bytes),
+        # Answers are bounded by what was accepted; to refuse one would waste all that it took.
+        ("grpc.max_send_message_length", -1),
+        ("grpc.keepalive_time_ms", KEEPALIVE_MILLISECONDS),
+        ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MILLISECONDS),
+        ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT_MILLISECONDS),
+        # By default it stops asking, after two times, who sends nothing.
+        ("grpc.http2.max_pings_without_data", 0),
+        # Of the pings that it receives, whether calls are in progress or not.
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_MILLISECONDS),
+        ("grpc.http2.max_ping_strikes", _MAX_EARLY_PINGS),
+    ]

@@ -1,0 +1,104 @@
+"""Which language a caller means: the lookup of RFC 4647, section 3.4, and where that finds none the closest.
+
+Owns how codes of languages are compared. Must not know models.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from dragoman_bundle.languages import primary_language
+from dragoman_bundle.names import MAX_NAME_CHARACTERS
+
+# RFC 5646, section 2.1: language, extended language, script, region, variants, and what says nothing of which
+# model translates: extensions and private use.
+_TAG = re.compile(
+    r"(?P<language>[a-z]{2,3})(-(?P<extended>[a-z]{3}))?(-(?P<script>[a-z]{4}))?"
+    r"(-(?P<region>[a-z]{2}|[0-9]{3}))?(?P<variants>(-([a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*)"
+    r"(-[a-z0-9](-[a-z0-9]{1,8})+)*"
+)
+# Their members are written as extended languages, such as "zh-yue". Elsewhere three letters behind a language
+# are part of a checkpoint's name, such as "cat_oci_spa".
+_WITH_EXTENDED = frozenset({"ar", "ms", "sw", "uz", "zh"})
+_MAX_CHARACTERS = 2 * MAX_NAME_CHARACTERS
+_DEPRECATED = {"iw": "he", "in": "id", "ji": "yi"}
+# The script of who names none, as CLDR has it; that of all others is Latin.
+_SCRIPT_OF = """
+am:ethi ar:arab as:beng be:cyrl bg:cyrl bn:beng bo:tibt ce:cyrl cv:cyrl dv:thaa dz:tibt el:grek fa:arab
+gu:gujr he:hebr hi:deva hy:armn ja:jpan ka:geor kk:cyrl kk-cn:arab km:khmr kn:knda ko:kore ku-iq:arab ky:cyrl
+lo:laoo mk:cyrl ml:mlym mn:cyrl mn-cn:mong mr:deva my:mymr ne:deva or:orya os:cyrl pa:guru pa-pk:arab ps:arab
+ru:cyrl sa:deva sd:arab sd-in:deva si:sinh sr:cyrl sr-me:latn ta:taml te:telu tg:cyrl th:thai ti:ethi tt:cyrl
+ug:arab uk:cyrl ur:arab uz-af:arab az-ir:arab yi:hebr yue:hant yue-cn:hans zh:hans zh-hk:hant zh-mo:hant
+zh-tw:hant
+"""
+_SCRIPTS = dict(pair.split(":") for pair in _SCRIPT_OF.split())
+
+
+class Distance(NamedTuple):
+    """How far a language that there is lies from the one that is asked for; the least is the closest."""
+
+    kind: int
+    """0: what is asked for or the more general, 1: the more special, 2: that of another region."""
+    num_subtags: int
+    """How many of either are not the other's."""
+
+    def __add__(self, other: object) -> "Distance":
+        assert isinstance(other, Distance)
+        return Distance(self.kind + other.kind, self.num_subtags + other.num_subtags)
+
+
+class _Tag(NamedTuple):
+    language: str
+    script: str
+    region: str
+    variants: tuple[str, ...]
+
+
+def distance(wanted: str, available: str) -> Distance | None:
+    """How well a language serves who asks for another; None where it does not.
+
+    Codes may have any case, "_" for "-", white space around them, and three letters of ISO 639-2 and 639-3.
+    A script is never given for another, nor a variant to who has not asked for it.
+    """
+    # A caller may send anything, and what is asked for is remembered.
+    return _distance(wanted, available) if len(wanted) <= _MAX_CHARACTERS else None
+
+
+@lru_cache(maxsize=10_000)
+def _distance(wanted: str, available: str) -> Distance | None:
+    wanted, available = normalised(wanted), normalised(available)
+    if wanted == available:
+        return Distance(0, 0)
+    asked, there = _parse(wanted), _parse(available)
+    if asked is None or there is None or (asked.language, asked.script) != (there.language, there.script):
+        return None
+    if there.variants != asked.variants[: len(there.variants)]:
+        return None
+    num_dropped = len(asked.variants) - len(there.variants)
+    if asked.region == there.region:
+        return Distance(0, num_dropped)
+    if not there.region:
+        return Distance(0, num_dropped + 1)
+    if not asked.region:
+        return Distance(1, num_dropped + 1)
+    return Distance(2, num_dropped + 2)
+
+
+def normalised(code: str) -> str:
+    """The code in the form that codes are compared in: "de-at" of " de_AT" and of "deu-AT"."""
+    first, *others = re.split("[-_]", code.strip().lower())
+    first = _DEPRECATED.get(first, primary_language(first))
+    if first in _WITH_EXTENDED and others and re.fullmatch("[a-z]{3}", others[0]):
+        # RFC 5646, section 4.5: an extended language stands for itself.
+        first = primary_language(others.pop(0))
+    return "-".join([first, *others])
+
+
+def _parse(code: str) -> _Tag | None:
+    """None for what is no tag, which is compared as it is."""
+    found = _TAG.fullmatch(code)
+    if found is None or found["extended"]:
+        return None
+    language, region = found["language"], found["region"] or ""
+    script = found["script"] or _SCRIPTS.get(f"{language}-{region}") or _SCRIPTS.get(language, "latn")
+    return _Tag(language, script, region, tuple(found["variants"].split("-")[1:]))

@@ -1,0 +1,51 @@
+"""A language is written as BCP 47 does, and who writes it otherwise is told how."""
+
+import pytest
+
+from dragoman_bundle.errors import LanguageTagError
+from dragoman_bundle.language_tags import check_language_tag
+
+
+@pytest.mark.parametrize(
+    "language",
+    [
+        "de",
+        "DE",
+        "deu",
+        "en-GB",
+        "zh-Hant-TW",
+        "es-419",
+        "sl-rozaj-biske",
+        "de-1996",
+        "xxx",
+        "de-u-co-phonebk",
+    ],
+)
+def test_a_tag_is_taken(language: str) -> None:
+    check_language_tag("language", language)
+
+
+@pytest.mark.parametrize(
+    ("language", "meant"),
+    [
+        ("french", "fr"),
+        ("French", "fr"),
+        ("deutsch", "de"),
+        ("fr_FR", "fr-FR"),
+        ("FR_fr", "fr-FR"),
+        (" de ", "de"),
+        ("zh_hant_tw", "zh-Hant-TW"),
+        ("portuguese_BR", "pt-BR"),
+    ],
+)
+def test_what_was_meant_is_said(language: str, meant: str) -> None:
+    with pytest.raises(LanguageTagError, match=rf'^language is {language!r}; .*: "{meant}"$'):
+        check_language_tag("language", language)
+
+
+@pytest.mark.parametrize(
+    "language", ["klingonese", "", "d", "de--AT", "de-", "12", "cat_oci_spa_x_y_z", "日本語"]
+)
+def test_of_what_is_no_language_the_form_is_shown(language: str) -> None:
+    with pytest.raises(LanguageTagError, match=r'such as "fr" or "fr-FR"$'):
+        check_language_tag("language", language)

@@ -1,0 +1,216 @@
+"""Which files a job takes line by line, and which it refuses before it writes anything."""
+
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dragoman import Client, Settings
+from dragoman.jobs import FileJob, JobError
+
+DE_EN = Settings(source="de", target="en")
+REAL_FILES = Path("/work/shared/data/formats")
+
+
+class Silence:
+    """Is told and says nothing."""
+
+    def on_start(self, *, resumed, failed):
+        pass
+
+    def on_line(self, *, failed, position):
+        pass
+
+    def on_save(self, *, lines):
+        pass
+
+    def on_wait(self, error, seconds):
+        pass
+
+
+@pytest.fixture
+def translate(server):
+    def run(source: Path, output: Path, **options):
+        with Client(server.address) as client:
+            return FileJob(source, output, DE_EN, **options).run(client, Silence())
+
+    return run
+
+
+def zipped() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("word/document.xml", "<w:t>Guten Morgen.</w:t>")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["in.ndjson", "in.JSONL", "in.NDJson.GZ", "in.jsonlines"])
+def test_json_lines_are_known_by_their_name_in_any_case(translate, tmp_path, name):
+    content = b'{"text": "ja"}\n'
+    source, output = tmp_path / name, tmp_path / f"out{name[2:]}"
+    source.write_bytes(gzip.compress(content) if name.endswith("GZ") else content)
+    translate(source, output)
+    told = output.read_bytes()
+    assert json.loads(gzip.decompress(told) if name.endswith("GZ") else told) == {
+        "text": "ja",
+        "translation": "JA",
+    }
+
+
+def test_compression_is_known_by_the_name_in_any_case(translate, tmp_path):
+    (tmp_path / "in.TXT.GZ").write_bytes(gzip.compress(b"ja\n"))
+    translate(tmp_path / "in.TXT.GZ", tmp_path / "out.Gz")
+    assert gzip.decompress((tmp_path / "out.Gz").read_bytes()) == b"JA\n"
+
+
+@pytest.mark.parametrize("name", ["book.de", "book", "book.TXT", "v1.2 (final).de_DE", "po", ".srt"])
+def test_a_name_that_says_nothing_is_of_text(translate, tmp_path, name):
+    (tmp_path / name).write_text("ja\n")
+    translate(tmp_path / name, tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "JA\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a.docx", r"a document.*plain text in UTF-8"),
+        ("a.PDF", r"a document.*plain text in UTF-8"),
+        ("a.zip", r"an archive.*unpack"),
+        ("a.txt.xz", r"an archive.*only `\.gz`"),
+        ("a.json", r"one JSON document.*`--format jsonl`"),
+        ("a.Json.Gz", r"one JSON document"),
+        ("a.srt", r"subtitles.*JSON lines"),
+        ("a.html", r"markup"),
+        ("a.md", r"markup"),
+        ("a.csv", r"a table"),
+        *((f"a.{suffix}", "a catalogue") for suffix in ("po", "xliff", "xlf", "strings", "resx", "ftl")),
+        ("a.yaml", "structured data"),
+    ],
+)
+def test_a_name_of_what_lines_would_break_is_refused(translate, tmp_path, name, told):
+    (tmp_path / name).write_text("ja\n")
+    with pytest.raises(JobError, match=rf"{name} is by its name {told}.*`--format text`"):
+        translate(tmp_path / name, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_name_that_the_output_would_belie_is_refused(translate, tmp_path):
+    (tmp_path / "in").write_text("ja\n")
+    with pytest.raises(JobError, match=r"out\.docx is by its name a document.*such as out\.txt"):
+        translate(tmp_path / "in", tmp_path / "out.docx")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_whoever_insists_has_every_line_translated(translate, tmp_path):
+    (tmp_path / "in.md").write_text("# ja\n")
+    translate(tmp_path / "in.md", tmp_path / "out.md", format_name="text")
+    assert (tmp_path / "out.md").read_text() == "# JA\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (zipped(), r"a zip file, as `\.docx`"),
+        (b"%PDF-1.7\n", "a PDF"),
+        ("Grüße\n".encode("utf-16"), r"text in UTF-16.*`iconv -f UTF-16 -t UTF-8 .*in\.txt"),
+        ("Grüße\n".encode("utf-32"), r"text in UTF-32"),
+        ("Guten Morgen. Grüße\n".encode("utf-16-le"), r"text in UTF-16LE.*`iconv -f UTF-16LE"),
+        ("Guten Morgen. Grüße\n".encode("utf-16-be"), r"text in UTF-16BE"),
+        ("Guten Morgen. Grüße\n".encode("utf-32-le"), r"text in UTF-32LE"),
+        ("Guten Morgen. Grüße\n".encode("utf-32-be"), r"text in UTF-32BE"),
+    ],
+)
+def test_what_is_no_text_in_utf8_is_refused_whatever_it_is_called(translate, tmp_path, content, told):
+    (tmp_path / "in.txt").write_bytes(content)
+    (tmp_path / "in.txt.gz").write_bytes(gzip.compress(content))
+    for name in ("in.txt", "in.txt.gz"):
+        for format_name in (None, "text"):
+            with pytest.raises(JobError, match=told):
+                translate(tmp_path / name, tmp_path / "out.txt", format_name=format_name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "in.txt.gz"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"ja\x00\nnein\n", "byte 2 is NUL"),
+        ("ja\nGrüße\n".encode("latin-1"), r"byte 2 of line 2 is 0xfc.*`iconv -f WINDOWS-1252.*in\.txt"),
+        ("你好。\n再见。\n".encode("gb2312"), r"byte 0 of line 1 is 0xc4"),
+        (b'\xef\xbb\xbf<?xml version="1.0"?>\n', "XML or HTML"),
+        (b"<!DOCTYPE html>\n<p>ja\n", "XML or HTML"),
+        (b"WEBVTT\n\n", "subtitles"),
+        (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nja\r\n", "subtitles"),
+        (b'{"text": "ja"}\n', "JSON"),
+        (b'[\n {"text": "ja"}\n]\n', "JSON"),
+        (b'{\n  "a": "ja"\n}\n', "JSON"),
+    ],
+)
+def test_text_that_lines_would_break_is_refused_unless_one_insists(translate, tmp_path, content, told):
+    (tmp_path / "in.txt").write_bytes(content)
+    with pytest.raises(JobError, match=f"{told}.*--format"):
+        translate(tmp_path / "in.txt", tmp_path / "out.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+    summary = translate(tmp_path / "in.txt", tmp_path / "out.txt", format_name="text")
+    assert summary.lines == content.count(b"\n")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'"Ja", sagte er.\n',
+        b"[1] Ja.\n",
+        b"1\nja\n",
+        b"<3 dich\n",
+        ("grün\n" * 3).encode() + b"\xff\n",
+        # Half of them are in UTF-8: these are what the lines of some crawl are.
+        "grün\n".encode() + b"\xff\n",
+    ],
+)
+def test_text_of_any_other_look_is_translated(translate, tmp_path, content):
+    (tmp_path / "in.txt").write_bytes(content)
+    assert translate(tmp_path / "in.txt", tmp_path / "out.txt").lines == content.count(b"\n")
+
+
+def test_a_character_at_the_end_of_what_is_looked_at_is_no_fault(translate, tmp_path):
+    (tmp_path / "in.txt").write_text("a" + "ü" * (1 << 19) + "\n")
+    assert translate(tmp_path / "in.txt", tmp_path / "out.txt").failed == 0
+
+
+def test_formats_that_names_hide_are_given(translate, tmp_path):
+    (tmp_path / "in.json").write_text('{"text": "ja"}\n')
+    translate(tmp_path / "in.json", tmp_path / "out", format_name="jsonl")
+    assert json.loads((tmp_path / "out").read_text())["translation"] == "JA"
+
+
+def test_a_job_goes_on_in_the_format_that_it_began_with(server, translate, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("ja\n" * 2000)
+    server.servicer.disconnects.append(600)
+    with pytest.raises(ConnectionError):
+        translate(source, output, patience_seconds=0.0, checkpoint_seconds=0.0)
+    with pytest.raises(JobError, match="format was text and is jsonl"):
+        translate(source, output, format_name="jsonl")
+    translate(source, output)
+    assert output.read_text() == "JA\n" * 2000
+
+
+@pytest.mark.skipif(not REAL_FILES.is_dir(), reason="no real files here")
+def test_real_files_of_other_formats_are_refused_under_their_names_and_most_under_another(
+    translate, tmp_path
+):
+    taken = set()
+    for path in REAL_FILES.iterdir():
+        with pytest.raises(JobError, match=r"by its name"):
+            translate(path, tmp_path / "out")
+        (tmp_path / "in").write_bytes(path.read_bytes())
+        try:
+            translate(tmp_path / "in", tmp_path / "out")
+        except JobError:
+            continue
+        (tmp_path / "out").unlink()
+        taken.add(path.suffix)
+    # Without their names these are text that somebody may mean.
+    assert taken <= {".md", ".po", ".ftl", ".yaml"}

@@ -1,0 +1,94 @@
+"""What a queue takes is learned while something waits in it, in virtual time."""
+
+import pytest
+
+from dragoman_server.engine.throughput import MEMORY_SECONDS, WINDOW_SECONDS, Throughput
+
+
+def work_off(throughput: Throughput, rate: float, *, since: float = 0.0, seconds: float = 5.0) -> float:
+    """Tells of work at that rate while more waits; the time afterwards."""
+    now = since
+    while now < since + seconds:
+        now += 0.01
+        throughput.observe(now, rate * 0.01, running=1, share=1.0, is_saturated=True)
+    return now
+
+
+def test_what_waits_takes_as_long_as_the_same_took_before() -> None:
+    throughput = Throughput()
+    assert throughput.seconds(0.0, 1000) == 0
+    now = work_off(throughput, rate=200)
+    assert throughput.seconds(now, 1000) == pytest.approx(5, rel=0.05)
+
+
+def work_half_full(throughput: Throughput, rate: float, *, since: float = 0.0) -> float:
+    now = since
+    for _ in range(300):
+        now += 0.01
+        throughput.observe(now, rate * 0.01, running=1, share=0.5, is_saturated=False)
+    return now
+
+
+def test_before_anything_waited_engines_that_are_half_full_would_do_twice_as_much() -> None:
+    throughput = Throughput()
+    now = work_half_full(throughput, rate=100)
+    assert throughput.seconds(now, 1000) == pytest.approx(5, rel=0.05)
+    # Once it is seen how much they do, that counts.
+    now = work_off(throughput, rate=125, since=now)
+    assert throughput.seconds(now, 1000) == pytest.approx(8, rel=0.05)
+    now = work_half_full(throughput, rate=100, since=now)
+    assert throughput.seconds(now, 1000) == pytest.approx(8, rel=0.05)
+
+
+def test_time_without_work_does_not_count() -> None:
+    throughput = Throughput()
+    now = 0.0
+    for _ in range(1000):
+        now += 0.01
+        throughput.observe(now, 1, running=0, share=0.0, is_saturated=False)
+    assert throughput.seconds(now, 1000) == 0
+
+
+def test_what_it_took_until_batches_were_full_does_not_count() -> None:
+    throughput = Throughput()
+    throughput.observe(0.0, 1, running=1, share=1.0, is_saturated=True)
+    # Nobody is finished yet.
+    throughput.observe(WINDOW_SECONDS * 0.9, 1, running=1, share=1.0, is_saturated=True)
+    now = work_off(throughput, rate=200, since=WINDOW_SECONDS)
+    assert throughput.seconds(now, 1000) == pytest.approx(5, rel=0.05)
+
+
+def test_it_follows_the_pace_as_that_changes_and_forgets_what_is_long_ago() -> None:
+    throughput = Throughput()
+    now = work_off(throughput, rate=200)
+    now = work_off(throughput, rate=50, since=now, seconds=40)
+    assert throughput.seconds(now, 1000) == pytest.approx(20, rel=0.05)
+    assert throughput.seconds(now + MEMORY_SECONDS + 1, 1000) == 0
+
+
+def test_long_sentences_that_end_together_are_not_taken_for_a_standstill_between() -> None:
+    """Batches of 80,000 units end each 20 seconds; meanwhile a short sentence comes and goes all the time."""
+    throughput = Throughput()
+    told = []
+    for hundredths in range(1, 30_000):
+        now = hundredths / 100
+        if not hundredths % 15:
+            throughput.observe(now, 25, running=80_000, share=1.0, is_saturated=True)
+        if not hundredths % 2000:
+            for _ in range(160):
+                throughput.observe(now, 500, running=80_000, share=1.0, is_saturated=True)
+        told.append(throughput.seconds(now, 40_000))
+    known = [seconds for seconds in told if seconds]
+    assert known
+    assert min(known) > 5
+    assert max(known) < 20
+
+
+def test_a_slower_pace_is_learned_as_soon_from_few_long_windows() -> None:
+    throughput = Throughput()
+    now = work_off(throughput, rate=200)
+    for _ in range(9):
+        # A batch's worth of work in three seconds, at once.
+        now += 3
+        throughput.observe(now, 60, running=60, share=1.0, is_saturated=True)
+    assert throughput.seconds(now, 1000) == pytest.approx(50, rel=0.05)

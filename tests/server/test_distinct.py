@@ -1,0 +1,105 @@
+"""A list of hypotheses holds no text twice, and beside the best one none that is empty."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.server.copying_bundle import write_bundle
+
+from dragoman_bundle import Bundle, open_bundle
+from dragoman_server.distinct import ReadHypothesis, distinct, first_of_each_text
+from dragoman_server.document import Document, TranslationOptions, complete, prepare
+from dragoman_server.engine import FinishReason, Hypothesis, SentenceResult
+
+PIECES = ["", "ab", "a", "b", "c", " "]
+
+
+def read(tokens: Sequence[int]) -> str:
+    return "".join(PIECES[token] for token in tokens)
+
+
+def hypothesis(*tokens: int, score: float = 0.0) -> Hypothesis:
+    return Hypothesis(
+        tokens=tokens, score=score, log_probability=score, finish_reason=FinishReason.STOP, attention=None
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranked", "most", "expected"),
+    [
+        # One text in two ways of cutting it, and the next ones move up.
+        ([(1,), (2, 3), (4,), (2,)], 3, [(1,), (4,), (2,)]),
+        ([(1,), (2, 3), (4,), (2,)], 2, [(1,), (4,)]),
+        ([(1,), (), (4,)], 3, [(1,), (4,)]),
+        ([(1,), (5,), (0,), (4,)], 3, [(1,), (4,)]),
+        ([(1,), (2, 3)], 2, [(1,)]),
+        # What the search holds for the best is the translation.
+        ([(), (1,)], 2, [(), (1,)]),
+        ([(), (0,), (1,)], 2, [(), (1,)]),
+        ([()], 1, [()]),
+    ],
+)
+def test_a_text_comes_once(ranked: list[tuple[int, ...]], most: int, expected: list[tuple[int, ...]]) -> None:
+    found = distinct([hypothesis(*tokens) for tokens in ranked], read, most=most)
+    assert [hypothesis.tokens for hypothesis, _ in found] == expected
+    assert [text for _, text in found] == [read(tokens) for tokens in expected]
+
+
+def prepared(bundle: Bundle, text: str, num_hypotheses: int) -> Document:
+    options = TranslationOptions(beam_size=4, num_hypotheses=num_hypotheses, length_penalty=1.0)
+    return prepare(text, bundle, options, deadline=None)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    return open_bundle(write_bundle(tmp_path))
+
+
+def test_of_a_list_everything_is_searched_for_that_may_move_up(bundle: Bundle) -> None:
+    for num_hypotheses, num_searched in ((1, 1), (2, 4), (4, 4)):
+        (sentence,) = prepared(bundle, "Ja.", num_hypotheses).sentences
+        assert sentence.options.num_hypotheses == num_searched
+
+
+def test_the_joined_texts_of_sentences_differ(bundle: Bundle) -> None:
+    # The last of a sentence's list stands for those that it lacks.
+    of_sentences: list[list[str]] = [["ja", "nein", "", "ja"], ["ja ja", "", "ja ja"]]
+    document = prepared(bundle, "Ja. Nein.", 3)
+    results = [
+        SentenceResult(
+            hypotheses=tuple(
+                hypothesis(*bundle.target_tokenizer.encode(text).ids, score=-rank)
+                for rank, text in enumerate(texts)
+            ),
+            queue_seconds=0.0,
+            encode_seconds=0.0,
+            decode_seconds=0.0,
+        )
+        for texts in of_sentences
+    ]
+    translated = complete(document, results, bundle)
+    assert [found.text for found in translated.hypotheses] == ["ja ja ja", "nein ja ja"]
+    assert [found.score for found in translated.hypotheses] == [0.0, -1.0]
+
+
+def test_sentences_that_differ_may_join_to_one_text(bundle: Bundle) -> None:
+    document = prepared(bundle, "Ja. Nein.", 2)
+    results = [
+        SentenceResult(
+            hypotheses=tuple(hypothesis(*bundle.target_tokenizer.encode(text).ids) for text in texts),
+            queue_seconds=0.0,
+            encode_seconds=0.0,
+            decode_seconds=0.0,
+        )
+        for texts in (["ja ja", "ja"], ["nein", "ja nein"])
+    ]
+    assert [found.text for found in complete(document, results, bundle).hypotheses] == ["ja ja nein"]
+
+
+def test_a_text_that_comes_again_stays_where_it_came_first() -> None:
+    ranked = [ReadHypothesis(hypothesis(score=-rank), text) for rank, text in enumerate("abacb")]
+    assert [(found.text, found.hypothesis.score) for found in first_of_each_text(ranked)] == [
+        ("a", 0.0),
+        ("b", -1.0),
+        ("c", -3.0),
+    ]

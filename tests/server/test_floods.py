@@ -1,0 +1,127 @@
+"""What comes in masses, by mistake or by intent: calls, pings, connections."""
+
+import asyncio
+import contextlib
+import resource
+from collections import Counter
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from grpc_status.rpc_status import from_call
+from tests.server.conftest import RunningServer, StartServer
+from tests.server.wire import opening, ping_frame, read_frames
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import RequestLimits
+from dragoman_server.descriptors import raise_limit, room_for_connections
+
+PING, GO_AWAY = 6, 7
+ACKNOWLEDGED = 1
+
+
+async def test_a_burst_of_calls_is_answered_or_refused_with_when_to_come_again(
+    start_server: StartServer,
+) -> None:
+    """gRPC itself would cancel those that wait for the event loop, beyond the first thousand."""
+    running = await start_server(limits=RequestLimits(max_calls=100))
+    request = pb.TranslateRequest(texts=["Ja."], source_language="de", target_language="en")
+    outcomes: Counter[tuple[grpc.StatusCode, bool]] = Counter()
+
+    async def call() -> None:
+        try:
+            await running.stub.Translate(request)
+            outcomes[grpc.StatusCode.OK, False] += 1
+        except grpc.aio.AioRpcError as error:
+            status = from_call(error)
+            retry = status is not None and any(each.Is(RetryInfo.DESCRIPTOR) for each in status.details)
+            outcomes[error.code(), retry] += 1
+
+    await asyncio.gather(*[call() for _ in range(4000)])
+    assert set(outcomes) <= {(grpc.StatusCode.OK, False), (grpc.StatusCode.RESOURCE_EXHAUSTED, True)}
+    await running.calls_are_counted()
+    assert running.metric("grpc_server_handled_total", grpc_method="Translate") == 4000
+
+
+async def test_a_client_that_pings_often_is_not_hung_up_on(running: RunningServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
+    writer.write(opening() + ping_frame(0))
+    num_answered = 0
+    async with asyncio.timeout(30):
+        async for kind, flags, payload in read_frames(reader):
+            assert kind != GO_AWAY, payload
+            if kind == PING and flags == ACKNOWLEDGED:
+                num_answered += 1
+                if num_answered == 50:
+                    break
+                writer.write(ping_frame(num_answered))
+    assert num_answered == 50
+    writer.close()
+    await writer.wait_closed()
+
+
+async def test_a_flood_of_pings_is_hung_up_on(running: RunningServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port)
+    writer.write(opening() + b"".join(map(ping_frame, range(5000))))
+    # Ends when the server hangs up.
+    async with asyncio.timeout(30):
+        async for _ in read_frames(reader):
+            pass
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+async def test_connections_beyond_their_number_are_closed_and_leave_room_for_the_metrics(
+    start_server: StartServer,
+) -> None:
+    running = await start_server(limits=RequestLimits(max_connections=3))
+    connections = [await asyncio.open_connection("127.0.0.1", running.server.port) for _ in range(4)]
+    try:
+        for _, writer in connections:
+            writer.write(opening())
+        async with asyncio.timeout(30):
+            heard = [await _hears(reader) for reader, _ in connections]
+        assert heard == [True] * 3 + [False]
+        assert running.metric("dragoman_serving") == 1
+    finally:
+        for _, writer in connections:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+    # Whoever leaves makes room.
+    async with asyncio.timeout(30):
+        await running.stub.ListModels(pb.ListModelsRequest(), wait_for_ready=True)
+
+
+async def _hears(reader: asyncio.StreamReader) -> bool:
+    """Whether the other end says anything before it hangs up."""
+    try:
+        return bool(await reader.read(1))
+    except ConnectionError:
+        return False
+
+
+@pytest.fixture
+def own_limit() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("own_limit")
+def test_connections_leave_descriptors_for_files_and_metrics() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for soft, room in ((1024, 768), (400, 200)):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert room_for_connections(10_000) == room
+        assert room_for_connections(10) == 10
+
+
+@pytest.mark.usefixtures("own_limit")
+def test_a_server_takes_all_the_descriptors_that_it_may() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+    raise_limit()
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)

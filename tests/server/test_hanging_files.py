@@ -1,0 +1,228 @@
+"""Files that do not answer hold up only the thread that reads them: no later reload, no drain, no exit."""
+
+import asyncio
+import os
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+from tests.server.access import Certified, certify
+from tests.server.conftest import RunningServer, StartProcess, StartServer
+from tests.server.copying_bundle import MANIFEST, write_bundle
+from tests.server.late_file import HANGING, hang, make_late
+
+from dragoman import AsyncClient
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_bundle import Bundle
+from dragoman_server.certificate import Certificate
+from dragoman_server.loader import ModelLoader
+from dragoman_server.model import Model
+
+GERMAN = {"source_language": "de", "target_language": "en"}
+
+
+def write(models: Path, version: str) -> None:
+    write_bundle(models, manifest=replace(MANIFEST, version=version))
+
+
+async def version_of(running: RunningServer) -> str:
+    response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
+    return response.model.version
+
+
+async def test_a_pipe_in_a_manifest_s_place_is_refused_and_others_are_served(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    write(tmp_path, "1")
+    running = await start_server(models=tmp_path)
+    (tmp_path / "de-en" / "3").mkdir()
+    os.mkfifo(tmp_path / "de-en" / "3" / "manifest.json")
+    write(tmp_path, "2")
+    await running.server.reload()
+    assert await version_of(running) == "2"
+    assert running.metric("dragoman_refused_bundles") == 1
+    assert running.metric("dragoman_last_reload_successful") == 1
+
+
+async def test_a_reload_that_takes_too_long_is_given_up_and_told(
+    start_server: StartServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write(tmp_path, "1")
+    running = await start_server(models=tmp_path, max_reload_seconds=0.2)
+    hang(monkeypatch)
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
+    await running.server.reload()
+    assert running.metric("dragoman_last_reload_successful") == 0
+    (record,) = [record for record in caplog.records if record.message == "not reloaded"]
+    assert "could not be read within 0.2 seconds" in record.reason
+    assert await version_of(running) == "1"
+    # It still hangs, and whatever is there beside it is served as soon as it is out of the way.
+    waiting = pipe.rename(tmp_path / "pipe")
+    (tmp_path / "de-en" / "2").rmdir()
+    write(tmp_path, "2")
+    monkeypatch.setattr(running.server, "_config", replace(running.server._config, max_reload_seconds=60.0))
+    await running.server.reload()
+    assert await version_of(running) == "2"
+    assert running.metric("dragoman_last_reload_successful") == 1
+    waiting.write_text("")
+
+
+async def test_what_a_reload_loads_that_was_given_up_ends(
+    start_server: StartServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "1")
+    running = await start_server(models=tmp_path, max_reload_seconds=0.2)
+    goes_on, loaded = threading.Event(), list[Model]()
+    load = ModelLoader.load
+
+    def load_late(loader: ModelLoader, bundle: Bundle) -> Model:
+        goes_on.wait()
+        loaded.append(load(loader, bundle))
+        return loaded[-1]
+
+    monkeypatch.setattr(ModelLoader, "load", load_late)
+    write(tmp_path, "2")
+    write(tmp_path, "3")
+    await running.server.reload()
+    goes_on.set()
+    async with asyncio.timeout(60):
+        while not loaded or loaded[0].engine.is_alive:
+            await asyncio.sleep(0.01)
+    assert [model.key for model in loaded] == ["de-en/2"]
+    assert await version_of(running) == "1"
+
+
+async def test_tokens_that_hang_stay_as_they_were_and_the_models_are_read(
+    start_server: StartServer, tmp_path: Path, tokens: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = tmp_path / "models"
+    write(models, "1")
+    running = await start_server(models=models, tokens=tokens, max_reload_seconds=1.0)
+    names = running.server._callers._names
+    hang(monkeypatch)
+    pipe = make_late(tokens)
+    write(models, "2")
+    await running.server.reload()
+    assert running.metric("dragoman_last_reload_successful") == 0
+    assert running.metric("dragoman_model_info", version="2") == 1
+    assert running.server._callers._names is names
+    tokens.write_text("eve 0123456789abcdef0123\n")
+    await asyncio.to_thread(pipe.write_text, "")
+    # What was read too late is not used, however late it comes.
+    await asyncio.sleep(0.1)
+    assert running.server._callers._names is names
+
+
+async def test_a_pipe_in_the_place_of_tokens_is_told(
+    start_server: StartServer, tokens: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await start_server(tokens=tokens)
+    tokens.unlink()
+    os.mkfifo(tokens)
+    await running.server.reload()
+    (record,) = [record for record in caplog.records if record.message == "tokens not reloaded"]
+    assert record.reason == f"{tokens} can't be read: it is no regular file"
+    assert running.metric("dragoman_last_reload_successful") == 0
+
+
+async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
+    start_server: StartServer,
+    tmp_path: Path,
+    certified: Certified,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("dragoman_server.certificate.MAX_LOOK_SECONDS", 0.1)
+    running = await start_server(
+        host="127.0.0.1", tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
+    )
+    address = f"127.0.0.1:{running.server.port}"
+    goes_on = threading.Event()
+    look = Certificate._versions
+
+    def look_late(certificate: Certificate) -> list[tuple[int, int, int] | None]:
+        goes_on.wait()
+        return look(certificate)
+
+    monkeypatch.setattr(Certificate, "_versions", look_late)
+    for _ in range(3):
+        async with AsyncClient(address, credentials=certified.roots) as client:
+            await client.models()
+    assert running.metric("dragoman_last_reload_successful") == 0
+    failures = [record for record in caplog.records if record.message == "certificate not renewed"]
+    assert len(failures) == 1
+    renewed = certify(tmp_path, "127.0.0.1")
+    goes_on.set()
+    late = running.server._certificate._late_look  # type: ignore[union-attr]
+    assert late is not None
+    await asyncio.to_thread(late.result)
+    async with AsyncClient(address, credentials=renewed.roots) as client:
+        await client.models()
+    assert running.metric("dragoman_last_reload_successful") == 1
+
+
+@pytest.mark.parametrize("name", ["tls_certificate", "tls_key"])
+async def test_a_pipe_in_a_certificate_s_place_is_told(
+    start_server: StartServer, certified: Certified, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    running = await start_server(
+        host="127.0.0.1", tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
+    )
+    path: Path = getattr(certified, name)
+    path.unlink()
+    os.mkfifo(path)
+    async with AsyncClient(f"127.0.0.1:{running.server.port}", credentials=certified.roots) as client:
+        await client.models()
+    (record,) = [record for record in caplog.records if record.message == "certificate not renewed"]
+    assert record.reason == f"{path} can't be read: it is no regular file"
+
+
+def test_a_server_whose_reload_hangs_drains_and_ends(start_process: StartProcess, tmp_path: Path) -> None:
+    write(tmp_path, "1")
+    options = ("--models", str(tmp_path), "--port", "0", "--drain-seconds", "1")
+    server = start_process(*options, "--max-reload-seconds", "0.5", environment=HANGING)
+    port = server.wait_for("ready")["port"]
+    make_late(tmp_path / "de-en" / "2" / "manifest.json")
+    for _ in range(2):
+        server.process.send_signal(signal.SIGHUP)
+        assert "within 0.5 seconds" in str(server.wait_for("not reloaded")["reason"])
+    with grpc.insecure_channel(f"localhost:{port}") as channel:
+        response = TranslationServiceStub(channel).Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
+    assert response.model.version == "1"
+    server.process.terminate()
+    assert server.end()[0] == 0
+
+
+def test_a_server_ends_while_a_reload_hangs(start_process: StartProcess, tmp_path: Path) -> None:
+    write(tmp_path, "1")
+    server = start_process(
+        "--models", str(tmp_path), "--port", "0", "--drain-seconds", "1", environment=HANGING
+    )
+    server.wait_for("ready")
+    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
+    server.process.send_signal(signal.SIGHUP)
+    with pipe.open("w"):
+        server.process.terminate()
+        assert server.end()[0] == 0
+
+
+def test_a_server_ends_while_its_start_hangs(
+    start_process: StartProcess, tmp_path: Path, tokens: Path
+) -> None:
+    for late in (tmp_path / "models" / "de-en" / "1" / "manifest.json", tokens):
+        late.parent.mkdir(parents=True, exist_ok=True)
+        pipe = make_late(late)
+        options = ("--models", str(tmp_path / "models"), "--tokens", str(tokens), "--port", "0")
+        server = start_process(*options, "--drain-seconds", "1", environment=HANGING)
+        with pipe.open("w"):
+            server.process.terminate()
+            server.wait_for("stopping before the models are loaded")
+            assert server.end()[0] == 0
+        pipe.unlink()

@@ -1,0 +1,112 @@
+"""Where sentences end in the languages that have rules of our own."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.segmentation.corpora import CORPORA, LISTS, read_lines
+from benchmarks.segmentation.cuts import count_missed_cuts, wrong_cuts
+from dragoman_server.segmentation import Segmentation, segment
+from dragoman_server.sentence_rules import read_rules, rules_for
+
+LANGUAGES = ["de", "en", "es", "fr", "nl"]
+DATA = Path(__file__).parents[3] / "shared" / "data"
+NUM_LINES = 8_000
+
+
+def units(text: str, language: str) -> list[str]:
+    spans = segment(text, language=language, mode=Segmentation.SENTENCE)
+    return [text[start:end] for start, end in spans]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_sentence_of_the_list_is_cut(language: str) -> None:
+    sentences = read_lines(LISTS / f"{language}.txt")
+    assert len(sentences) >= 100
+    assert wrong_cuts(sentences, language) == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sentences_of_the_list_are_cut_from_what_follows(language: str) -> None:
+    sentences = read_lines(LISTS / f"{language}.txt")
+    assert count_missed_cuts(sentences, language).missed == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_at_most_one_cut_in_two_thousand_is_missed(language: str) -> None:
+    path = DATA / CORPORA[language]
+    if not path.exists():
+        pytest.skip(f"needs the corpus {CORPORA[language]}")
+    counted = count_missed_cuts(read_lines(path), language, limit=NUM_LINES)
+    assert len(counted.missed) <= counted.num_pairs / 2_000, counted.missed
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "count"),
+    [
+        ("de", "Er liebt mich. Ich gehe.", 2),
+        ("de", "Ich mag. Du magst.", 2),
+        ("de", "Ich bin Max. Tom ist da.", 2),
+        ("de", "Auf diese Art. Er ging.", 2),
+        ("de", "Ich bin's. Tom ist da.", 2),
+        ("de", "Bücher usw. Danach ging er.", 2),
+        ("de", "Wir kommen am 3. Er weiß es.", 2),
+        ("de", "Ludwig XIV. Er war König.", 2),
+        ("de", "hallo! wie geht es dir? ich bin da.", 3),
+        ("de", "Ich gehe.Du bleibst.", 2),
+        ("de", "Das ist System.Console hier.", 1),
+        ("de", "Er sagte: „Ja. Ich komme.“ Sie lachte.", 3),
+        ("de", "„Halt!“, rief er. „Wer da?“", 2),
+        ("de", "Warte... Ich komme … Bald.", 3),
+        ("de", "DAS GEHT NICHT. KOMM MIT INKL. ALLEM.", 2),
+        ("de", "Im Jahr 2010. Er kam.", 2),
+        ("en", "Wait for me. Tom is here.", 2),
+        ("en", "It is OK. Tom is here.", 2),
+        ("en", "So do I. Tom too.", 2),
+        ("en", "No. I don't.", 2),
+        ("en", "We live in the U.S. The house is big.", 2),
+        ("en", "He came at 5 p.m. Tom left.", 2),
+        ("en", "Vitamin C. It works.", 2),
+        ("en", '"Can you?" "I can."', 2),
+        ("en", '"Where are you?" Tom asked. "Here."', 2),
+        ("en", "I have an iPhone. iPhones are good.", 2),
+        ("es", "Está bien. Tom llegó.", 2),
+        ("es", "Tengo un auto. Tom tiene dos.", 2),
+        ("es", "¡Hola! ¿cómo estás?", 2),
+        ("es", "Llegó a las 2 p.m. ¡Feliz año!", 2),
+        ("fr", "C'est mon vol. Tom part.", 2),
+        ("fr", "Bon ? Oui. J'y vais.", 3),
+        ("nl", "Dat is van me. Tom komt.", 2),
+        ("nl", "Het duurde lang. 's Zondags ga ik.", 2),
+        ("nl", "Ik denk aan u. Tom ook.", 2),
+    ],
+)
+def test_sentences_are_cut_behind_common_words(language: str, text: str, count: int) -> None:
+    assert len(units(text, language)) == count
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_two_spaces_between_sentences_are_in_no_unit(language: str) -> None:
+    assert units("Tom.  Mary.\t Eva.", language) == ["Tom.", "Mary.", "Eva."]
+
+
+@pytest.mark.parametrize("language", ["xx", "", "../de", "."])
+def test_a_language_without_data_has_no_rules(language: str) -> None:
+    assert rules_for(language) is None
+
+
+def test_a_field_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="abbreviation; there are abbreviations, before_numbers"):
+        read_rules('abbreviation = "Dr"')
+
+
+def test_every_file_of_words_is_read() -> None:
+    assert [rules_for(language) is not None for language in LANGUAGES] == [True] * len(LANGUAGES)
+
+
+@pytest.mark.parametrize("piece", [".", ". ", "!", "a. ", ". . ", '"', "A.", "1. ", ") ", "。", "a.b. "])
+def test_a_long_line_is_read_in_one_go(piece: str) -> None:
+    # A rule that looked back or ahead without bound would take hours here.
+    rules = rules_for("de")
+    assert rules is not None
+    assert sum(1 for _ in rules.ends(piece * 200_000)) >= 0
