@@ -98,9 +98,9 @@ def pair_files(folder: Path, source: str, target: str) -> tuple[object, ...]:
     return "--source", folder / "a", "--target", folder / "b"
 
 
-@pytest.mark.parametrize("model", ["ibm1", "ibm2", "hmm"])
+@pytest.mark.parametrize("model", ["ibm1", "ibm2", "hmm", "ibm3", "ibm4", "ibm5"])
 def test_every_model_learns_the_words(tmp_path: Path, model: str) -> None:
-    out = train(tmp_path, "--model", model, "--iterations", "5,5,5")
+    out = train(tmp_path, "--model", model, "--iterations", "5,5,5,2,2,2")
     files = pair_files(tmp_path, "Der Hund sieht\n\nbaum alt\n", "the dog sees\n\nold tree\n")
     for links in ("posterior", "viterbi"):
         result = run("apply", out, *files, "--links", links, "--symmetrize", "intersection")
@@ -135,10 +135,11 @@ def test_score_and_show(tmp_path: Path, aligner: Path) -> None:
     ]
 
 
-def test_saved_aligner_links_what_the_trained_one_does(tmp_path: Path, aligner: Path) -> None:
+@pytest.mark.parametrize("model", ["hmm", "ibm3", "ibm4", "ibm5"])
+def test_saved_aligner_links_what_the_trained_one_does(tmp_path: Path, model: str) -> None:
     from dragoman_training.alignment.saved import save_aligner
 
-    loaded = load_aligner(aligner)
+    loaded = load_aligner(train(tmp_path, "--model", model))
     save_aligner(loaded, tmp_path / "again")
     again = load_aligner(tmp_path / "again")
     random = np.random.default_rng(2)
@@ -158,7 +159,9 @@ def test_a_word_never_seen_is_linked_with_one_spelt_alike(aligner: Path) -> None
     assert links[0, 1]
 
 
-def test_long_sentences_are_linked(aligner: Path) -> None:
+@pytest.mark.parametrize("model", ["hmm", "ibm4"])
+def test_long_sentences_are_linked(tmp_path: Path, model: str) -> None:
+    aligner = train(tmp_path, "--model", model)
     words = np.random.default_rng(3).integers(0, len(GERMAN), 500).tolist()
     pair = [GERMAN[word] for word in words], [ENGLISH[word] for word in words]
     (links,) = load_aligner(aligner).align([pair], "intersection")

@@ -61,7 +61,7 @@ class DirectedModel:
 
     def align(self, bitext: Bitext, words: "LocalWords", search: Search) -> Ids:
         """Of each target word the source position from 1 on, or 0 for NULL. [U]"""
-        direction = Direction.of(bitext)
+        direction = Direction.of_text(bitext, words.source_number, words.target_number)
         cooccurrence = direction.cooccurrence
         source_P, target_P = cooccurrence.source_P, cooccurrence.target_P
         # NULL's number is behind the last word's, here and there.

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from dragoman_training.alignment.aligner import Search
     from dragoman_training.alignment.symmetrization import Method
 
-MODELS = ("ibm1", "ibm2", "hmm")
+MODELS = ("ibm1", "ibm2", "hmm", "ibm3", "ibm4", "ibm5")
 METHODS = (
     "grow-diag-final-and",
     "grow-diag-final",
@@ -168,7 +168,9 @@ def _numbers(text: str) -> list[int]:
 def apply(folder: Path, source: Path, target: Path, symmetrize: str, links: str) -> None:
     """Link the words of two files; a line of links for each pair of lines.
 
-    An empty line has no links. Sentences may be of any length; the time grows with the cube of it.
+    An empty line has no links. Sentences may be of any length; the time grows with the cube of it. Models 3 to
+    5 give a sentence of more than 100 words, or than the longest they learnt from, the links of the model that
+    they start from.
     """
     from itertools import islice
 

@@ -178,3 +178,13 @@ class Hmm:
 
 def _one_class(direction: Direction) -> Ids:
     return np.zeros(len(direction.bitext.source.word_N), np.int32)
+
+
+ExactModel = Model1 | Model2 | DiagonalModel | Hmm
+EXACT_KINDS: dict[str, type[ExactModel]] = {
+    "ibm1": Model1,
+    "ibm2": Model2,
+    "ibm2-diagonal": DiagonalModel,
+    "hmm": Hmm,
+}
+"""By the names under which they are saved."""

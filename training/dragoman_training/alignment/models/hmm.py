@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from dragoman_training.alignment.bitext import Ids, Offsets
 from dragoman_training.alignment.cooccurrence import Cooccurrence
 from dragoman_training.alignment.lexicon import Numbers
+from dragoman_training.alignment.models.weights import maximize_weights
 
 TIED_JUMPS = 20
 """Jumps that go further than this weigh the same as one that goes this far."""
-NUM_STEPS = 20
-"""Steps of the maximisation."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -116,19 +115,27 @@ def viterbi_hmm(cooccurrence: Cooccurrence, class_N: Ids, lexicon_P: Numbers, ju
 def estimate_jumps(jumps: Jumps, counts: HmmCounts, *, prior: float = 0.0, learn_null: bool = True) -> Jumps:
     """Weights that make the expected counts likelier, with so many prior counts of every jump.
 
-    The weights of one origin are shared among as many positions as its sentence has, so there is no closed
-    form. Each step of minorisation-maximisation (Hunter 2004, "MM algorithms for generalized Bradley-Terry
-    models", section 5) raises the likelihood, and so does expectation maximisation with them.
+    The weights of one origin are shared among as many positions as its sentence has (`maximize_weights`).
     """
     weight_CD = jumps.weight_CD.copy()
     middle = weight_CD.shape[1] // 2
     tied = min(TIED_JUMPS, middle)
+    size_K, i_K = _origins(counts.origin_CK.shape[1])
     for label, origin_K in enumerate(counts.origin_CK):
         if counts.jump_CD[label].any():
-            _maximize(weight_CD[label], counts.jump_CD[label], origin_K, tied, prior)
+            seen = origin_K > 0
+            runs = (middle + 1 - i_K[seen], size_K[seen], origin_K[seen])
+            maximize_weights(weight_CD[label], counts.jump_CD[label], *runs, tied, prior)
     num_words = float(counts.origin_CK.sum()) + counts.null
     null = counts.null / num_words if learn_null and num_words else jumps.null
     return Jumps(weight_CD=weight_CD, null=null)
+
+
+def _origins(number: int) -> tuple[Offsets, Offsets]:
+    """l and i' of each K."""
+    place_K = np.arange(number)
+    size_K = ((np.sqrt(8 * place_K + 1) - 1) / 2).astype(np.int64)
+    return size_K, place_K - size_K * (size_K + 1) // 2
 
 
 def _run(
@@ -328,38 +335,3 @@ def _viterbi(
             alignment_U[first_target + j] = 0 if state % 2 else state // 2
             state = origin[j, state % 2, state // 2]
         first_target += num_targets
-
-
-@njit(cache=True, nogil=True)
-def _maximize(weight_D: Numbers, count_D: Numbers, origin_K: Numbers, tied: int, prior: float) -> None:
-    """Weights in place. Jumps beyond `tied` are one with it, on each side."""
-    middle = len(weight_D) // 2
-    longest = 0
-    while (longest + 1) * (longest + 2) // 2 < len(origin_K):
-        longest += 1
-    count = np.zeros(2 * tied + 1)
-    for place in range(len(weight_D)):
-        count[min(max(place - middle, -tied), tied) + tied] += count_D[place]
-    for _ in range(NUM_STEPS):
-        # An origin adds N / Z to each jump that it might have taken.
-        rate_D = np.zeros(len(weight_D))
-        for size in range(1, longest + 1):
-            for i in range(size + 1):
-                number = origin_K[size * (size + 1) // 2 + i]
-                if number > 0:
-                    low = middle + 1 - i
-                    total = weight_D[low : low + size].sum()
-                    if total > 0:
-                        rate_D[low : low + size] += number / total
-        # The prior is as many jumps of each kind from an origin where all are possible.
-        total = weight_D[middle - tied : middle + tied + 1].sum()
-        open_rate = np.full(2 * tied + 1, prior * (2 * tied + 1) / max(total, 1e-300))
-        for place in range(len(weight_D)):
-            open_rate[min(max(place - middle, -tied), tied) + tied] += rate_D[place]
-        for place in range(len(weight_D)):
-            jump = min(max(place - middle, -tied), tied) + tied
-            if open_rate[jump] > 0:
-                weight_D[place] = (count[jump] + prior) / open_rate[jump]
-        top = weight_D.max()
-        for place in range(len(weight_D)):
-            weight_D[place] /= top

@@ -2,7 +2,7 @@
 
 A model has its own parameters but not the lexicon, which goes from one model to the next.
 
-Shapes: P distinct word pairs, L links, U target words.
+Shapes: P distinct word pairs, L links, N source and U target words of the bitext.
 """
 
 from collections.abc import Mapping
@@ -27,11 +27,20 @@ class Direction:
 
     bitext: Bitext
     cooccurrence: Cooccurrence
+    source_N: Ids
+    """Words by their numbers in the model's vocabulary, which are the bitext's own in training."""
+    target_U: Ids
 
     @classmethod
     def of(cls, bitext: Bitext) -> "Direction":
-        """Finds the links."""
-        return cls(bitext, Cooccurrence.of(bitext))
+        """Finds the links of a bitext that a model is trained on."""
+        return cls(bitext, Cooccurrence.of(bitext), bitext.source.word_N, bitext.target.word_N)
+
+    @classmethod
+    def of_text(cls, bitext: Bitext, source_number: Ids, target_number: Ids) -> "Direction":
+        """Of a text whose words have these numbers in the model's vocabularies."""
+        words = source_number[bitext.source.word_N], target_number[bitext.target.word_N]
+        return cls(bitext, Cooccurrence.of(bitext), *words)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
