@@ -65,9 +65,8 @@ def align() -> None:
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the aligner.")
 @click.option(
     "--iterations",
-    default="5,0,5,3,3,3",
-    show_default=True,
-    help="Of each model in the chain, up to the one that is trained; 0 leaves one out.",
+    help="Of each model in the chain, up to the one that is trained; 0 leaves one out.  "
+    "[default: 5,0,5,3,3,3, and 5 of model 2 where it is the one that is trained]",
 )
 @click.option("--diagonal", is_flag=True, help="Model 2 with the diagonal of Dyer et al. 2013, not a table.")
 @click.option(
@@ -99,7 +98,7 @@ def train(
     source: Path,
     target: Path,
     out: Path,
-    iterations: str,
+    iterations: str | None,
     diagonal: bool,
     agreement: bool,
     alpha: float,
@@ -121,7 +120,7 @@ def train(
 
     options = TrainingOptions(
         model=next(name for name in CHAIN if name == model),
-        iterations=_numbers(iterations),
+        iterations=_numbers(iterations) if iterations is not None else (),
         diagonal=diagonal,
         agreement=agreement,
         smoothing=Smoothing(alpha=alpha, bayes=bayes),
@@ -168,9 +167,9 @@ def _numbers(text: str) -> list[int]:
 def apply(folder: Path, source: Path, target: Path, symmetrize: str, links: str) -> None:
     """Link the words of two files; a line of links for each pair of lines.
 
-    An empty line has no links. Sentences may be of any length; the time grows with the cube of it. Models 3 to
-    5 give a sentence of more than 100 words, or than the longest they learnt from, the links of the model that
-    they start from.
+    An empty line has no links. Sentences may be of any length; the time grows with the cube of it. Models 3,
+    4 and 5 give a sentence of more than 100 words, or more than the longest that they learnt from, the links
+    of the model that they start from.
     """
     from itertools import islice
 

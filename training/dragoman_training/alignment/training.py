@@ -27,6 +27,8 @@ from dragoman_training.alignment.models.model import Direction, Model, Step
 from dragoman_training.alignment.spelling import likeness
 from dragoman_training.alignment.text import WordRule
 
+DEFAULT_ITERATIONS: dict[ModelName, int] = {"ibm1": 5, "ibm2": 0, "hmm": 5, "ibm3": 3, "ibm4": 3, "ibm5": 3}
+"""The HMM learns more from model 1 than from model 2."""
 MIN_PROBABILITY = 1e-6
 """What is less likely is not saved."""
 
@@ -37,8 +39,9 @@ class TrainingOptions:
 
     model: ModelName = "hmm"
     """The last of the chain."""
-    iterations: Sequence[int] = (5, 0, 5, 3, 3, 3)
-    """Of each model of the chain; a model with none is left out."""
+    iterations: Sequence[int] = ()
+    """Of each model of the chain; a model with none is left out. Without numbers: `DEFAULT_ITERATIONS`, and
+    model 2 only where it is the last."""
     diagonal: bool = False
     """Whether model 2 has the diagonal of Dyer et al. 2013 in place of a table."""
     agreement: bool = True
@@ -52,6 +55,9 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         needed = CHAIN.index(self.model) + 1
+        if not self.iterations:
+            numbers = [number or 5 * (name == self.model) for name, number in DEFAULT_ITERATIONS.items()]
+            object.__setattr__(self, "iterations", tuple(numbers))
         if len(self.iterations) < needed:
             raise ValueError(
                 f"{len(self.iterations)} numbers of iterations: {self.model} needs {needed}, one for each of "
