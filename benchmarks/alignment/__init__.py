@@ -1,0 +1,1 @@
+"""Word aligners on gold alignments: error rate, time and memory, beside other toolkits."""

@@ -1,0 +1,49 @@
+"""All alignments of tiny sentence pairs, one after the other, with the papers' equations in plain loops."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import log
+
+import numpy as np
+
+from dragoman_training.alignment.bitext import Bitext, Sentences
+
+Pair = tuple[Sequence[int], Sequence[int]]
+Alignment = tuple[int, ...]
+"""a_j for each target position: a source position from 1 on, or 0 for NULL."""
+
+PAIRS: list[Pair] = [([0, 1], [0, 1, 0]), ([1, 2, 0], [2, 1]), ([2], [2, 2, 1]), ([0, 1, 2, 0], [0, 3, 1])]
+NUM_SOURCE, NUM_TARGET = 3, 4
+NULL = NUM_SOURCE
+
+
+def bitext_of(pairs: Sequence[Pair], num_source: int = NUM_SOURCE, num_target: int = NUM_TARGET) -> Bitext:
+    return Bitext(
+        Sentences.of([source for source, _ in pairs], num_source),
+        Sentences.of([target for _, target in pairs], num_target),
+    )
+
+
+class Expectation:
+    """Expected counts under P(f, a | e), by summing over every alignment of every pair."""
+
+    def __init__(
+        self, pairs: Sequence[Pair], probability: Callable[[Sequence[int], Sequence[int], Alignment], float]
+    ) -> None:
+        self.pair: dict[tuple[int, int], float] = defaultdict(float)
+        self.alignments: list[dict[Alignment, float]] = []
+        self.posteriors: list[np.ndarray] = []
+        self.log_likelihood = 0.0
+        for source, target in pairs:
+            every = product(range(len(source) + 1), repeat=len(target))
+            joint = {alignment: probability(source, target, alignment) for alignment in every}
+            total = sum(joint.values())
+            self.log_likelihood += log(total)
+            posterior = np.zeros((len(target), len(source) + 1))
+            for alignment, own in joint.items():
+                for j, i in enumerate(alignment):
+                    posterior[j, i] += own / total
+                    self.pair[NULL if i == 0 else source[i - 1], target[j]] += own / total
+            self.posteriors.append(posterior)
+            self.alignments.append({alignment: own / total for alignment, own in joint.items()})

@@ -1,0 +1,264 @@
+"""`dragoman align`: word alignment by statistical models."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from dragoman_training.alignment.aligner import Search
+    from dragoman_training.alignment.symmetrization import Method
+
+MODELS = ("ibm1", "ibm2", "hmm", "ibm3", "ibm4", "ibm5")
+METHODS = (
+    "grow-diag-final-and",
+    "grow-diag-final",
+    "grow-diag",
+    "intersection",
+    "union",
+    "forward",
+    "backward",
+)
+BLOCK_PAIRS = 10_000
+"""Sentence pairs that are aligned at once."""
+
+_existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+_existing_folder = click.Path(exists=True, file_okay=False, path_type=Path)
+_symmetrize = click.option(
+    "--symmetrize",
+    type=click.Choice(METHODS),
+    default=METHODS[0],
+    show_default=True,
+    help="How the links of both directions become one alignment.",
+)
+_links = click.option(
+    "--links",
+    type=click.Choice(["posterior", "viterbi"]),
+    default="posterior",
+    show_default=True,
+    help="Each word's likeliest link, or the sentence's likeliest alignment.",
+)
+
+
+@click.group()
+def align() -> None:
+    """Link words of translated texts: IBM models and the HMM.
+
+    Texts have a sentence a line, the same in both files. Words lie between white space (or, with --tokenize,
+    punctuation stands apart, too). Links are written as `0-0 1-2`: source and target position from 0 on.
+
+    \b
+    Examples:
+      dragoman align train --model hmm --tokenize --source train.de --target train.en --out runs/align-de-en
+      dragoman align apply runs/align-de-en --source new.de --target new.en > new.pharaoh
+      dragoman align score new.pharaoh gold.pharaoh
+      dragoman align show runs/align-de-en "Das ist mein Haus ." "This is my house ."
+    """
+
+
+@align.command()
+@click.option(
+    "--model", type=click.Choice(MODELS), default="hmm", show_default=True, help="The last one trained."
+)
+@click.option("--source", type=_existing_file, required=True, help="Text of the source language.")
+@click.option("--target", type=_existing_file, required=True, help="Its translation, line by line.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the aligner.")
+@click.option(
+    "--iterations",
+    help="Of each model in the chain, up to the one that is trained; 0 leaves one out.  "
+    "[default: 5,0,5,3,3,3, and 5 of model 2 where it is the one that is trained]",
+)
+@click.option("--diagonal", is_flag=True, help="Model 2 with the diagonal of Dyer et al. 2013, not a table.")
+@click.option(
+    "--agreement/--no-agreement",
+    default=True,
+    show_default=True,
+    help="From the HMM on, both directions learn what both believe.",
+)
+@click.option(
+    "--alpha", type=click.FloatRange(0), default=0.01, show_default=True, help="Prior of a word pair."
+)
+@click.option("--bayes", is_flag=True, help="Variational Bayes in place of relative frequencies.")
+@click.option(
+    "--spelling", type=click.FloatRange(0), default=1.0, show_default=True, help="Prior of words spelt alike."
+)
+@click.option(
+    "--max-words",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="A pair with a longer sentence is not learnt from.",
+)
+@click.option(
+    "--tokenize", is_flag=True, help="Punctuation stands apart, here and in all texts aligned later."
+)
+@click.option("--keep-case", is_flag=True, help="Words that differ by case are different words.")
+def train(
+    model: str,
+    source: Path,
+    target: Path,
+    out: Path,
+    iterations: str | None,
+    diagonal: bool,
+    agreement: bool,
+    alpha: float,
+    bayes: bool,
+    spelling: float,
+    max_words: int,
+    tokenize: bool,
+    keep_case: bool,
+) -> None:
+    """Train an aligner, in both directions, on sentence pairs.
+
+    Perplexity of each iteration is told for both directions. Nothing is written before the end.
+    """
+    from dragoman_training.alignment.chain import CHAIN
+    from dragoman_training.alignment.lexicon import Smoothing
+    from dragoman_training.alignment.saved import check_free, save_aligner
+    from dragoman_training.alignment.text import WordRule, read_pairs
+    from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
+
+    options = TrainingOptions(
+        model=next(name for name in CHAIN if name == model),
+        iterations=_numbers(iterations) if iterations is not None else (),
+        diagonal=diagonal,
+        agreement=agreement,
+        smoothing=Smoothing(alpha=alpha, bayes=bayes),
+        spelling=spelling,
+        max_words=max_words,
+    )
+    check_free(out)
+    rule = WordRule(tokenize=tokenize, lowercase=not keep_case)
+    pairs = [(rule.normalize(one), rule.normalize(other)) for one, other in read_pairs(source, target)]
+
+    def report(iteration: Iteration) -> None:
+        forward, backward = iteration.perplexity
+        click.echo(
+            f"{iteration.model} {iteration.number}/{iteration.num_iterations}: perplexity {forward:.2f}, "
+            f"backward {backward:.2f}; {iteration.seconds:.0f} s",
+            err=True,
+        )
+
+    aligner = train_aligner(pairs, options, rule, report)
+    if unused := sum(not 0 < min(map(len, pair)) <= max(map(len, pair)) <= max_words for pair in pairs):
+        click.echo(
+            f"{unused} of {len(pairs)} pairs were not learnt from: empty, or longer than --max-words.",
+            err=True,
+        )
+    save_aligner(aligner, out)
+    click.echo(f"Saved to {out}.", err=True)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is no list of whole numbers, such as 5,0,5", param_hint="--iterations"
+        ) from None
+
+
+@align.command()
+@click.argument("folder", metavar="DIR", type=_existing_folder)
+@click.option("--source", type=_existing_file, required=True, help="Text of the source language.")
+@click.option("--target", type=_existing_file, required=True, help="Its translation, line by line.")
+@_symmetrize
+@_links
+def apply(folder: Path, source: Path, target: Path, symmetrize: str, links: str) -> None:
+    """Link the words of two files; a line of links for each pair of lines.
+
+    An empty line has no links. Sentences may be of any length; the time grows with the cube of it. Models 3,
+    4 and 5 give a sentence of more than 100 words, or more than the longest that they learnt from, the links
+    of the model that they start from.
+    """
+    from itertools import islice
+
+    from dragoman_training.alignment.pharaoh import format_links
+    from dragoman_training.alignment.saved import load_aligner
+    from dragoman_training.alignment.text import read_pairs
+
+    aligner = load_aligner(folder)
+    # All is read once before anything is written.
+    for _ in read_pairs(source, target):
+        pass
+    lines = read_pairs(source, target)
+    checked = False
+    while block := list(islice(lines, BLOCK_PAIRS)):
+        pairs = [(aligner.rule.normalize(one), aligner.rule.normalize(other)) for one, other in block]
+        if not checked and aligner.swapped(pairs):
+            raise ValueError(
+                f"{source} has more words of {folder}'s target language, and {target} of its source "
+                "language: the files belong the other way round"
+            )
+        checked = True
+        for matrix in aligner.align(pairs, _method(symmetrize), _search(links)):
+            click.echo(format_links(zip(*(axis.tolist() for axis in matrix.nonzero()), strict=True)))
+
+
+@align.command()
+@click.argument("links_path", metavar="LINKS", type=_existing_file)
+@click.argument("gold_path", metavar="GOLD", type=_existing_file)
+@click.option("--source", type=_existing_file, help="Text that the links are checked against.")
+@click.option("--target", type=_existing_file, help="Its translation.")
+@click.option("--tokenize", is_flag=True, help="Count the words of the texts as an aligner trained with it.")
+def score(
+    links_path: Path, gold_path: Path, source: Path | None, target: Path | None, tokenize: bool
+) -> None:
+    """Precision, recall and alignment error rate against gold links: `3-4` sure, `3p4` possible."""
+    from dragoman_training.alignment.pharaoh import read_gold, read_links
+    from dragoman_training.alignment.scoring import check_range, score_links
+    from dragoman_training.alignment.text import WordRule, read_pairs
+
+    if (source is None) != (target is None):
+        raise click.UsageError("--source and --target belong together")
+    links, gold = read_links(links_path), read_gold(gold_path)
+    if len(links) != len(gold):
+        shorter, longer = (links_path, gold_path) if len(links) < len(gold) else (gold_path, links_path)
+        raise ValueError(
+            f"{shorter} ends after line {min(len(links), len(gold))}, {longer} goes on: "
+            "both need as many lines"
+        )
+    if source is not None and target is not None:
+        rule = WordRule(tokenize=tokenize)
+        sizes = [(len(rule.split(one)), len(rule.split(other))) for one, other in read_pairs(source, target)]
+        if len(sizes) != len(links):
+            raise ValueError(f"{source} has {len(sizes)} lines, {links_path} {len(links)}: both need as many")
+        check_range(links_path, links, sizes)
+        check_range(gold_path, [pair.possible for pair in gold], sizes)
+    result = score_links(links, gold)
+    click.echo(
+        f"precision {100 * result.precision:.1f}  recall {100 * result.recall:.1f}  "
+        f"AER {100 * result.aer:.1f}"
+    )
+
+
+@align.command()
+@click.argument("folder", metavar="DIR", type=_existing_folder)
+@click.argument("source")
+@click.argument("target")
+@_symmetrize
+@_links
+def show(folder: Path, source: str, target: str, symmetrize: str, links: str) -> None:
+    """Draw the links of a sentence pair: source words across, target words down."""
+    import sys
+
+    from dragoman_training.alignment.picture import draw_links
+    from dragoman_training.alignment.saved import load_aligner
+
+    aligner = load_aligner(folder)
+    pair = aligner.rule.normalize(source), aligner.rule.normalize(target)
+    (matrix,) = aligner.align([pair], _method(symmetrize), _search(links))
+    ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+    click.echo(
+        draw_links(aligner.rule.split(source), aligner.rule.split(target), matrix, ascii_only=ascii_only)
+    )
+
+
+def _method(name: str) -> "Method":
+    from dragoman_training.alignment.symmetrization import METHODS
+
+    return next(method for method in METHODS if method == name)
+
+
+def _search(name: str) -> "Search":
+    return "viterbi" if name == "viterbi" else "posterior"

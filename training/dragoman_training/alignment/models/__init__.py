@@ -1,0 +1,1 @@
+"""One module for each alignment model: its expectation and its maximisation."""

@@ -1,0 +1,49 @@
+"""Text of two languages, line by line, as the words that are aligned."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordRule:
+    """What is a word, and which words are the same. A saved aligner has the rule that it was trained with."""
+
+    tokenize: bool = False
+    """Whether punctuation stands apart; else words lie between white space."""
+    lowercase: bool = True
+    """Whether the case of letters means nothing."""
+
+    def split(self, line: str) -> list[str]:
+        """The words of a line, as they stand in it."""
+        return _WORD.findall(line) if self.tokenize else line.split()
+
+    def normalize(self, line: str) -> list[str]:
+        """The words of a line as the model knows them: as many as `split` gives."""
+        words = self.split(line)
+        return [word.lower() for word in words] if self.lowercase else words
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a file of UTF-8. Raises ValueError, with the line, for other bytes."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{path}, line {number} is not UTF-8: {error.reason}") from error
+
+
+def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Lines of both files. Raises ValueError at the line where one ends before the other."""
+    for number, (one, other) in enumerate(zip_longest(read_lines(source), read_lines(target)), 1):
+        if one is None or other is None:
+            shorter, longer = (source, target) if one is None else (target, source)
+            raise ValueError(
+                f"{shorter} ends after line {number - 1}, {longer} goes on: both need as many lines"
+            )
+        yield one, other
