@@ -6,13 +6,18 @@ Shapes: S sentences, T source positions, U target positions.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import torch
 from torch import Tensor
 
 from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training.batch_plan import BatchPlan, plan_batches
 from dragoman_training.corpus import Corpus
+from dragoman_training.shuffle import Shuffler
 from dragoman_training.subword_sampler import SubwordSampler
+from dragoman_training.token_ids import TokenIds, flatten
+from dragoman_training.tokenized_corpus import tokenize
 
 
 @dataclass(frozen=True)
@@ -63,35 +68,15 @@ class Pairs:
         So are pairs with a side of which the vocabulary's normalization leaves nothing. `samplers` are for
         `segment`, None for a side that is not sampled.
         """
-        sources = source_tokenizer.encode_ids(corpus.sources)
-        targets = target_tokenizer.encode_ids(corpus.targets)
         self._tokenizers = (source_tokenizer, target_tokenizer)
-        self._source_pad, self._source_eos = source_tokenizer.pad_id, source_tokenizer.eos_id
-        self._pad, self._bos, self._eos = (
-            target_tokenizer.pad_id,
-            target_tokenizer.bos_id,
-            target_tokenizer.eos_id,
-        )
-        one_sided = {
-            number
-            for number, (source, target) in enumerate(zip(sources, targets, strict=True))
-            if not target or (corpus.sources[number] and not source)
-        }
-        kept = [
-            number
-            for number, (source, target) in enumerate(zip(sources, targets, strict=True))
-            if number not in one_sided and (max_tokens is None or max(len(source), len(target)) <= max_tokens)
-        ]
-        self._best = [(sources[number], targets[number]) for number in kept]
-        self._pairs = self._best
+        self._corpus = corpus
         self._max_tokens = max_tokens
-        self.num_left_out = len(sources) - len(self._pairs) - len(one_sided)
-        self.num_one_sided = corpus.num_one_sided + len(one_sided)
         self._samplers = samplers
-        self._texts = tuple(
-            [texts[number] for number in kept] if sampler else []
-            for texts, sampler in zip((corpus.sources, corpus.targets), samplers, strict=True)
-        )
+        tokenized = tokenize(corpus, self._tokenizers, max_tokens=max_tokens)
+        self._tokenized = tokenized
+        self._sides = tokenized.sides
+        self.num_left_out = tokenized.num_too_long
+        self.num_one_sided = corpus.num_one_sided + tokenized.num_one_sided
 
     def segment(self, seed: int) -> None:
         """Draws other segmentations for the sides that are sampled; the seed alone decides which.
@@ -99,67 +84,60 @@ class Pairs:
         A side whose sampled segmentation is longer than `max_tokens` keeps its best one.
         """
         generator = random.Random(seed)
-        sides: list[list[list[int]]] = []
-        for place, (sampler, texts) in enumerate(zip(self._samplers, self._texts, strict=True)):
-            side = [pair[place] for pair in self._best]
-            if sampler:
-                drawn = [sampler.sample(text, generator) for text in texts]
-                side = [
-                    best if self._max_tokens and len(ids) > self._max_tokens else ids
-                    for ids, best in zip(drawn, side, strict=True)
-                ]
-            sides.append(side)
-        self._pairs = list(zip(*sides, strict=True))
+        texts = (self._corpus.sources, self._corpus.targets)
+        source, target = (
+            side if sampler is None else self._sample(side, own, sampler, generator)
+            for side, own, sampler in zip(self._tokenized.sides, texts, self._samplers, strict=True)
+        )
+        self._sides = (source, target)
+
+    def _sample(
+        self, best: TokenIds, texts: Sequence[str], sampler: SubwordSampler, generator: random.Random
+    ) -> TokenIds:
+        """Another segmentation of each text that is not left out."""
+        drawn = (sampler.sample(text, generator) for text in compress(texts, self._tokenized.is_used))
+        return flatten(
+            [
+                best[number].tolist() if self._max_tokens and len(ids) > self._max_tokens else ids
+                for number, ids in enumerate(drawn)
+            ],
+            best.ids_N.dtype,
+        )
 
     def unknown_shares(self) -> tuple[float, float]:
         """Of the source's tokens and of the target's, the share that the vocabulary does not know."""
-        shares = []
-        for side, tokenizer in enumerate(self._tokenizers):
-            num_tokens = sum(len(pair[side]) for pair in self._best)
-            num_unknown = sum(pair[side].count(tokenizer.unk_id) for pair in self._best)
-            shares.append(num_unknown / max(num_tokens, 1))
-        return shares[0], shares[1]
+        source, target = (
+            num_unknown / max(len(side.ids_N), 1)
+            for num_unknown, side in zip(self._tokenized.num_unknown, self._tokenized.sides, strict=True)
+        )
+        return source, target
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return len(self._sides[0])
 
-    def plan(self, budget_tokens: int, *, seed: int | None) -> list[list[int]]:
-        """Cuts the corpus into batches of pair numbers.
+    def plan(self, budget_tokens: int, *, seed: int | None) -> BatchPlan:
+        """Cuts the corpus into batches of pair numbers, as `plan_batches` does; `seed` decides all orders.
 
-        No batch has more than `budget_tokens` padded tokens on either side, but for a single longer pair.
-        Pairs of equal length come in random order and so do batches, both decided by `seed`; None keeps
-        the order of lengths.
+        None keeps the order of lengths.
         """
-        order = list(range(len(self._pairs)))
-        generator = random.Random(seed)
-        if seed is not None:
-            generator.shuffle(order)
-        order.sort(key=lambda number: (len(self._pairs[number][1]), len(self._pairs[number][0])))
-        batches: list[list[int]] = []
-        longest = 0
-        for number in order:
-            longest = max(longest, *(len(side) + 1 for side in self._pairs[number]))
-            if not batches or longest * (len(batches[-1]) + 1) > budget_tokens:
-                batches.append([])
-                longest = max(len(side) + 1 for side in self._pairs[number])
-            batches[-1].append(number)
-        if seed is not None:
-            generator.shuffle(batches)
-        return batches
+        source_length_P, target_length_P = (side.lengths() for side in self._sides)
+        shuffler = None if seed is None else Shuffler(seed)
+        return plan_batches(source_length_P, target_length_P, budget_tokens, shuffler=shuffler)
 
     def num_target_tokens(self, numbers: Sequence[int]) -> int:
         """Target tokens of some pairs, eos included."""
-        return sum(len(self._pairs[number][1]) + 1 for number in numbers)
+        return sum(len(self._sides[1][number]) + 1 for number in numbers)
 
     def batch(self, numbers: Sequence[int]) -> Batch:
         """The padded batch of some pairs."""
-        pairs = [self._pairs[number] for number in numbers]
+        sources, targets = ([side[number].tolist() for number in numbers] for side in self._sides)
+        source, target = self._tokenizers
         return Batch(
-            source_ST=pad_ids([[*source, self._source_eos] for source, _ in pairs], self._source_pad),
-            source_length_S=torch.tensor([len(source) + 1 for source, _ in pairs]),
-            target_input_SU=pad_ids([[self._bos, *target] for _, target in pairs], self._pad),
-            target_output_SU=pad_ids([[*target, self._eos] for _, target in pairs], self._pad),
-            target_pad=self._pad,
+            source_ST=pad_ids([[*ids, source.eos_id] for ids in sources], source.pad_id),
+            source_length_S=torch.tensor([len(ids) + 1 for ids in sources]),
+            target_input_SU=pad_ids([[target.bos_id, *ids] for ids in targets], target.pad_id),
+            target_output_SU=pad_ids([[*ids, target.eos_id] for ids in targets], target.pad_id),
+            target_pad=target.pad_id,
         )
 
 

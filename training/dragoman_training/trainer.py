@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_training.batch_plan import BatchPlan
 from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import Checkpoint, CheckpointError, vocabulary_shape, write_checkpoint
 from dragoman_training.corpus import Corpus, CorpusError
@@ -196,7 +197,7 @@ class Trainer:
             self.save()  # Saved last before the epoch counted as complete.
         return reason
 
-    def _plan(self, epoch: int) -> list[list[int]]:
+    def _plan(self, epoch: int) -> BatchPlan:
         """The epoch's batches, cut from its segmentations."""
         config = self.recipe.training
         self._train.segment(_draw(config.seed, "segmentation", epoch))

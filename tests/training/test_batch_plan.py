@@ -1,0 +1,67 @@
+"""Batches are those that plain loops over lists cut, to the number: runs begun before go on as they were."""
+
+import hashlib
+import json
+import random
+
+import numpy as np
+import pytest
+
+from dragoman_training.batch_plan import plan_batches
+from dragoman_training.shuffle import Shuffler
+
+
+def plan_by_lists(lengths: list[tuple[int, int]], budget_tokens: int, seed: int | None) -> list[list[int]]:
+    """Shuffles, sorts and cuts pair by pair, with Python's own generator."""
+    order = list(range(len(lengths)))
+    generator = random.Random(seed)
+    if seed is not None:
+        generator.shuffle(order)
+    order.sort(key=lambda number: (lengths[number][1], lengths[number][0]))
+    batches: list[list[int]] = []
+    longest = 0
+    for number in order:
+        longest = max(longest, *(side + 1 for side in lengths[number]))
+        if not batches or longest * (len(batches[-1]) + 1) > budget_tokens:
+            batches.append([])
+            longest = max(side + 1 for side in lengths[number])
+        batches[-1].append(number)
+    if seed is not None:
+        generator.shuffle(batches)
+    return batches
+
+
+def random_lengths(count: int, longest: int) -> list[tuple[int, int]]:
+    generator = random.Random(count)
+    targets = [generator.randint(1, longest) for _ in range(count)]
+    return [(max(0, target + generator.randint(-5, 5)), target) for target in targets]
+
+
+@pytest.mark.parametrize(
+    ("count", "longest", "budget_tokens"),
+    [(0, 9, 100), (1, 9, 3), (500, 40, 1), (500, 40, 100), (20_000, 100, 1800), (20_000, 900, 5000)],
+)
+@pytest.mark.parametrize("seed", [None, 1, 2_000_009])
+def test_batches_are_those_of_plain_loops(
+    count: int, longest: int, budget_tokens: int, seed: int | None
+) -> None:
+    lengths = random_lengths(count, longest)
+    sources, targets = np.array(lengths, np.int64).reshape(-1, 2).T
+    plan = plan_batches(sources, targets, budget_tokens, shuffler=None if seed is None else Shuffler(seed))
+    assert list(plan) == plan_by_lists(lengths, budget_tokens, seed)
+
+
+def test_batches_are_those_of_runs_begun_before() -> None:
+    """Golden: the checksum was made by the lists that held corpora before arrays did."""
+    sources, targets = np.array(random_lengths(20_000, 100)).T
+    plan = plan_batches(sources, targets, 1800, shuffler=Shuffler(1_000_003))
+    assert len(plan) == 612
+    checksum = hashlib.sha256(json.dumps(list(plan)).encode()).hexdigest()
+    assert checksum == "902a1cf8a85b9d1cf13c8aeac5017ff1ebcb016aedf4b51af34549028b24e764"
+
+
+def test_a_part_of_the_plan_is_its_batches() -> None:
+    sources, targets = np.array(random_lengths(100, 20)).T
+    plan = plan_batches(sources, targets, 60, shuffler=Shuffler(1))
+    assert plan[2:5] == [plan[2], plan[3], plan[4]]
+    assert plan[len(plan) - 1 : len(plan) + 3] == [plan[-1]]
