@@ -4,15 +4,19 @@ Shapes: S sentences, T source positions, U target positions.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.corpus import Corpus
 from dragoman_training.subword_sampler import SubwordSampler
+
+Pair = tuple[Sequence[int], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Batch:
     """What it is to say: the target, then eos; padded with pad."""
     target_pad: int
     """The target's pad."""
+    guide_SUT: Tensor | None = None
+    """Where each target token comes from: weights that sum up to 1, or all 0. None where unknown."""
 
     @property
     def counted(self) -> Tensor:
@@ -43,6 +49,7 @@ class Batch:
             target_input_SU=self.target_input_SU.to(device),
             target_output_SU=self.target_output_SU.to(device),
             target_pad=self.target_pad,
+            guide_SUT=None if self.guide_SUT is None else self.guide_SUT.to(device),
         )
 
 
@@ -88,10 +95,19 @@ class Pairs:
         self.num_left_out = len(sources) - len(self._pairs) - len(one_sided)
         self.num_one_sided = corpus.num_one_sided + len(one_sided)
         self._samplers = samplers
+        self._links: Sequence[NDArray[np.int32]] = ()
         self._texts = tuple(
             [texts[number] for number in kept] if sampler else []
             for texts, sampler in zip((corpus.sources, corpus.targets), samplers, strict=True)
         )
+
+    def guide(self, link: Callable[[Sequence[Pair]], Sequence[NDArray[np.int32]]]) -> None:
+        """From now on batches say which tokens come from which, by the links [N, 2] that `link` finds.
+
+        Only where no side is sampled: links are of one segmentation.
+        """
+        assert not any(self._samplers)
+        self._links = link(self._best)
 
     def segment(self, seed: int) -> None:
         """Draws other segmentations for the sides that are sampled; the seed alone decides which.
@@ -160,7 +176,19 @@ class Pairs:
             target_input_SU=pad_ids([[self._bos, *target] for _, target in pairs], self._pad),
             target_output_SU=pad_ids([[*target, self._eos] for _, target in pairs], self._pad),
             target_pad=self._pad,
+            guide_SUT=self._guides(numbers) if self._links else None,
         )
+
+    def _guides(self, numbers: Sequence[int]) -> Tensor:
+        longest_source, longest_target = (
+            max(len(self._pairs[number][side]) for number in numbers) for side in (0, 1)
+        )
+        # Both sides end in eos.
+        guide_SUT = torch.zeros(len(numbers), longest_target + 1, longest_source + 1)
+        for place, number in enumerate(numbers):
+            source, target = torch.from_numpy(self._links[number]).long().T
+            guide_SUT[place, target, source] = 1.0
+        return guide_SUT / guide_SUT.sum(dim=2, keepdim=True).clamp(min=1)
 
 
 def pad_ids(sentences: Sequence[Sequence[int]], pad: int) -> Tensor:
