@@ -19,6 +19,7 @@ from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training import objective, reporter
 from dragoman_training.batching import Batch, Pairs
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
+from dragoman_training.guided_alignment import GuidedAlignmentConfig
 from dragoman_training.models import LuongConfig, Seq2Seq
 from dragoman_training.objective import Objective
 from dragoman_training.optimizer import learning_rate
@@ -157,6 +158,19 @@ def test_the_rate_falls_until_the_end_however_many_batches_an_epoch_has(
     last_epoch = range(num_steps - lengths[-1] + 1, num_steps + 1)
     assert watched.rates[-lengths[-1] :] == [learning_rate(training, step, num_steps) for step in last_epoch]
     assert min(watched.rates[:-1]) > 0
+
+
+def test_attention_is_guided_only_where_the_recipe_says_so(
+    tmp_path: Path, tokenizer: Tokenizer, watched: Watched
+) -> None:
+    once = replace(TRAINING, max_epochs=1)
+    train(tmp_path / "guided", tokenizer, training=once, guided_alignment=GuidedAlignmentConfig(weight=0.5))
+    train(tmp_path / "not", tokenizer, training=once)
+    guided, unguided = (batch.guide_SUT for batch in watched.batches)
+    assert guided is not None
+    assert float(guided.sum()) > 24
+    assert unguided is None
+    assert not all(torch.equal(one, other) for one, other in zip(*watched.gradients, strict=True))
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])

@@ -4,11 +4,13 @@ Shapes: S sentences, T source positions, U target positions.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman_bundle.tokenizer import Tokenizer
@@ -18,6 +20,8 @@ from dragoman_training.shuffle import Shuffler
 from dragoman_training.subword_sampler import SubwordSampler
 from dragoman_training.token_ids import TokenIds, flatten
 from dragoman_training.tokenized_corpus import tokenize
+
+Pair = tuple[Sequence[int], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Batch:
     """What it is to say: the target, then eos; padded with pad."""
     target_pad: int
     """The target's pad."""
+    guide_SUT: Tensor | None = None
+    """Where each target token comes from: weights that sum up to 1, or all 0. None where unknown."""
 
     @property
     def counted(self) -> Tensor:
@@ -48,6 +54,7 @@ class Batch:
             target_input_SU=self.target_input_SU.to(device),
             target_output_SU=self.target_output_SU.to(device),
             target_pad=self.target_pad,
+            guide_SUT=None if self.guide_SUT is None else self.guide_SUT.to(device),
         )
 
 
@@ -77,6 +84,18 @@ class Pairs:
         self._sides = tokenized.sides
         self.num_left_out = tokenized.num_too_long
         self.num_one_sided = corpus.num_one_sided + tokenized.num_one_sided
+        self._links: Sequence[NDArray[np.int32]] = ()
+
+    def guide(self, link: Callable[[Sequence[Pair]], Sequence[NDArray[np.int32]]]) -> None:
+        """From now on batches say which tokens come from which, by the links [N, 2] that `link` finds.
+
+        Only where no side is sampled: links are of one segmentation.
+        """
+        assert not any(self._samplers)
+        sources, targets = self._sides
+        self._links = link(
+            [(sources[number].tolist(), targets[number].tolist()) for number in range(len(self))]
+        )
 
     def segment(self, seed: int) -> None:
         """Draws other segmentations for the sides that are sampled; the seed alone decides which.
@@ -138,7 +157,18 @@ class Pairs:
             target_input_SU=pad_ids([[target.bos_id, *ids] for ids in targets], target.pad_id),
             target_output_SU=pad_ids([[*ids, target.eos_id] for ids in targets], target.pad_id),
             target_pad=target.pad_id,
+            guide_SUT=self._guides(numbers, sources, targets) if self._links else None,
         )
+
+    def _guides(
+        self, numbers: Sequence[int], sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> Tensor:
+        # Both sides end in eos.
+        guide_SUT = torch.zeros(len(numbers), max(map(len, targets)) + 1, max(map(len, sources)) + 1)
+        for place, number in enumerate(numbers):
+            source, target = torch.from_numpy(self._links[number]).long().T
+            guide_SUT[place, target, source] = 1.0
+        return guide_SUT / guide_SUT.sum(dim=2, keepdim=True).clamp(min=1)
 
 
 def pad_ids(sentences: Sequence[Sequence[int]], pad: int) -> Tensor:

@@ -131,6 +131,8 @@ def _train(
         say(f"Training a vocabulary of {recipe.vocabulary.size:,} on {len(train_pairs):,} pairs.")
         tokenizers = _new_tokenizers(recipe, train_pairs, processes)
     say("Tokenizing.")
+    if recipe.guided_alignment.weight:
+        say("Linking the tokens of the training pairs, which attention learns from.")
     first_step = saved[2]["step"] if saved else 0
     reporting = Reporter(folder, first_step=first_step) if processes.leads else nullcontext()
     with reporting as reporter, StopRequest(quiet=not processes.leads) as stop:

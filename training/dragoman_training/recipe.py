@@ -12,7 +12,8 @@ from dragoman_training.checks import (
     require_positive,
     require_share,
 )
-from dragoman_training.models import LanguageModelConfig, ModelConfig, TransformerConfig
+from dragoman_training.guided_alignment import GuidedAlignmentConfig
+from dragoman_training.models import LanguageModelConfig, ModelConfig, PlainConfig, TransformerConfig
 from dragoman_training.scheduled_sampling import ScheduledSamplingConfig
 from dragoman_training.subword_sampling import SubwordSamplingConfig
 
@@ -255,6 +256,8 @@ class Recipe:
     """How often the decoder reads its own tokens while it trains."""
     subword_sampling: SubwordSamplingConfig = field(default_factory=SubwordSamplingConfig)
     """Whether sentences are segmented anew each epoch."""
+    guided_alignment: GuidedAlignmentConfig = field(default_factory=GuidedAlignmentConfig)
+    """Whether attention learns from an aligner."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     """How sentences are decoded."""
     card: CardConfig = field(default_factory=CardConfig)
@@ -288,6 +291,8 @@ class Recipe:
             raise RecipeError(
                 'data.source_language: is missing; only a language model (model.family = "lm") has none'
             )
+        if self.guided_alignment.weight:
+            self._check_guided()
         if self.vocabulary.model_type == "bpe" and self.subword_sampling.alpha > 1:
             raise RecipeError(
                 f"subword_sampling.alpha is {self.subword_sampling.alpha:g}, but with vocabulary.model_type "
@@ -308,3 +313,20 @@ class Recipe:
                         f"model.max_positions is {self.model.max_positions}, but {key} makes sentences of "
                         f"{longest} positions; raise the one or lower the other"
                     )
+
+    def _check_guided(self) -> None:
+        guided = f"guided_alignment.weight is {self.guided_alignment.weight:g}"
+        if isinstance(self.model, LanguageModelConfig | PlainConfig):
+            raise RecipeError(
+                f'{guided}, but model.family "{self.model.family}" has no attention to guide; set it to 0'
+            )
+        if self.subword_sampling.source or self.subword_sampling.target:
+            raise RecipeError(
+                f"{guided}, but subword_sampling segments sentences anew each epoch, and links are of one "
+                "segmentation; leave one of them out"
+            )
+        if self.scheduled_sampling.teacher_forcing < 1 or self.scheduled_sampling.decay != "none":
+            raise RecipeError(
+                f"{guided}, but scheduled_sampling has the decoder read tokens that no link is of; leave one "
+                "of them out"
+            )

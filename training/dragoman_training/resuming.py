@@ -66,6 +66,7 @@ def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
         *((f"training.{key}", IN_ONE_STRETCH) for key in ("precision", "threads")),
         *((f"training.{key}", IN_ONE_STRETCH) for key in ("clip_norm", "adam_betas", "weight_decay")),
         ("scheduled_sampling", IN_ONE_STRETCH),
+        ("guided_alignment", IN_ONE_STRETCH),
         *((f"training.{key}", ENDED_ELSEWHERE) for key in ends),
         ("training.validate_every_epochs", "the best model so far was chosen at other steps"),
         ("training.validate_sentences", "the best model so far was found on other sentences"),

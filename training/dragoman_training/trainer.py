@@ -18,6 +18,7 @@ from dragoman_training.batch_plan import BatchPlan
 from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import Checkpoint, CheckpointError, vocabulary_shape, write_checkpoint
 from dragoman_training.corpus import Corpus, CorpusError
+from dragoman_training.guided_alignment import load_linker
 from dragoman_training.models import build_model
 from dragoman_training.objective import Objective
 from dragoman_training.oddities import find_oddities
@@ -100,6 +101,8 @@ class Trainer:
                 reason = "the vocabulary's normalization"
             raise CorpusError(f"{reason} leaves none of the {len(train)} training pairs")
         self.progress.num_pairs = len(self._train)
+        if recipe.guided_alignment.weight:
+            self._train.guide(load_linker())
         self._valid_corpus = spread(valid, config.validate_sentences)
         self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
         if not len(self._valid):
@@ -117,6 +120,7 @@ class Trainer:
                 label_smoothing=config.label_smoothing,
                 dtype=self._dtype,
                 own_token=recipe.scheduled_sampling.token,
+                guided_weight=recipe.guided_alignment.weight,
             )
         )
         self._over = False

@@ -5,7 +5,9 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positio
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from dragoman_training.models.output import OutputLayer
@@ -38,6 +40,8 @@ class Seq2Seq(nn.Module, ABC):
     """
 
     output: OutputLayer
+    looks_for_token_read: ClassVar[bool] = False
+    """Whether the attention that training guides is of the token that a step reads, not that it says."""
 
     @abstractmethod
     def encode(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensors, Tensors]:
@@ -60,6 +64,15 @@ class Seq2Seq(nn.Module, ABC):
         turns into logits. The same as stepping through the targets one by one; in training both drop the same
         activations with the same probability, but not the same ones.
         """
+
+    def decode_looking(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> tuple[Tensor, Tensor]:
+        """The same with the attention that training guides, [S, U, T], which has a gradient too."""
+        features, attention = [], []
+        for token_S1 in target_SU.split(1, dim=1):
+            features_SD, attention_S1T, state = self.step(token_S1, memory, state)
+            features.append(features_SD)
+            attention.append(attention_S1T)
+        return torch.stack(features, dim=1), torch.cat(attention, dim=1)
 
     def forward(self, source_ST: Tensor, source_length_S: Tensor, target_SU: Tensor) -> Tensor:
         """Encodes, then decodes given targets: features [S, U, D]."""

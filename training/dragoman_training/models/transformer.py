@@ -94,6 +94,8 @@ class Transformer(Seq2Seq):
     the output layer has a bias.
     """
 
+    looks_for_token_read = True
+
     def __init__(self, config: TransformerConfig, vocabulary: VocabularyShape) -> None:
         super().__init__()
         self.config = config
@@ -174,6 +176,24 @@ class Transformer(Seq2Seq):
         for number, layer in enumerate(self.decoder_layers):
             x_SUD = layer(x_SUD, memory[f"keys{number}"], memory[f"values{number}"], memory["mask"])
         return self.decoder_norm(x_SUD)
+
+    def decode_looking(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> tuple[Tensor, Tensor]:
+        """The attention is that of the first head in the last layer but one.
+
+        That layer sees what the target says so far and is no longer at what comes next (Garg et al. 2019,
+        section 4.1).
+        """
+        guided = max(0, len(self.decoder_layers) - 2)
+        position_U = torch.arange(target_SU.shape[1], device=target_SU.device)
+        x_SUD = self._embed_target(target_SU, position_U)
+        for number, layer in enumerate(self.decoder_layers):
+            assert isinstance(layer, DecoderLayer)
+            given = (memory[f"keys{number}"], memory[f"values{number}"], memory["mask"])
+            if number == guided:
+                x_SUD, weights_SHUT = layer.look(x_SUD, *given)
+            else:
+                x_SUD = layer(x_SUD, *given)
+        return self.decoder_norm(x_SUD), weights_SHUT[:, 0]
 
     def _embed_target(self, token: Tensor, position: Tensor) -> Tensor:
         positions = self.positions if self.target_positions is None else self.target_positions

@@ -116,6 +116,20 @@ class DecoderLayer(nn.Module):
         around = self.feed_forward_residual
         return around.after(x_SUD, self.feed_forward(around.before(x_SUD)))
 
+    def look(
+        self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The same with the weights of every head over the source, [S, H, U, T]."""
+        around = self.self_residual
+        x_SUD = around.after(x_SUD, self.self_attention.causal(around.before(x_SUD)))
+        around = self.cross_residual
+        change, weights_SHUT = self.cross_attention.by_head(
+            around.before(x_SUD), keys_SHTA, values_SHTA, mask_ST
+        )
+        x_SUD = around.after(x_SUD, change)
+        around = self.feed_forward_residual
+        return around.after(x_SUD, self.feed_forward(around.before(x_SUD))), weights_SHUT
+
     def step(
         self,
         x_SKD: Tensor,
