@@ -175,6 +175,7 @@ def model(message: pb.Model) -> Model:
         ),
         licence=message.licence,
         credit=message.credit,
+        loaded=not message.HasField("loaded") or message.loaded,
     )
 
 

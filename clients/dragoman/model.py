@@ -75,9 +75,9 @@ class Model:
     parameters: int
     """Number of trained parameters."""
     precision: str
-    """Precision of the graphs in use: "fp32", "fp16" or "int8"."""
+    """Precision of the graphs in use: "fp32", "fp16" or "int8"; "" while it is not loaded."""
     providers: Mapping[str, str]
-    """Where each graph runs, by graph name: an onnxruntime execution provider."""
+    """Where each graph runs, by graph name: an onnxruntime execution provider. Empty while not loaded."""
     defaults: DecodingDefaults
     """What a request that sets nothing gets."""
     max_source_tokens: int
@@ -88,3 +88,5 @@ class Model:
     """Licence of the model."""
     credit: str
     """Credit owed to the makers of its training data."""
+    loaded: bool = True
+    """Whether it is loaded; the first request to one that is not waits until it is."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from dragoman_bundle.checked_files import check_file, read_file
+from dragoman_bundle.checked_files import check_file, check_size, read_file
 from dragoman_bundle.errors import (
     BundleError,
     BundleFileError,
@@ -69,18 +69,7 @@ def open_bundle(path: Path | str) -> Bundle:
     """
     folder = Path(path)
     manifest = read_manifest(folder)
-    required = {manifest.source_tokenizer, manifest.target_tokenizer}
-    required.update(file for file in (manifest.source_pieces, manifest.target_pieces) if file is not None)
-    required.update(graph_file(precision, graph) for precision in manifest.precisions for graph in GRAPHS)
-    if manifest.shortlist is not None:
-        required.add(manifest.shortlist.file)
-        required.update(
-            graph_file(precision, graph) for precision in manifest.precisions for graph in SHORTLIST_GRAPHS
-        )
-    if unlisted := sorted(required - manifest.files.keys()):
-        raise ManifestError(
-            f"{folder / MANIFEST_FILE}: needs {unlisted[0]:.300}, which is not among its files"
-        )
+    _check_required(folder, manifest)
     for name, entry in manifest.files.items():
         check_file(folder, name, entry)
         if name.endswith(GRAPH_SUFFIX):
@@ -131,6 +120,18 @@ def open_bundle(path: Path | str) -> Bundle:
     )
 
 
+def look_at_bundle(path: Path) -> Manifest:
+    """The manifest of a bundle whose files are all there in the right size; nothing else of them is checked.
+
+    For a bundle that is opened later, which checks the rest. Raises BundleError.
+    """
+    manifest = read_manifest(path)
+    _check_required(path, manifest)
+    for name, entry in manifest.files.items():
+        check_size(path, name, entry)
+    return manifest
+
+
 def read_manifest(folder: Path) -> Manifest:
     """The manifest alone, its files unchecked. Raises ManifestError."""
     path = folder / MANIFEST_FILE
@@ -146,6 +147,22 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest.from_json(text)
     except ManifestError as error:
         raise ManifestError(f"{folder}: {error}") from error
+
+
+def _check_required(folder: Path, manifest: Manifest) -> None:
+    """Raises ManifestError where the manifest's own files lack one that it needs."""
+    required = {manifest.source_tokenizer, manifest.target_tokenizer}
+    required.update(file for file in (manifest.source_pieces, manifest.target_pieces) if file is not None)
+    required.update(graph_file(precision, graph) for precision in manifest.precisions for graph in GRAPHS)
+    if manifest.shortlist is not None:
+        required.add(manifest.shortlist.file)
+        required.update(
+            graph_file(precision, graph) for precision in manifest.precisions for graph in SHORTLIST_GRAPHS
+        )
+    if unlisted := sorted(required - manifest.files.keys()):
+        raise ManifestError(
+            f"{folder / MANIFEST_FILE}: needs {unlisted[0]:.300}, which is not among its files"
+        )
 
 
 def _check_external_files(folder: Path, graph: str, manifest: Manifest) -> None:

@@ -26,6 +26,18 @@ def check_file(folder: Path, name: str, entry: FileEntry) -> None:
     _read(folder, name, entry, keeps=False)
 
 
+def check_size(folder: Path, name: str, entry: FileEntry) -> None:
+    """As `check_file`, as far as can be told without reading it."""
+    path = _place(folder, name)
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise BundleFileError(f"{path} is missing") from None
+    except OSError as error:
+        raise BundleFileError(f"{path} can't be read: {error.strerror or error}") from error
+    _check_size(path, size, entry)
+
+
 def read_file(folder: Path, name: str, entry: FileEntry, *, max_bytes: int) -> bytes:
     """The very bytes that were checked. Raises BundleFileError, also for more of them than `max_bytes`."""
     if entry.size > max_bytes:
@@ -48,8 +60,7 @@ def _read(folder: Path, name: str, entry: FileEntry, *, keeps: bool) -> bytes:
 
 def _read_checked(file: BufferedReader, path: Path, entry: FileEntry, *, keeps: bool) -> bytes:
     size = os.fstat(file.fileno()).st_size
-    if size != entry.size:
-        raise BundleFileError(f"{path} has {size} bytes, and the manifest says {entry.size}")
+    _check_size(path, size, entry)
     digest, portions, num_left = hashlib.sha256(), [], size
     # No more than what is said, should it grow meanwhile.
     while num_left and (portion := file.read(min(num_left, _PORTION_BYTES))):
@@ -63,6 +74,11 @@ def _read_checked(file: BufferedReader, path: Path, entry: FileEntry, *, keeps: 
             f"{path} is not the file that was exported: its sha256 is {found}, not {entry.sha256}"
         )
     return b"".join(portions)
+
+
+def _check_size(path: Path, size: int, entry: FileEntry) -> None:
+    if size != entry.size:
+        raise BundleFileError(f"{path} has {size} bytes, and the manifest says {entry.size}")
 
 
 def _place(folder: Path, name: str) -> Path:

@@ -18,7 +18,7 @@ from dragoman_server.document import TranslatedText
 from dragoman_server.engine import Priority
 from dragoman_server.gate import Gate
 from dragoman_server.interception import Context
-from dragoman_server.model import Model
+from dragoman_server.model import ServedModel
 from dragoman_server.statuses import cancellation_code, code_of, status_of
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Call:
         return {"caller": self.caller, "model": self.model, **self._counts}
 
     @contextmanager
-    def request(self, model: Model, priority: Priority) -> Iterator[None]:
+    def request(self, model: ServedModel, priority: Priority) -> Iterator[None]:
         """Around one request to a model: the whole of a Translate call, or an item of a stream."""
         started = time.perf_counter()
         code = grpc.StatusCode.OK
@@ -59,7 +59,7 @@ class Call:
             seconds = time.perf_counter() - started
             model.metrics.on_request(outcome=code.name, priority=priority, seconds=seconds)
 
-    def count(self, model: Model, priority: Priority, translated: Sequence[TranslatedText]) -> None:
+    def count(self, model: ServedModel, priority: Priority, translated: Sequence[TranslatedText]) -> None:
         """Texts were translated. May be called from any thread."""
         for text in translated:
             model.metrics.on_text(text, priority)

@@ -32,6 +32,21 @@ class _LongRunning(click.Command):
     required=True,
     help="Folder of bundles, as NAME/VERSION.",
 )
+@click.option(
+    "--max-loaded-models",
+    type=_POSITIVE,
+    default=ServerConfig.max_loaded_models,
+    help="Most models that are loaded at a time. Each is loaded when a request needs it, and the least "
+    "recently used one that is idle is unloaded for it.  [default: all are loaded, from the start]",
+)
+@click.option(
+    "--pinned-model",
+    "pinned_models",
+    multiple=True,
+    metavar="NAME[/VERSION]",
+    help="With --max-loaded-models: a model that is loaded from the start and stays. Without a version the "
+    "newest. Can be given several times.",
+)
 @click.option("--host", default=ServerConfig.host, help="Address that gRPC listens on.")
 @click.option("--port", type=_PORT, default=ServerConfig.port, help="gRPC port; 0 lets the system choose.")
 @click.option("--metrics-host", show_default="as --host", help="Address that the metrics port listens on.")
@@ -253,6 +268,8 @@ class _LongRunning(click.Command):
 def serve(
     *,
     models: Path,
+    max_loaded_models: int | None,
+    pinned_models: tuple[str, ...],
     host: str,
     port: int,
     metrics_host: str | None,
@@ -316,6 +333,8 @@ def serve(
     try:
         config = ServerConfig(
             models=models,
+            max_loaded_models=max_loaded_models,
+            pinned_models=pinned_models,
             host=host,
             port=port,
             metrics_host=metrics_host,

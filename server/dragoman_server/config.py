@@ -129,6 +129,10 @@ class ServerConfig:
 
     models: Path
     """Folder of bundles, as NAME/VERSION."""
+    max_loaded_models: int | None = None
+    """Most models that are loaded at a time, each when a request needs it; None: all, from the start."""
+    pinned_models: tuple[str, ...] = ()
+    """Of those, NAME for its newest version or NAME/VERSION, that are loaded from the start and stay."""
     host: str = "127.0.0.1"
     """Address that gRPC listens on."""
     port: int = 50051
@@ -165,6 +169,13 @@ class ServerConfig:
             raise ValueError(
                 f"metrics_port is {self.metrics_port}, where gRPC listens already; choose another, "
                 "or 0 for no metrics"
+            )
+        if self.max_loaded_models is not None and self.max_loaded_models < 1:
+            raise ValueError(f"max_loaded_models is {self.max_loaded_models}; it must be at least 1")
+        if self.pinned_models and self.max_loaded_models is None:
+            raise ValueError(
+                f"pinned_models begins with {self.pinned_models[0]!r}, and without max_loaded_models every "
+                "model is loaded from the start and stays; set that, or pin none"
             )
         if not self.drain_seconds >= 0:
             raise ValueError(f"drain_seconds is {self.drain_seconds}; it must be 0 or more")

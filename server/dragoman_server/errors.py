@@ -7,6 +7,7 @@ Exception
 │   ├── TooManyCallsError        RESOURCE_EXHAUSTED, with the time to wait before trying again
 │   ├── UnknownCallerError       UNAUTHENTICATED
 │   ├── IdleStreamError          ABORTED: a stream begins anew when there is something to translate
+│   ├── ModelNotLoadedError      UNAVAILABLE, with the time to wait before trying again
 │   └── NotServingError          UNAVAILABLE: the models are loading, or the server drains
 ├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
 ├── engine.QueueFullError        RESOURCE_EXHAUSTED, with the time to wait before trying again
@@ -92,6 +93,17 @@ class IdleStreamError(RequestError):
             f"nothing was sent or read on the stream for {max_idle_seconds:g} seconds, as long as the "
             "server's --max-stream-idle-seconds lets it be idle; open another when there is something to "
             "translate"
+        )
+
+
+class ModelNotLoadedError(RequestError):
+    """A model is not loaded, and loading it failed just now or a moment ago."""
+
+    def __init__(self, model: str, *, retry_seconds: float) -> None:
+        self.retry_seconds = retry_seconds
+        super().__init__(
+            f"model {model} could not be loaded, and the server's log says why; the first request after "
+            f"{retry_seconds:.2g} seconds has it tried again"
         )
 
 

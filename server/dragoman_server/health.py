@@ -1,9 +1,10 @@
 """grpc.health.v1 for the server, its service and its models.
 
-""                                      the server takes calls, and an engine of some model runs
+""                                      the server takes calls, and some model's are translated
 "dragoman.v1.TranslationService"        the same
-"dragoman.v1.model/NAME/VERSION"        that version is being served; NOT_SERVING where its bundle was refused
-                                        and while none of its engines runs
+"dragoman.v1.model/NAME/VERSION"        that version is being served, loaded or not; NOT_SERVING where its
+                                        bundle was refused, while none of its engines runs, and for a while
+                                        after it could not be loaded
 "dragoman.v1.model/NAME"                some version of it is
 """
 
@@ -43,7 +44,7 @@ class Health:
     def ready(self, repository: Repository) -> None:
         """The models are there, or their engines came or went; what was and is no more is NOT_SERVING."""
         served = _with_names(model.key for model in repository.models)
-        alive = _with_names(model.key for model in repository.models if model.engine.is_alive)
+        alive = _with_names(model.key for model in repository.models if model.is_alive)
         self._models |= served | _with_names(repository.refused.keys())
         for model in self._models:
             self._set(MODEL_PREFIX + model, serving=model in alive)

@@ -1,8 +1,9 @@
 """Turns a bundle into a model that is being served: a decoder, engines, and a first sentence to warm them."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from dragoman_bundle import Bundle
+from dragoman_bundle import Bundle, Manifest
 from dragoman_server.config import EngineConfig
 from dragoman_server.engine import (
     Admission,
@@ -16,7 +17,7 @@ from dragoman_server.engine import (
     Sentence,
     warm,
 )
-from dragoman_server.engine.onnx_decoder import OnnxDecoder
+from dragoman_server.engine.onnx_decoder import OnnxDecoder, choose_precision
 from dragoman_server.engine.processors import count_processors
 from dragoman_server.metrics import Metrics, ModelMetrics
 from dragoman_server.model import Model
@@ -30,22 +31,45 @@ class ModelLoader:
         self._max_beam_size = max_beam_size
         self._metrics = metrics
 
-    def load(self, bundle: Bundle) -> Model:
-        """A model that has translated a sentence.
+    @property
+    def device(self) -> str:
+        """Where models run: "auto", "cpu" or "cuda"."""
+        return self._config.device
+
+    def beam_size(self, manifest: Manifest) -> int:
+        """Of a request to the model that sets none."""
+        return min(manifest.decoding.beam_size, self._max_beam_size)
+
+    def check(self, path: Path, manifest: Manifest) -> None:
+        """What the manifest alone tells of whether the bundle at `path` can be loaded.
+
+        Raises PrecisionUnavailableError, or SentenceError as `load`.
+        """
+        if self._config.device != "auto" or self._config.precision != "auto":
+            choose_precision(path, manifest, self._config.device, self._config.precision)
+        admission = Admission(
+            limits=engine_limits(self._config, self._max_beam_size),
+            source_vocabulary=manifest.source_vocabulary,
+            target_vocabulary=manifest.target_vocabulary,
+        )
+        admission.check(_longest_sentence(manifest, self.beam_size(manifest)))
+
+    def load(self, bundle: Bundle, metrics: ModelMetrics | None = None) -> Model:
+        """A model that has translated a sentence, and is counted in `metrics`, or in some of its own.
 
         Raises DeviceUnavailableError, PrecisionUnavailableError, DecoderError where the graphs don't run, or
         SentenceError where the model takes longer sentences than the configuration has source positions for.
         """
         decoder = open_decoder(bundle, self._config)
-        beam_size = min(bundle.manifest.decoding.beam_size, self._max_beam_size)
+        beam_size = self.beam_size(bundle.manifest)
         limits = engine_limits(self._config, self._max_beam_size)
-        metrics = ModelMetrics(self._metrics, bundle.manifest)
+        metrics = metrics or ModelMetrics(self._metrics, bundle.manifest)
         engine = open_engine(
             decoder,
             self._config,
             self._max_beam_size,
             observer=metrics,
-            warm_up=_longest_sentence(bundle, beam_size),
+            warm_up=_longest_sentence(bundle.manifest, beam_size),
         )
         return Model(
             bundle=bundle,
@@ -124,11 +148,11 @@ def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
     )
 
 
-def _longest_sentence(bundle: Bundle, beam_size: int) -> Sentence:
+def _longest_sentence(manifest: Manifest, beam_size: int) -> Sentence:
     """As long as the bundle allows: whatever is allocated grows to it."""
-    decoding = bundle.manifest.decoding
+    decoding = manifest.decoding
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=1, length_penalty=decoding.length_penalty, max_output_tokens=8
     )
-    source = (bundle.manifest.source_ids.eos,) * decoding.max_source_tokens
+    source = (manifest.source_ids.eos,) * decoding.max_source_tokens
     return Sentence(source=source, options=options, return_attention=True)

@@ -86,9 +86,18 @@ class Metrics:
         )
         self.model_info = gauge(
             "dragoman_model_info",
-            "1 for each model that is served.",
+            "1 for each model that is loaded.",
             (*_MODEL, "architecture", "precision"),
         )
+        self.model_loaded = gauge(
+            "dragoman_model_loaded",
+            "1 for each model that is loaded, 0 for one that a request would load.",
+            _MODEL,
+        )
+        self.load_seconds = latency(
+            "dragoman_model_load_seconds", "Loading a model that a request asked for.", _MODEL
+        )
+        self.load_failures = total("dragoman_model_load_failures_total", "Times a model could not be loaded.")
         self.provider_info = gauge(
             "dragoman_provider_info",
             "1 for each graph and the execution provider it really runs on.",
@@ -106,7 +115,7 @@ class Metrics:
 
 
 class ModelMetrics(Observer):
-    """The metrics of one model, all at 0 once it is loaded; watches its engine."""
+    """The metrics of one model, all at 0 once it is served; watches its engine."""
 
     def __init__(self, metrics: Metrics, manifest: Manifest) -> None:
         """Shows nothing yet: a model that is not served after all leaves nothing behind."""
@@ -121,9 +130,11 @@ class ModelMetrics(Observer):
         # What it is, rather than what it has done: gauges with the labels that it has in each.
         self._present: list[tuple[Gauge, tuple[str, ...]]] = []
         self._done: list[tuple[Counter | Histogram, tuple[str, ...]]] = []
+        # One that came again under the same name has the gauges then.
+        self._is_retired = False
 
-    def on_load(self, *, engine: EnginePool, precision: str, providers: Mapping[str, str]) -> None:
-        """The model is ready; `providers` says by graph where it runs. Gauges ask the engine when scraped."""
+    def on_serve(self) -> None:
+        """The model takes requests from now on, and may be loaded later."""
         metrics = self._metrics
         metrics.num_models[self._labels] += 1
         self._requests = {outcome: self._counter(metrics.requests, outcome) for outcome in _OUTCOMES}
@@ -143,6 +154,16 @@ class ModelMetrics(Observer):
         self._step_rows = self._histogram(metrics.step_rows)
         self._source_positions = self._counter(metrics.source_positions)
         self._padded_positions = self._counter(metrics.padded_positions)
+        self._load_seconds = self._histogram(metrics.load_seconds)
+        self._load_failures = self._counter(metrics.load_failures)
+        metrics.model_loaded.labels(*self._labels).set(0)
+
+    def on_load(self, *, engine: EnginePool, precision: str, providers: Mapping[str, str]) -> None:
+        """The model translates; `providers` says by graph where it runs. Gauges ask the engine when read."""
+        if self._is_retired:
+            return
+        metrics = self._metrics
+        metrics.model_loaded.labels(*self._labels).set(1)
         self._present_at(metrics.model_info, self._architecture, precision).set(1)
         for graph, provider in providers.items():
             self._present_at(metrics.provider_info, graph, provider).set(1)
@@ -155,10 +176,28 @@ class ModelMetrics(Observer):
             expected = partial(engine.expected_seconds, priority)
             self._present_at(metrics.queue_expected, priority.value).set_function(expected)
 
-    def on_retire(self) -> None:
-        """The model takes no more requests: what it is goes, and what it has done stays until its end."""
+    def on_load_seconds(self, seconds: float) -> None:
+        """A request had the model loaded, which took so long."""
+        self._load_seconds.observe(seconds)
+
+    def on_load_failure(self) -> None:
+        """It could not be loaded."""
+        self._load_failures.inc()
+
+    def on_unload(self) -> None:
+        """The model does not translate any more, until it is loaded again."""
+        if self._is_retired:
+            return
         for gauge, labels in self._present:
             gauge.remove(*labels)
+        self._present.clear()
+        self._metrics.model_loaded.labels(*self._labels).set(0)
+
+    def on_retire(self) -> None:
+        """The model takes no more requests: what it is goes, and what it has done stays until its end."""
+        self.on_unload()
+        self._is_retired = True
+        self._metrics.model_loaded.remove(*self._labels)
 
     def on_end(self) -> None:
         """Nobody uses the retired model any more: what it has done goes too."""

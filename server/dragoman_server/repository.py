@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from dragoman_bundle import Bundle, BundleError, open_bundle, read_manifest
+from dragoman_bundle import Bundle, BundleError, Manifest, open_bundle, read_manifest
 from dragoman_bundle.copying import check_folder_name
 from dragoman_bundle.manifest import MANIFEST_FILE
 from dragoman_server.engine import (
@@ -17,7 +17,7 @@ from dragoman_server.engine import (
     SentenceError,
 )
 from dragoman_server.errors import ModelNotFoundError
-from dragoman_server.model import Model
+from dragoman_server.model import Model, ServedModel
 from dragoman_server.quoting import list_names, quote
 from dragoman_server.versions import VersionKey, version_key
 
@@ -37,21 +37,21 @@ class Repository:
     The newest of several versions is the last in the order of `models`.
     """
 
-    def __init__(self, models: Iterable[Model], refused: Mapping[str, Exception]) -> None:
+    def __init__(self, models: Iterable[ServedModel], refused: Mapping[str, Exception]) -> None:
         self.models = sorted(models, key=_by_name_and_version)
         """By name and version."""
         self.refused = dict(refused)
         """By "name/version", as their folders are called: why."""
 
-    def by_name(self, name: str) -> Model:
+    def by_name(self, name: str) -> ServedModel:
         """The model called "name/version", or the newest version of "name". Raises ModelNotFoundError."""
-        found = [model for model in self.models if name in (model.key, model.bundle.manifest.name)]
+        found = [model for model in self.models if name in (model.key, model.manifest.name)]
         if not found:
             known = list_names([model.key for model in self.models])
             raise ModelNotFoundError(f"there is no model {quote(name)}; there are: {known}")
         return found[-1]
 
-    def by_languages(self, source: str, target: str) -> Model:
+    def by_languages(self, source: str, target: str) -> ServedModel:
         """The newest version of the first model, by name, for the languages or those closest to them.
 
         Raises ModelNotFoundError.
@@ -66,12 +66,21 @@ class Repository:
                 f"the pairs there are: {list_names(pairs)}"
             )
         # Of those that are equally close, such as "en-GB" and "en-US" for "en", too.
-        first_name = found[0].bundle.manifest.name
-        return [model for model in found if model.bundle.manifest.name == first_name][-1]
+        first_name = found[0].manifest.name
+        return [model for model in found if model.manifest.name == first_name][-1]
 
 
-def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repository) -> Repository:
+def load_repository(
+    folder: Path,
+    load: Callable[[Bundle], Model],
+    served: Repository,
+    defer: Callable[[Path], ServedModel] | None = None,
+) -> Repository:
     """Opens every bundle NAME/VERSION in `folder`, but for those that are `served` already.
+
+    With `defer` none is opened: it looks at a bundle, as far as that costs next to nothing, and makes of it
+    a model that is loaded when it is needed. One that is served and not loaded is looked at again, and
+    replaced where its folder has changed.
 
     A bundle that does not check out, lacks the precision that `load` asks it for, takes longer sentences than
     its engine, or does not decode is left out, whatever is wrong with it: others are served all the same.
@@ -83,15 +92,21 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repos
         why = "is no folder" if folder.exists() else "does not exist"
         raise RepositoryError(f"the models folder {folder} {why}")
     by_key = {model.key: model for model in served.models}
-    kept: list[Model] = []
+    kept: list[ServedModel] = []
+    deferred: list[ServedModel] = []
     loaded: list[Model] = []
     refused: dict[str, Exception] = {}
     for path in _bundle_folders(folder, refused):
         key = f"{path.parent.name}/{path.name}"
         try:
-            if key in by_key:
-                kept.append(by_key[key])
-                _check_unchanged(path, by_key[key])
+            old = by_key.get(key)
+            if old is not None and (defer is None or old.loaded is not None):
+                kept.append(old)
+                _check_unchanged(path, old)
+            elif defer is not None:
+                new = defer(path)
+                check_folder_name(path, new.manifest)
+                deferred.append(new if old is None or old.manifest != new.manifest else old)
             else:
                 loaded.append(load(_open(path, key)))
         except (BundleError, DecoderError, PrecisionUnavailableError, SentenceError) as error:
@@ -104,8 +119,8 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repos
                 raise
             refused[key] = BundleError(f"{path} can't be served: {type(error).__name__}: {error}")
     # Nobody can tell what is in a folder that can't be read.
-    kept += [model for model in served.models if model.bundle.manifest.name in refused]
-    if not kept and not loaded:
+    kept += [model for model in served.models if model.manifest.name in refused]
+    if not kept and not deferred and not loaded:
         if (folder / MANIFEST_FILE).is_file():
             raise RepositoryError(f"{folder} is one bundle, NAME/VERSION; {_way_up(folder, 2)}")
         if any(folder.glob(f"*/{MANIFEST_FILE}")):
@@ -117,7 +132,7 @@ def load_repository(folder: Path, load: Callable[[Bundle], Model], served: Repos
             else f"the models folder {folder} holds no bundle; export one to {folder}/NAME/VERSION",
             refused,
         )
-    return Repository([*kept, *loaded], refused)
+    return Repository([*kept, *deferred, *loaded], refused)
 
 
 def _way_up(folder: Path, num_levels: int) -> str:
@@ -160,17 +175,22 @@ def _open(path: Path, key: str) -> Bundle:
     return bundle
 
 
-def _check_unchanged(path: Path, model: Model) -> None:
+def is_same(manifest: Manifest, other: Manifest) -> bool:
+    """Whether both are of the same bundle, whatever quality was recorded meanwhile."""
+    return manifest.without_quality() == other.without_quality()
+
+
+def _check_unchanged(path: Path, model: ServedModel) -> None:
     """Raises BundleError where the folder holds another bundle than the one that is served.
 
     A quality that was recorded meanwhile makes it no other one.
     """
-    if read_manifest(path).without_quality() != model.bundle.manifest.without_quality():
+    if not is_same(read_manifest(path), model.manifest):
         raise BundleError(
             f"{path} has changed, and {model.key} is served as it was; export to a new version instead"
         )
 
 
-def _by_name_and_version(model: Model) -> tuple[str, VersionKey]:
-    manifest = model.bundle.manifest
+def _by_name_and_version(model: ServedModel) -> tuple[str, VersionKey]:
+    manifest = model.manifest
     return manifest.name, version_key(manifest.version)

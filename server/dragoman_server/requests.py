@@ -15,7 +15,7 @@ from dragoman_server.engine import Priority
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.language_lookup import distance
 from dragoman_server.length import LengthPolicy
-from dragoman_server.model import Model
+from dragoman_server.model import Model, ServedModel
 from dragoman_server.quoting import quote
 from dragoman_server.repository import Repository
 from dragoman_server.segmentation import Segmentation
@@ -50,7 +50,7 @@ class RequestReader:
         self._repository = repository
         self._limits = limits
 
-    def choose_model(self, message: RequestSettings) -> Model:
+    def choose_model(self, message: RequestSettings) -> ServedModel:
         """The model that a message names, or one for its languages.
 
         Raises ModelNotFoundError, or InvalidRequestError where the message says too little or contradicts
@@ -73,7 +73,7 @@ class RequestReader:
         )
         return model
 
-    def find_model(self, message: pb.GetModelRequest) -> Model:
+    def find_model(self, message: pb.GetModelRequest) -> ServedModel:
         """The model that is asked about. Raises InvalidRequestError, or ModelNotFoundError."""
         if not message.name:
             raise InvalidRequestError([_violation("name", "is required")])

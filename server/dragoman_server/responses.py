@@ -8,7 +8,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.alignment import Alignment
 from dragoman_server.document import TranslatedHypothesis, TranslatedText
 from dragoman_server.engine import FinishReason
-from dragoman_server.model import Model
+from dragoman_server.model import ServedModel
 
 _FINISH_REASONS = {
     FinishReason.STOP: pb.FINISH_REASON_STOP,
@@ -16,9 +16,9 @@ _FINISH_REASONS = {
 }
 
 
-def write_reference(model: Model) -> pb.ModelReference:
+def write_reference(model: ServedModel) -> pb.ModelReference:
     """The name of a model's version, and its languages."""
-    manifest = model.bundle.manifest
+    manifest = model.manifest
     return pb.ModelReference(
         name=manifest.name,
         version=manifest.version,
@@ -27,9 +27,9 @@ def write_reference(model: Model) -> pb.ModelReference:
     )
 
 
-def write_model(model: Model) -> pb.Model:
+def write_model(model: ServedModel) -> pb.Model:
     """The description of a model."""
-    manifest = model.bundle.manifest
+    manifest, loaded = model.manifest, model.loaded
     decoding = manifest.decoding
     return pb.Model(
         name=manifest.name,
@@ -38,8 +38,9 @@ def write_model(model: Model) -> pb.Model:
         target_language=manifest.target_language,
         architecture=manifest.architecture.family,
         parameters=manifest.architecture.parameters,
-        precision=model.precision,
-        providers=model.providers,
+        precision="" if loaded is None else loaded.precision,
+        providers={} if loaded is None else loaded.providers,
+        loaded=loaded is not None,
         # Without max_output_tokens: a request that sets none gets a limit from the length of each sentence.
         defaults=pb.DecodingOptions(
             beam_size=model.default_beam_size,

@@ -1,8 +1,8 @@
 """The server as a whole: its ports, its models, and its life from start to drained end.
 
 starting   both ports are bound; health says NOT_SERVING and calls are answered UNAVAILABLE
-serving    every bundle is loaded and has translated a sentence; SIGHUP has the folder read again; a model
-           whose engines all ended is NOT_SERVING until one of them is replaced
+serving    every bundle is loaded and has translated a sentence, or is loaded when a request needs it; SIGHUP
+           has the folder read again; a model whose engines all ended is NOT_SERVING until one is replaced
 draining   health says NOT_SERVING, new calls are answered UNAVAILABLE, accepted ones finish
 """
 
@@ -40,6 +40,7 @@ from dragoman_server.logs import Log
 from dragoman_server.malformed import MalformedMessages
 from dragoman_server.metrics import Metrics
 from dragoman_server.model_manager import ModelManager
+from dragoman_server.models_on_demand import ModelsOnDemand
 from dragoman_server.process_metrics import ProcessMetrics
 from dragoman_server.repository import RepositoryError
 from dragoman_server.service import TranslationService
@@ -84,7 +85,13 @@ class Server:
         )
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
-        self._models = ModelManager(config.models, loader, self._metrics, cancel_seconds=config.drain_seconds)
+        self._models = ModelManager(
+            config.models,
+            loader,
+            self._metrics,
+            cancel_seconds=config.drain_seconds,
+            on_demand=self._make_on_demand(loader),
+        )
         self._registry.register(ProcessMetrics(self._models.pids))
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._has_ended = asyncio.Event()
@@ -104,6 +111,7 @@ class Server:
             self._callers.use(await wait_for(run_apart(self._callers.read), None))
             await self._listen()
             await self._models.load()
+            await self._models.load_pinned(shows_device=True)
         except BaseException:
             await self._close(flush_seconds=0)
             raise
@@ -126,9 +134,7 @@ class Server:
     async def watch(self) -> None:
         """Waits for a model's engine to end that nothing replaces, and raises EngineEndedError."""
         await self._has_ended.wait()
-        raise EngineEndedError(
-            [model.key for model in self._models.repository.models if model.engine.has_ended]
-        )
+        raise EngineEndedError([model.key for model in self._models.repository.models if model.has_ended])
 
     async def drain(self) -> bool:
         """Takes no new calls, waits for the accepted ones, and ends; whether all of them finished in time."""
@@ -155,8 +161,21 @@ class Server:
             logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
             return False
         self._open()
+        await self._models.load_pinned()
         logger.info("reloaded" if tokens_are_read else "models reloaded", extra={"models": self._keys()})
         return tokens_are_read
+
+    def _make_on_demand(self, loader: ModelLoader) -> ModelsOnDemand | None:
+        """None where all models are loaded from the start."""
+        if self._config.max_loaded_models is None:
+            return None
+        return ModelsOnDemand(
+            loader,
+            self._metrics,
+            max_models=self._config.max_loaded_models,
+            pinned=self._config.pinned_models,
+            max_load_seconds=self._config.max_reload_seconds,
+        )
 
     def _is_current(self) -> bool:
         """Whether everything is as its files were when they were last looked at."""
@@ -170,12 +189,12 @@ class Server:
             loop.call_soon_threadsafe(self._look_at_engines)
 
         for model in self._models.repository.models:
-            model.engine.watch(on_change)
+            model.watch(on_change)
         self._look_at_engines()
 
     def _look_at_engines(self) -> None:
         self._health.ready(self._models.repository)
-        if any(model.engine.has_ended for model in self._models.repository.models):
+        if any(model.has_ended for model in self._models.repository.models):
             self._has_ended.set()
 
     def _keys(self) -> list[str]:

@@ -11,7 +11,7 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.document import TranslatedText, TranslationOptions
 from dragoman_server.gate import Gate
 from dragoman_server.interception import Context
-from dragoman_server.model import Model
+from dragoman_server.model import ServedModel
 from dragoman_server.repository import Repository
 from dragoman_server.requests import RequestReader, read_priority
 from dragoman_server.responses import write_model, write_reference, write_translation
@@ -52,10 +52,11 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
                 )
 
             with model.calls.inside(), call.request(model, priority):
-                request = reader.read(message, model)
-                return await self._translator.translate(
-                    request, write, timeout_seconds=context.time_remaining()
-                )
+                async with model.use() as loaded:
+                    request = reader.read(message, loaded)
+                    return await self._translator.translate(
+                        request, write, timeout_seconds=context.time_remaining()
+                    )
 
     # grpc.aio takes a coroutine that writes as well as an iterator.
     async def TranslateStream(  # type: ignore[override]
@@ -68,7 +69,6 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             reader = self._reader()
             model = reader.choose_model(config)
             call.model = model.key
-            options = reader.read_config(config, model)
 
             async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
                 return await self._answer_item(item, model, options, call, context)
@@ -81,6 +81,8 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
                 max_idle_seconds=max_idle_seconds,
             )
             with model.calls.inside():
+                async with model.use() as loaded:
+                    options = reader.read_config(config, loaded)
                 await stream.run(messages, self._gate.draining)
 
     async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
@@ -104,7 +106,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     async def _answer_item(
         self,
         item: pb.TranslateStreamItem,
-        model: Model,
+        model: ServedModel,
         options: TranslationOptions,
         call: Call,
         context: Context,
@@ -122,10 +124,11 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
 
         try:
             with call.request(model, options.priority):
-                request = self._reader().read_item(item, model, options)
-                return await self._translator.translate(
-                    request, write, timeout_seconds=context.time_remaining(), waits=True
-                )
+                async with model.use() as loaded:
+                    request = self._reader().read_item(item, loaded, options)
+                    return await self._translator.translate(
+                        request, write, timeout_seconds=context.time_remaining(), waits=True
+                    )
         except Exception as error:
             log_if_internal(error)
             call.count_failed_item()

@@ -23,6 +23,7 @@ from dragoman_server.errors import (
     IdleStreamError,
     InvalidRequestError,
     ModelNotFoundError,
+    ModelNotLoadedError,
     NotServingError,
     TooManyCallsError,
     TooManyWatchesError,
@@ -60,6 +61,10 @@ _TABLE: dict[type[Exception], _Answer] = {
     UnknownCallerError: _Answer(code=grpc.StatusCode.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),
     IdleStreamError: _Answer(code=grpc.StatusCode.ABORTED, reason="STREAM_IDLE"),
     NotServingError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    # What it says itself is when.
+    ModelNotLoadedError: _Answer(
+        code=grpc.StatusCode.UNAVAILABLE, reason="MODEL_NOT_LOADED", retry_seconds=1.0
+    ),
     SentenceError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
     QueueFullError: _Answer(code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
     EngineClosedError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
@@ -105,6 +110,8 @@ def _details(error: Exception, answer: _Answer) -> list[Message]:
     if (retry_seconds := answer.retry_seconds) is not None:
         if isinstance(error, QueueFullError):
             retry_seconds = min(max(retry_seconds, error.expected_seconds), _MAX_RETRY_SECONDS)
+        elif isinstance(error, ModelNotLoadedError):
+            retry_seconds = error.retry_seconds
         delay = duration_pb2.Duration()
         delay.FromMilliseconds(round(retry_seconds * 1000))
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))

@@ -17,7 +17,9 @@ from dragoman_bundle import (
     ManifestError,
     TokenizerMismatchError,
     open_bundle,
+    read_manifest,
 )
+from dragoman_bundle.bundle import look_at_bundle
 
 
 def edit_manifest(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
@@ -161,3 +163,21 @@ def test_file_that_is_no_tokenizer_is_refused(bundle_folder: Path) -> None:
     list_file(bundle_folder, "shared.spm", b"not one")
     with pytest.raises(TokenizerMismatchError, match=r"shared\.spm: not a sentencepiece model"):
         open_bundle(bundle_folder)
+
+
+def test_a_look_at_a_bundle_sees_what_is_missing_and_reads_no_file(bundle_folder: Path) -> None:
+    path = bundle_folder / "fp32" / "encoder.onnx"
+    content = path.read_bytes()
+    path.write_bytes(bytes(len(content)))
+    assert look_at_bundle(bundle_folder) == read_manifest(bundle_folder)
+    path.write_bytes(content[:-1])
+    with pytest.raises(
+        BundleFileError, match=rf"encoder\.onnx has {len(content) - 1} bytes, .* {len(content)}"
+    ):
+        look_at_bundle(bundle_folder)
+    path.unlink()
+    with pytest.raises(BundleFileError, match=r"encoder\.onnx is missing"):
+        look_at_bundle(bundle_folder)
+    edit_manifest(bundle_folder, lambda value: value["files"].pop("fp32/encoder.onnx"))
+    with pytest.raises(ManifestError, match=r"needs fp32/encoder\.onnx, which is not among its files"):
+        look_at_bundle(bundle_folder)

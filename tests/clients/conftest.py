@@ -254,6 +254,7 @@ class ScriptedServer:
     """The servicer behind a real server that can be stopped and started again on its port."""
 
     status = staticmethod(status)
+    model = staticmethod(model)
     bad_request = staticmethod(bad_request)
 
     def __init__(

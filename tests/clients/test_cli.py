@@ -326,6 +326,18 @@ def test_models_are_listed(run):
     assert json.loads(run("models", "--json").stdout)["licence"] == "Apache-2.0"
 
 
+def test_a_model_that_is_not_loaded_is_listed_with_all_that_was_measured(run, server, monkeypatch):
+    unloaded = server.model()
+    unloaded.ClearField("precision")
+    unloaded.ClearField("providers")
+    unloaded.loaded = False
+    monkeypatch.setattr("tests.clients.conftest.model", lambda: unloaded)
+    told = run("models").stdout
+    assert "not loaded" in told
+    assert "BLEU 46.5 on val, beam 5, with shortlist, length penalty 0.6, fp32" in told
+    assert json.loads(run("models", "--json").stdout)["loaded"] is False
+
+
 @pytest.mark.parametrize(
     ("code", "told"),
     [

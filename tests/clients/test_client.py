@@ -643,6 +643,8 @@ def test_models_are_described(client):
     assert listed.quality[0].length_penalty == pytest.approx(0.6)
     assert listed.quality[-1].length_penalty is None
     assert listed.providers["encoder"] == "CPUExecutionProvider"
+    # As a server's that does not tell.
+    assert listed.loaded
 
 
 def test_health_tells_of_now(client, server):

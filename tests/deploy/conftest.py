@@ -107,6 +107,7 @@ def exported() -> dict[str, frozenset[str]]:
     ProcessCollector(registry=registry)
     model = ModelMetrics(Metrics(registry), MANIFEST)
     engine = pool_over(TableDecoder(endless, VOCABULARY))
+    model.on_serve()
     model.on_load(engine=engine, precision="fp32", providers={"encoder": "CPUExecutionProvider"})
     CallMetrics(registry).prepare(translation_pb2.DESCRIPTOR.services_by_name["TranslationService"])
     samples = [sample for family in registry.collect() for sample in family.samples]

@@ -67,7 +67,7 @@ def test_what_is_chosen_narrows_every_metric_that_has_it(
     assert {name: variable["query"]["query"] for name, variable in variables.items()} == {
         # A server that is down has no other metric, and is to be found all the same.
         "instance": 'label_values(up{job="dragoman"}, instance)',
-        "model": "label_values(dragoman_model_info, model)",
+        "model": "label_values(dragoman_model_loaded, model)",
     }
     for name, variable in variables.items():
         assert variable["multi"]

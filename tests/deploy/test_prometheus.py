@@ -50,6 +50,7 @@ def test_every_alert_says_what_is_wrong_and_what_to_do(rules: list[dict[str, Any
         "DragomanNotServing",
         "DragomanEngineLost",
         "DragomanBundleRefused",
+        "DragomanModelNotLoaded",
         "DragomanReloadFailed",
         "DragomanSlow",
         "DragomanErrors",

@@ -126,22 +126,26 @@ def _table(models: list[Model]) -> Table:
             model.precision,
             ", ".join(
                 sorted({provider.removesuffix("ExecutionProvider") for provider in model.providers.values()})
-            ),
+            )
+            if model.loaded
+            else "not loaded",
             _quality(model),
         )
     return table
 
 
 def _quality(model: Model) -> str:
-    """What was measured in the precision in use: the scores of each measurement, and how it was made."""
+    """What was measured, in the precision in use: the scores of each measurement, and how it was made."""
     scores: dict[str, list[str]] = {}
     for quality in model.quality:
-        if quality.precision != model.precision:
+        if model.loaded and quality.precision != model.precision:
             continue
         made = [f"on {quality.test_set}, beam {quality.beam_size}"]
         if quality.shortlist is not None:
             made.append("with shortlist" if quality.shortlist else "without shortlist")
         if quality.length_penalty is not None:
             made.append(f"length penalty {quality.length_penalty:g}")
+        if not model.loaded:
+            made.append(quality.precision)
         scores.setdefault(", ".join(made), []).append(f"{quality.metric} {quality.score:.1f}")
     return "; ".join(f"{', '.join(each)} {how}" for how, each in scores.items())

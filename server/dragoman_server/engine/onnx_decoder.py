@@ -23,6 +23,7 @@ from dragoman_bundle.manifest import (
     SHORTLIST_GRAPH,
     SHORTLIST_STEP_GRAPH,
     STEP_GRAPH,
+    Manifest,
 )
 from dragoman_server.engine.candidates import BatchCandidates, CandidateChooser
 from dragoman_server.engine.decoder import Batch, StepInput
@@ -205,7 +206,7 @@ class OnnxDecoder:
             raise DeviceUnavailableError(
                 f"device {device!r} is unknown; there are auto, {', '.join(PROVIDERS)}"
             )
-        chosen = _choose_precision(bundle, device, precision)
+        chosen = choose_precision(bundle.path, bundle.manifest, device, precision)
 
         on_device = _stays_on_device(bundle, chosen, device, stays_on_device)
         captures = on_device and max_captured_shapes > 0 and not grows(bundle.manifest.contract)
@@ -330,15 +331,16 @@ def _open_again(path: Path, **options: Any) -> OnnxDecoder:
     return OnnxDecoder.open(open_bundle(path), **options)
 
 
-def _choose_precision(bundle: Bundle, device: str, precision: str) -> str:
-    present = bundle.manifest.precisions
+def choose_precision(path: Path, manifest: Manifest, device: str, precision: str) -> str:
+    """Which graphs of the bundle at `path` run on "cpu" or "cuda". Raises PrecisionUnavailableError."""
+    present = manifest.precisions
     wanted = _PREFERRED_PRECISIONS[device] if precision == "auto" else (precision,)
     for choice in wanted:
         if choice in present:
             return choice
     on = f", and {device} takes no others" if precision == "auto" else ""
     raise PrecisionUnavailableError(
-        f"{bundle.path} has no {' or '.join(wanted)} graphs{on}; it has {', '.join(present)}"
+        f"{path} has no {' or '.join(wanted)} graphs{on}; it has {', '.join(present)}"
     )
 
 
