@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_server.engine.throughput import MEMORY_SECONDS, WINDOW_SECONDS, Throughput
+from dragoman_server.engine.throughput import MEMORY_SECONDS, WINDOW_SECONDS, Throughput, full_gain
 
 
 def work_off(throughput: Throughput, rate: float, *, since: float = 0.0, seconds: float = 5.0) -> float:
@@ -29,10 +29,18 @@ def work_half_full(throughput: Throughput, rate: float, *, since: float = 0.0) -
     return now
 
 
-def test_before_anything_waited_engines_that_are_half_full_would_do_twice_as_much() -> None:
+def test_full_engines_do_more_by_what_rows_do_not_cost() -> None:
+    assert full_gain(1.0) == 1
+    # A turn has a fixed part of 1, and rows of 8 or 4: nine units for twice the work of five.
+    assert full_gain(0.5) == pytest.approx(2 * 5 / 9)
+    # One row of many costs hardly more than none.
+    assert full_gain(0.01) == pytest.approx(100 * 1.08 / 9)
+
+
+def test_before_anything_waited_it_is_told_by_what_half_full_engines_do() -> None:
     throughput = Throughput()
-    now = work_half_full(throughput, rate=100)
-    assert throughput.seconds(now, 1000) == pytest.approx(5, rel=0.05)
+    now = work_half_full(throughput, rate=90)
+    assert throughput.seconds(now, 1000) == pytest.approx(10, rel=0.05)
     # Once it is seen how much they do, that counts.
     now = work_off(throughput, rate=125, since=now)
     assert throughput.seconds(now, 1000) == pytest.approx(8, rel=0.05)

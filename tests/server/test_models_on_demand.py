@@ -120,7 +120,7 @@ async def test_all_are_answered_and_never_more_than_fit_are_loaded(
     running = await start_server(models=folder, max_loaded_models=2)
     answers = await asyncio.gather(*(ask(running, NAMES[number % 6]) for number in range(60)))
     assert answers == ["1"] * 60
-    assert max(others) == 1
+    assert max(others) <= 1
     assert len(await loaded(running)) == 2
 
 
