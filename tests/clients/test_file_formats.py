@@ -122,6 +122,7 @@ def test_whoever_insists_has_every_line_translated(translate, tmp_path):
         ("Guten Morgen. Grüße\n".encode("utf-32-le"), r"text in UTF-32LE"),
         ("Guten Morgen. Grüße\n".encode("utf-32-be"), r"text in UTF-32BE"),
     ],
+    ids=["zip", "pdf", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"],
 )
 def test_what_is_no_text_in_utf8_is_refused_whatever_it_is_called(translate, tmp_path, content, told):
     (tmp_path / "in.txt").write_bytes(content)
