@@ -116,4 +116,4 @@ def test_what_every_member_owes_is_on_the_card(members: list[Checkpoint]) -> Non
 def test_a_checkpoint_and_a_model_from_elsewhere_are_no_ensemble(files: list[Path], tmp_path: Path) -> None:
     result = CliRunner().invoke(export, [str(files[0]), "--from-hf", "x", "--out", str(tmp_path / "m" / "1")])
     assert result.exit_code == 2
-    assert "either a CHECKPOINT or --from-hf" in result.output
+    assert "either a CHECKPOINT, --from-hf or --from-ctranslate2" in result.output
