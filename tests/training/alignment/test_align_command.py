@@ -291,31 +291,3 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
     assert rest.endswith("Aborted!\n")
     assert not (tmp_path / "out").exists()
     assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_ctrl_c_does_not_wait_for_a_long_iteration(tmp_path: Path) -> None:
-    source, target = write_corpus(tmp_path)
-    program = """
-import sys, time
-from dragoman_training.alignment import cli, training
-def step(*arguments):
-    print("in a step", file=sys.stderr, flush=True)
-    time.sleep(3600)
-training._step = step
-cli.align()
-"""
-    options = ["train", "--source", source, "--target", target, "--out", tmp_path / "out"]
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, options)], stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline() == "in a step\n"
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(timeout=120)
-        finally:
-            process.kill()
-        assert process.stderr.read().endswith("Aborted!\n")
-    assert process.returncode == 1
-    assert not (tmp_path / "out").exists()

@@ -5,10 +5,10 @@ Each model starts from the lexicon of the one before.
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from math import exp
-from multiprocessing.pool import ThreadPool
 
 import numpy as np
 
@@ -104,9 +104,8 @@ def train_aligner(
             f"{options.max_words}: there is nothing to learn from"
         )
     bitext, source, target = number_pairs(usable)
-    # Unlike an executor's, its threads hold up nobody who leaves by Ctrl-C in the middle of an iteration.
-    with ThreadPool(2) as pool:
-        directions = pool.map(Direction.of, (bitext, bitext.reversed()))
+    with ThreadPoolExecutor(2) as pool:
+        directions = list(pool.map(Direction.of, (bitext, bitext.reversed())))
         words = (source.words, target.words), (target.words, source.words)
         priors = [
             _prior(own, *spelling, options.spelling) for own, spelling in zip(directions, words, strict=True)
@@ -117,9 +116,9 @@ def train_aligner(
             if num_iterations == 0:
                 continue
             start = partial(first_model, name, diagonal=options.diagonal)
-            models = pool.starmap(start, zip(directions, lexicons, models or (None, None), strict=True))
+            models = list(pool.map(start, directions, lexicons, models or (None, None)))
             for number in range(1, num_iterations + 1):
-                steps = pool.starmap(_step, zip(models, directions, lexicons, strict=True))
+                steps = list(pool.map(_step, models, directions, lexicons))
                 models = [step.next for step in steps]
                 agreed = options.agreement and name not in ("ibm1", "ibm2")
                 counts = _agreed(steps, directions) if agreed else [step.pair_P for step in steps]

@@ -3,9 +3,6 @@
 Neighbours differ by one word that moves to another source word, or by two that swap theirs. Counts are
 collected over the best alignment found and its neighbours; where a pair has few alignments, over all.
 
-numba keeps what it compiled until this file changes. After a change of `fertility_walk` alone, which is
-compiled into it, delete the `__pycache__` beside it.
-
 Shapes: U target words and N source words of the bitext, S sentence pairs, L links, Q places of model 3.
 """
 
