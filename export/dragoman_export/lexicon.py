@@ -14,7 +14,7 @@ import numpy as np
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.shortlist import ShortlistOptions, make_shortlist, shortlist_of
-from dragoman_training.alignment import TranslationTable
+from dragoman_training.alignment.table import TranslationTable
 
 NULL = "NULL"
 """What a lexicon calls the side of a word that stands for none of the other side."""

@@ -11,7 +11,9 @@ import numpy as np
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
-from dragoman_training.alignment import TranslationTable, find_links, train_model1
+from dragoman_training.alignment.links import find_links
+from dragoman_training.alignment.model1 import train_model1
+from dragoman_training.alignment.table import TranslationTable
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.corpus import Corpus
 from dragoman_training.training_corpus import TrainingCorpusError, token_pairs

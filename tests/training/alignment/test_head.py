@@ -6,8 +6,8 @@ import torch
 from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 
 from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.alignment import TranslationTable
 from dragoman_training.alignment.head import agreements, choose_head, likeliest_links, look_through
+from dragoman_training.alignment.table import TranslationTable
 from dragoman_training.corpus import Corpus
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dragoman_training.alignment import TranslationTable
+from dragoman_training.alignment.table import TranslationTable
 
 
 def make_table() -> TranslationTable:
