@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dragoman_bundle import Bundle
+
 from dragoman_server.config import Batching, EngineConfig
-from dragoman_server.document import TranslationOptions
 from dragoman_server.engine import Admission, Engine, EnginePool, Observer, OnnxDecoder
-from dragoman_server.loader import engine_limits, open_engine
-from dragoman_server.segmentation import Segmentation
+from dragoman_server.models.loader import engine_limits, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
+from dragoman_server.text.document import TranslationOptions
+from dragoman_server.text.segmentation import Segmentation
 
 
 class SystemMissingError(Exception):

@@ -15,7 +15,7 @@ from benchmarks.options import CONTEXT, command_line, json_option, markdown_opti
 from benchmarks.progress import Progress
 from benchmarks.report import Column, Report, Row, Table
 from dragoman_training.alignment.chain import CHAIN
-from dragoman_training.alignment.scoring import score_links
+from dragoman_training.alignment.output.scoring import score_links
 
 COLUMNS = [
     Column(key="set", header="set"),

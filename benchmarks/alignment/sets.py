@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from dragoman_training.alignment.pharaoh import GoldLinks, read_gold
-from dragoman_training.alignment.text import WordRule, read_lines
+from dragoman_training.alignment.corpus.text import WordRule, read_lines
+from dragoman_training.alignment.output.pharaoh import GoldLinks, read_gold
 
 
 @dataclass(frozen=True, kw_only=True)

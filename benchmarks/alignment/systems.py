@@ -13,10 +13,10 @@ from typing import Protocol
 
 from benchmarks.alignment.sets import Task
 from benchmarks.environment import PeerMissingError, make_environment
-from dragoman_training.alignment.pharaoh import Link, read_links
+from dragoman_training.alignment.corpus.text import read_pairs
+from dragoman_training.alignment.output.pharaoh import Link, read_links
+from dragoman_training.alignment.output.symmetrization import Matrix, Method, symmetrize
 from dragoman_training.alignment.saved import load_aligner
-from dragoman_training.alignment.symmetrization import Matrix, Method, symmetrize
-from dragoman_training.alignment.text import read_pairs
 
 SHOWN: tuple[Method, ...] = ("forward", "backward", "grow-diag-final-and", "intersection")
 Alignments = list[frozenset[Link]]

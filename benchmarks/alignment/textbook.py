@@ -8,10 +8,10 @@ from benchmarks.alignment.sets import Task
 from benchmarks.environment import PeerMissingError, make_environment
 from benchmarks.report import Row
 from dragoman_training.alignment.chain import ModelName
+from dragoman_training.alignment.corpus.text import WordRule, read_pairs
 from dragoman_training.alignment.lexicon import Smoothing
-from dragoman_training.alignment.pharaoh import read_links
-from dragoman_training.alignment.scoring import score_links
-from dragoman_training.alignment.text import WordRule, read_pairs
+from dragoman_training.alignment.output.pharaoh import read_links
+from dragoman_training.alignment.output.scoring import score_links
 from dragoman_training.alignment.training import TrainingOptions, train_aligner
 
 ITERATIONS = 5

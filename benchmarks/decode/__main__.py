@@ -6,6 +6,7 @@ from operator import itemgetter
 from pathlib import Path
 
 import click
+from dragoman_bundle import Bundle, BundleError, open_bundle
 from rich.console import Console
 from sacrebleu.metrics.bleu import BLEU
 
@@ -31,7 +32,6 @@ from benchmarks.options import (
 )
 from benchmarks.progress import Progress
 from benchmarks.report import Report
-from dragoman_bundle import Bundle, BundleError, open_bundle
 from dragoman_training.checkpoint import CheckpointError
 
 _DEFAULT_REFERENCE = DEFAULT_INPUT.with_suffix(".en")

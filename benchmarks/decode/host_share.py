@@ -4,11 +4,12 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import wait
 
+from dragoman_bundle import Bundle
+
 from benchmarks.engines import running_engine, translation_options
 from benchmarks.sessions import clocked_sessions
-from dragoman_bundle import Bundle
-from dragoman_server.document import complete, prepare
 from dragoman_server.engine import OnnxDecoder, SilentObserver
+from dragoman_server.text.document import complete, prepare
 
 AIM = 0.15
 """Largest share of wall time outside onnxruntime that is aimed at, in int8 at 64 sentences and beam 5."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from dragoman_bundle import Bundle
 
 from benchmarks.decode.tutorial import Tutorial
 from benchmarks.engines import SystemMissingError, open_decoder, running_system
-from dragoman_bundle import Bundle
 from dragoman_server.engine import OnnxDecoder
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
-from dragoman_training.translator import Translator
+from dragoman_training.decoding.translator import Translator
 
 SYSTEMS = (
     "tutorial",

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from dragoman_bundle import Bundle, BundleError, open_bundle
 from rich.console import Console
 
 from benchmarks.corpus import read_corpus
@@ -26,9 +27,8 @@ from benchmarks.options import (
 )
 from benchmarks.progress import Progress
 from benchmarks.report import Report
-from dragoman_bundle import Bundle, BundleError, open_bundle
-from dragoman_server.document import prepare
 from dragoman_server.engine import EngineError, OnnxDecoder, Sentence
+from dragoman_server.text.document import prepare
 
 _BATCHES = {"replayed": (True, 256), "device": (True, 0), "host": (False, 0)}
 """For each kind whether batches stay on the device, and how many shapes of steps are replayed."""

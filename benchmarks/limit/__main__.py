@@ -6,6 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
+from dragoman_bundle import Bundle, BundleError, open_bundle
+from dragoman_bundle.manifest import SHORTLIST_STEP_GRAPH, STEP_GRAPH
 from rich.console import Console
 
 from benchmarks.corpus import read_corpus
@@ -30,8 +32,6 @@ from benchmarks.options import (
 )
 from benchmarks.progress import Progress
 from benchmarks.report import Report, Table
-from dragoman_bundle import Bundle, BundleError, open_bundle
-from dragoman_bundle.manifest import SHORTLIST_STEP_GRAPH, STEP_GRAPH
 
 _SLOWEST_NODES = 15
 _PRECISIONS = ("fp32", "int8")

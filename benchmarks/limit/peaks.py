@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.limit.products import Product
-from dragoman_server.engine.onnx_session import open_session
+from dragoman_server.engine.onnx.session import open_session
 
 OPSET = 20
 FloatArray = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ import onnxruntime
 
 from benchmarks.limit.inputs import Array, make_inputs
 from benchmarks.limit.products import Product, find_products, load_folded, shapes_of
-from dragoman_server.engine.onnx_session import open_session
+from dragoman_server.engine.onnx.session import open_session
 
 
 class StepGraph:

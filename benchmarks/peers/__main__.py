@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from dragoman_bundle import BundleError, open_bundle
 from rich.console import Console
 
 from benchmarks.corpus import read_corpus
@@ -32,7 +33,6 @@ from benchmarks.peers.toolkits import LEFT_OUT, TOOLKITS
 from benchmarks.peers.worker import Decoded, running_worker
 from benchmarks.progress import Progress
 from benchmarks.report import Report
-from dragoman_bundle import BundleError, open_bundle
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,10 @@
 import time
 from collections.abc import Sequence
 
+from dragoman_bundle import Bundle
+
 from benchmarks.engines import open_decoder, running_system
 from benchmarks.peers.worker import Decoded
-from dragoman_bundle import Bundle
 from dragoman_server.engine import OnnxDecoder
 
 SYSTEMS = {"engine_int8": False, "engine_int8_shortlist": True}

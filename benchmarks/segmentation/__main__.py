@@ -11,7 +11,7 @@ from benchmarks.options import CONTEXT, command_line, json_option, markdown_opti
 from benchmarks.report import Column, Report, Row, Table
 from benchmarks.segmentation.corpora import CORPORA, LISTS, read_lines
 from benchmarks.segmentation.cuts import count_missed_cuts, wrong_cuts
-from dragoman_server.sentence_rules import rules_for
+from dragoman_server.text.sentence_rules import rules_for
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _COLUMNS = [

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman_bundle.languages import writes_spaces
-from dragoman_server.segmentation import Segmentation, segment
+
+from dragoman_server.text.segmentation import Segmentation, segment
 
 _ENDS = tuple(".!?…。！？")
 _CLOSERS = "\"'”“’»«）)」』"

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import click
+from dragoman_bundle import BundleError, open_bundle
 from rich.console import Console
 
 from benchmarks.corpus import read_corpus
@@ -30,7 +31,6 @@ from benchmarks.serve.measurement import CONTINUOUS, FILE, JOB, OFFLINE, Measure
 from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.server_process import ServerError, running_server
 from benchmarks.serve.tables import aim_table, aims, bulk_table, capacity_table, latency_table
-from dragoman_bundle import BundleError, open_bundle
 from dragoman_server.engine import EngineError
 
 MODES = (CONTINUOUS, "request")

@@ -14,7 +14,7 @@ from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.percentiles import percentile
 from benchmarks.serve.server_process import ServerProcess
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.engine.scheduler import CALM_SECONDS
+from dragoman_server.engine.scheduling.scheduler import CALM_SECONDS
 
 CONTINUOUS = "continuous"
 """What the others are compared with."""

@@ -5,11 +5,12 @@ import math
 import time
 from collections.abc import Sequence
 
+from dragoman_bundle import Bundle
+
 from benchmarks.engines import translation_options
 from benchmarks.serve.cores import pinned_to
-from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig
-from dragoman_server.loader import open_decoder, open_engine
+from dragoman_server.models.loader import open_decoder, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from dragoman_bundle import BundleError, open_bundle
 from rich.console import Console
 
 from benchmarks.corpus import read_corpus
@@ -28,7 +29,6 @@ from benchmarks.options import (
 from benchmarks.progress import Progress
 from benchmarks.report import Column, Report, Table
 from benchmarks.threads.arrangements import Arranged, arrangements
-from dragoman_bundle import BundleError, open_bundle
 
 COLUMNS = (
     Column(key="arrangement", header="engines x threads"),

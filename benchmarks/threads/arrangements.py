@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from benchmarks.engines import open_decoder, running_engine, translation_options
 from dragoman_bundle import Bundle
+
+from benchmarks.engines import open_decoder, running_engine, translation_options
 from dragoman_server.system import BundleSystem
 
 

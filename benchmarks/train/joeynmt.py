@@ -14,7 +14,7 @@ import sentencepiece
 
 from benchmarks.environment import make_environment
 from benchmarks.train.shape import Material, Shape, Timing
-from dragoman_training.corpus import read_lines
+from dragoman_training.data.corpus import read_lines
 
 # torch comes first, and again beside JoeyNMT: no other release may be tried. JoeyNMT imports
 # importlib_metadata without asking for it, and calls what later versions of sentencepiece lack.

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import click
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from benchmarks.train.shape import Material, Shape, Timing
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.batching import Pairs
-from dragoman_training.corpus import read_corpus
+from dragoman_training.data.batching import Pairs
+from dragoman_training.data.corpus import read_corpus
+from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.models import LuongConfig, Seq2Seq
 from dragoman_training.processes import Processes
-from dragoman_training.recipe import DataConfig, Recipe, TrainingConfig, VocabularyConfig
-from dragoman_training.reporter import Reporter, StepReport
-from dragoman_training.stop_request import StopRequest
-from dragoman_training.trainer import Trainer
-from dragoman_training.vocabulary import train_tokenizers
+from dragoman_training.recipe.settings import DataConfig, Recipe, TrainingConfig, VocabularyConfig
+from dragoman_training.run.reporter import Reporter, StepReport
+from dragoman_training.run.stop_request import StopRequest
+from dragoman_training.run.trainer import Trainer
 
 
 class StepClock(Reporter):

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import click
-
 from dragoman_bundle.manifest import PRECISIONS
+
 from dragoman_export.cli_foreign import (
     Foreign,
     foreign_options,
@@ -157,9 +157,9 @@ def export(
 
     from dragoman_export.exporter import export_bundle, export_foreign
     from dragoman_export.learning import corpus_to_learn_from, learns_shortlist
-    from dragoman_export.shortlist import ShortlistOptions
-    from dragoman_export.shortlist_files import ShortlistFiles
-    from dragoman_training.members import load_members
+    from dragoman_export.shortlist.builder import ShortlistOptions
+    from dragoman_export.shortlist.files import ShortlistFiles
+    from dragoman_training.decoding.members import load_members
 
     console = Console(stderr=True, highlight=False)
     name, version = out.parent.name, out.name
@@ -243,7 +243,7 @@ def record_quality(bundle: Path, results: Path, test_set: str) -> None:
         --source val.de --reference val.en --json > val.json
       dragoman record-quality models/de-en/1 val.json --test-set tatoeba-de-en/val
     """
-    from dragoman_export.quality import record_results
+    from dragoman_export.card.quality import record_results
 
     try:
         measured = record_results(bundle, results, test_set=test_set)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 import onnx_ir as ir
-
 from dragoman_bundle.manifest import TensorContract, TensorSpec
-from dragoman_export.shortlist_graphs import ShortlistGraphs
-from dragoman_export.trace import GROWTH, Graphs
+
+from dragoman_export.graphs.trace import GROWTH, Graphs
+from dragoman_export.shortlist.graphs import ShortlistGraphs
 
 DTYPES = {
     ir.DataType.FLOAT: "float32",

@@ -9,32 +9,32 @@ from functools import partial
 from pathlib import Path
 
 import torch
-
 from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec
 from dragoman_bundle.names import check_language, check_name
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.writer import seal, staged_bundle
-from dragoman_export.alignment_head import with_alignment_head
-from dragoman_export.card import write_card
+
+from dragoman_export.card.model_card import write_card
 from dragoman_export.contract import shortlist_memory, tensor_contract
 from dragoman_export.graph_files import write_graphs
+from dragoman_export.graphs.alignment_head import with_alignment_head
+from dragoman_export.graphs.regroup import write_regroup_graph
+from dragoman_export.graphs.trace import Graphs, trace
 from dragoman_export.int8 import quantize
 from dragoman_export.int8.bounded import bounded_states
 from dragoman_export.manifest import make_manifest, special_ids
-from dragoman_export.onnx_stepper import OnnxStepper
-from dragoman_export.parity import Parity, ParityError, ParityGate
+from dragoman_export.parity.gate import Parity, ParityError, ParityGate
+from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.recipe_file import recipe_files, recipe_toml
-from dragoman_export.regroup import write_regroup_graph
-from dragoman_export.shortlist import ShortlistOptions, build_shortlist
-from dragoman_export.shortlist_files import ShortlistFiles
-from dragoman_export.shortlist_graphs import make_shortlist_graphs
-from dragoman_export.shortlist_stepper import ShortlistStepper
+from dragoman_export.shortlist.builder import ShortlistOptions, build_shortlist
+from dragoman_export.shortlist.files import ShortlistFiles
+from dragoman_export.shortlist.graphs import make_shortlist_graphs
+from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_export.subject import Subject, subject_of
 from dragoman_export.tokenizer_files import write_tokenizers
-from dragoman_export.trace import Graphs, trace
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.corpus import Corpus
+from dragoman_training.data.corpus import Corpus
 from dragoman_training.models import Seq2Seq
 
 

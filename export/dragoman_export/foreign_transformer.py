@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman_training.models import Transformer, TransformerConfig, VocabularyShape
+from dragoman_training.models.layers.transformer_layers import Positions
 from dragoman_training.models.transformer import AlignmentHead
-from dragoman_training.models.transformer_layers import Positions
 
 Floats = NDArray[np.float32]
 

@@ -9,10 +9,10 @@ import hashlib
 from pathlib import Path
 
 import onnx_ir as ir
-
 from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP_GRAPH
-from dragoman_export.shortlist_graphs import ShortlistGraphs
-from dragoman_export.trace import Graphs
+
+from dragoman_export.graphs.trace import Graphs
+from dragoman_export.shortlist.graphs import ShortlistGraphs
 
 WEIGHTS_FILE = "weights.bin"
 MIN_BYTES = 1024

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.corpus import Corpus
-from dragoman_training.training_corpus import TrainingCorpusError, read_training_corpus
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.training_corpus import TrainingCorpusError, read_training_corpus
 
 
 def learns_shortlist(

@@ -12,8 +12,9 @@ from dragoman_bundle.manifest import (
     SpecialIds,
     TensorContract,
 )
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
+
 from dragoman_export.subject import Subject
 from dragoman_export.tokenizer_files import TokenizerFiles
 

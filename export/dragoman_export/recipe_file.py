@@ -5,7 +5,7 @@ import json
 from collections.abc import Sized
 from typing import Any
 
-from dragoman_training.recipe import Recipe
+from dragoman_training.recipe.settings import Recipe
 
 
 def recipe_files(members: Sized) -> list[str]:

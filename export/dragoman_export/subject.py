@@ -4,13 +4,14 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_export.training_text import training_text
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+
+from dragoman_export.card.training_text import training_text
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.members import as_one, decoding_of
+from dragoman_training.decoding.members import as_one, decoding_of
 from dragoman_training.models import LanguageModelConfig, ModelConfig, Seq2Seq
 from dragoman_training.provenance import provenances
-from dragoman_training.recipe import CardConfig, DecodingConfig, Recipe
+from dragoman_training.recipe.settings import CardConfig, DecodingConfig, Recipe
 
 NOT_STATED = "not stated"
 """What a card says of what nobody wrote down."""

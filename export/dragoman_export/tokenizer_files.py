@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -322,11 +322,11 @@ def serve(
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
     from prometheus_client import disable_created_metrics
 
-    from dragoman_server.callers import TokenFileError
-    from dragoman_server.certificate import CertificateError
+    from dragoman_server.api.callers import TokenFileError
+    from dragoman_server.api.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.logs import open_log
-    from dragoman_server.repository import RepositoryError
+    from dragoman_server.models.repository import RepositoryError
     from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped
 

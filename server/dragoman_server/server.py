@@ -25,27 +25,27 @@ from prometheus_client.platform_collector import PlatformCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.apart import run_apart, wait_for
-from dragoman_server.call_metrics import CallMetrics
-from dragoman_server.callers import Callers, TokenFileError
-from dragoman_server.certificate import Certificate, CertificateError
+from dragoman_server.api.callers import Callers, TokenFileError
+from dragoman_server.api.certificate import Certificate, CertificateError
+from dragoman_server.api.descriptors import raise_limit, room_for_connections
+from dragoman_server.api.gate import Gate
+from dragoman_server.api.grpc_options import grpc_options
+from dragoman_server.api.health.health import Health
+from dragoman_server.api.interceptors.call_metrics import CallMetrics
+from dragoman_server.api.interceptors.malformed import MalformedMessages
+from dragoman_server.api.interceptors.unknown_callers import UnknownCallers
+from dragoman_server.api.service import TranslationService
 from dragoman_server.config import ServerConfig
-from dragoman_server.descriptors import raise_limit, room_for_connections
 from dragoman_server.engine import DeviceUnavailableError
-from dragoman_server.gate import Gate
-from dragoman_server.grpc_options import grpc_options
-from dragoman_server.health import Health
-from dragoman_server.loader import ModelLoader
-from dragoman_server.log_metrics import LogMetrics
 from dragoman_server.logs import Log
-from dragoman_server.malformed import MalformedMessages
-from dragoman_server.metrics import Metrics
-from dragoman_server.model_manager import ModelManager
-from dragoman_server.models_on_demand import ModelsOnDemand
-from dragoman_server.process_metrics import ProcessMetrics
-from dragoman_server.repository import RepositoryError
-from dragoman_server.service import TranslationService
-from dragoman_server.translator import Translator
-from dragoman_server.unknown_callers import UnknownCallers
+from dragoman_server.metrics.log import LogMetrics
+from dragoman_server.metrics.process import ProcessMetrics
+from dragoman_server.metrics.translation import Metrics
+from dragoman_server.models.loader import ModelLoader
+from dragoman_server.models.manager import ModelManager
+from dragoman_server.models.models_on_demand import ModelsOnDemand
+from dragoman_server.models.repository import RepositoryError
+from dragoman_server.text.translator import Translator
 
 logger = logging.getLogger(__name__)
 

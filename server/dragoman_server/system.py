@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dragoman_bundle import Bundle, open_bundle
+
 from dragoman_server.config import EngineConfig
-from dragoman_server.document import TranslatedText, TranslationOptions, complete, prepare
 from dragoman_server.engine import EnginePool
-from dragoman_server.language_lookup import distance
-from dragoman_server.loader import open_decoder, open_engine
-from dragoman_server.segmentation import Segmentation
+from dragoman_server.models.language_lookup import distance
+from dragoman_server.models.loader import open_decoder, open_engine
+from dragoman_server.text.document import TranslatedText, TranslationOptions, complete, prepare
+from dragoman_server.text.segmentation import Segmentation
 
 MAX_QUEUE = 10_000_000
 """More sentences than any file that is measured with has."""

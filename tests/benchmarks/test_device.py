@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dragoman_bundle import Bundle, open_bundle
 from tests.benchmarks.conftest import ROOT
 
 from benchmarks.device.__main__ import open_decoders
-from dragoman_bundle import Bundle, open_bundle
 from dragoman_server.engine import DeviceUnavailableError, OnnxDecoder
 
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
-from onnx import helper
-
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import (
     FORMAT_VERSION,
@@ -18,6 +16,7 @@ from dragoman_bundle.manifest import (
     TensorSpec,
 )
 from dragoman_bundle.writer import seal, staged_bundle
+from onnx import helper
 
 GRAPH = helper.make_model(helper.make_graph([], "nothing", [], [])).SerializeToString()
 """A graph that names no file."""

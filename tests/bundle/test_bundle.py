@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from tests.bundle.conftest import GRAPH
-
 from dragoman_bundle import (
     BundleError,
     BundleFileError,
@@ -20,6 +18,7 @@ from dragoman_bundle import (
     read_manifest,
 )
 from dragoman_bundle.bundle import look_at_bundle
+from tests.bundle.conftest import GRAPH
 
 
 def edit_manifest(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
@@ -83,7 +82,7 @@ def test_unreadable_file_is_refused(bundle_folder: Path, monkeypatch: pytest.Mon
     def forbid(_: Path) -> NoReturn:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("dragoman_bundle.checked_files.open_regular", forbid)
+    monkeypatch.setattr("dragoman_bundle.files.checked_files.open_regular", forbid)
     with pytest.raises(BundleFileError, match=r"/[\w./]+ can't be read: Permission denied"):
         open_bundle(bundle_folder)
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
-import dragoman.cli.models as models_command
 from dragoman_bundle import BundleError, open_bundle
 from dragoman_bundle.bundle import read_manifest
 from dragoman_bundle.cli import copy, list_bundles
 from dragoman_bundle.copying import copy_bundle
 from dragoman_bundle.writer import seal
+
+import dragoman.cli.models as models_command
 
 
 def test_a_copy_is_a_whole_bundle_of_its_own_name(bundle_folder: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """A language is written as BCP 47 does, and who writes it otherwise is told how."""
 
 import pytest
-
 from dragoman_bundle.errors import LanguageTagError
 from dragoman_bundle.language_tags import check_language_tag
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from dragoman_bundle import Manifest, ManifestError
 
 Edit = Callable[[dict[str, Any]], object]

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.bundle.conftest import GRAPH
-
 from dragoman_bundle import BundleFileError, Manifest, ManifestError, Shortlist, ShortlistError, open_bundle
 from dragoman_bundle.manifest import SHORTLIST_GRAPHS, ShortlistSpec, TensorSpec
 from dragoman_bundle.writer import seal
+from tests.bundle.conftest import GRAPH
 
 SPEC = ShortlistSpec(
     file="shortlist.npz",

@@ -4,8 +4,7 @@ import random
 from typing import Any
 
 import pytest
-
-from dragoman_bundle.tokenizer import MIN_TEXTS_FOR_THREADS, Tokenizer
+from dragoman_bundle.tokenizers.tokenizer import MIN_TEXTS_FOR_THREADS, Tokenizer
 
 TEXTS = ["der hund", "", "the bird sees", "x"]
 

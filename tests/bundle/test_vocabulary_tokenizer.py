@@ -6,9 +6,8 @@ import random
 
 import pytest
 import sentencepiece
-
 from dragoman_bundle.manifest import SpecialIds
-from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 IDS = SpecialIds(pad=5, unk=1, bos=5, eos=0)
 VOCABULARY = {"</s>": 0, "<unk>": 1, "b": 2, "▁": 3, "a": 4, "<pad>": 5, ">>xx<<": 7}

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from dragoman_bundle import BundleError, Manifest, open_bundle
 from dragoman_bundle.writer import seal, staged_bundle
 

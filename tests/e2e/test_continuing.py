@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from dragoman_bundle import open_bundle
 from tests.e2e.server_process import ServerProcess
 from tests.training.toy_language_model import RECIPE
 
 from dragoman import Client
-from dragoman_bundle import open_bundle
 from dragoman_export.cli import export
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.cli import train
-from dragoman_training.translator import Translator
+from dragoman_training.decoding.translator import Translator
 
 BEGINNINGS = ["the old man", "never a small", "a bird sees the", "the", "today the young young dog calls"]
 

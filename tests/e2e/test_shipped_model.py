@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dragoman_bundle import open_bundle
 from tests.e2e.server_process import ServerProcess
 
 from dragoman import Client
-from dragoman_bundle import open_bundle
-from dragoman_server.cleaning import clean
 from dragoman_server.system import open_bundle_system
+from dragoman_server.text.cleaning import clean
 
 HOUSE = Path(__file__).parents[2]
 BUNDLE = HOUSE / "models" / "de-en" / "1"

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dragoman_bundle import open_bundle
 from tests.e2e.server_process import COMMAND, ServerProcess
 
 from dragoman import Client, ModelNotFoundError
-from dragoman_bundle import open_bundle
 from dragoman_training.checkpoint import load_checkpoint
-from dragoman_training.recipe_reader import load_recipe
+from dragoman_training.recipe.reader import load_recipe
 
 
 def dragoman(*arguments: object, text: str = "") -> str:

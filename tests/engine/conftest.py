@@ -4,10 +4,9 @@ import io
 
 import pytest
 import sentencepiece
-from tests.engine.tiny_graphs import tiny_bundle
-
 from dragoman_bundle.bundle import Bundle
-from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from tests.engine.tiny_graphs import tiny_bundle
 
 
 @pytest.fixture(scope="session", autouse=True)

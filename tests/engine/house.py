@@ -11,7 +11,7 @@ from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
-from dragoman_server.engine.pool import EnginePool
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
 
 VOCABULARY = 6

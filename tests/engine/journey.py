@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.export.toy_checkpoint import make_members, train_tokenizer
-
 from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.shortlist import Shortlist
+from tests.export.toy_checkpoint import make_members, train_tokenizer
+
 from dragoman_export.exporter import export_subject
 from dragoman_export.subject import subject_of
 from dragoman_server.engine import OnnxDecoder, StepInput, StepOutput

@@ -5,8 +5,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-
 from dragoman_bundle.bundle import Bundle, open_bundle
+
 from dragoman_server.engine import (
     Engine,
     EngineLimits,

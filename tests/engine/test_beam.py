@@ -23,8 +23,8 @@ from dragoman_server.engine.beam import Beams, advance
 from dragoman_server.engine.decoder import StepOutput
 from dragoman_server.engine.ranking import normalised_score
 from dragoman_server.engine.request import FinishReason, Hypothesis, SearchOptions, Sentence
-from dragoman_training.recipe import DecodingConfig
-from dragoman_training.search import Candidates, beam_search
+from dragoman_training.decoding.search import Candidates, beam_search
+from dragoman_training.recipe.settings import DecodingConfig
 
 
 def sentence(source: Tokens, *, beam_size: int, max_output_tokens: int, **rest: Any) -> Sentence:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-
 from dragoman_bundle import Shortlist
-from dragoman_server.engine.candidates import CANDIDATE, BatchCandidates, CandidateChooser, Offer
-from dragoman_server.engine.padding import padded_candidates
-from dragoman_server.engine.tensors import Moves
+
+from dragoman_server.engine.onnx.candidates import CANDIDATE, BatchCandidates, CandidateChooser, Offer
+from dragoman_server.engine.onnx.tensors import Moves
+from dragoman_server.engine.scheduling.padding import padded_candidates
 
 AXES = {CANDIDATE: 1, "memory.weight": 2}
 

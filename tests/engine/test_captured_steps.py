@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from dragoman_bundle.bundle import Bundle
 from tests.engine.journey import VOCABULARY, Journey, assert_same, export_family
 
-from dragoman_bundle.bundle import Bundle
 from dragoman_server.engine import (
     Engine,
     EngineLimits,
@@ -17,7 +17,7 @@ from dragoman_server.engine import (
     StepInput,
     captured_steps,
 )
-from dragoman_server.engine.device_model import DeviceBatch, DeviceModel
+from dragoman_server.engine.onnx.device_model import DeviceBatch, DeviceModel
 
 
 class CapturingDevice:

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.manifest import REGROUP_GRAPH, FileEntry, graph_file
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxruntime import InferenceSession, OrtValue
 from tests.engine.journey import VOCABULARY, Journey, assert_same, export_family
 from tests.engine.tiny_graphs import tiny_bundle
 
-from dragoman_bundle.bundle import Bundle
-from dragoman_bundle.manifest import REGROUP_GRAPH, FileEntry, graph_file
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_export.regroup import write_regroup_graph
+from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_server.engine import (
     DecoderError,
     Engine,
@@ -25,9 +25,9 @@ from dragoman_server.engine import (
     Sentence,
     StepInput,
 )
-from dragoman_server.engine.device_model import DeviceModel
-from dragoman_server.engine.onnx_session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
-from dragoman_server.engine.padding import padded_rows
+from dragoman_server.engine.onnx.device_model import DeviceModel
+from dragoman_server.engine.onnx.session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
+from dragoman_server.engine.scheduling.padding import padded_rows
 
 FAMILIES = ["luong", "plain", "transformer"]
 TOLERANCE = {"fp32": 1e-5, "int8": 0.0}

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_server.engine.lane import MAX_PASSES
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
-from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.engine.scheduling.lane import MAX_PASSES
+from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.engine.ticket import Ticket
 
 INTERACTIVE, BULK = Priority.INTERACTIVE, Priority.BULK

@@ -1,6 +1,7 @@
 """The engine decodes every family, whatever its state holds, as PyTorch does and as each sentence alone."""
 
 import pytest
+from dragoman_bundle.bundle import Bundle
 from tests.engine.exported import (
     check_it_decodes_what_pytorch_does,
     check_who_joins_decodes_as_alone,
@@ -8,7 +9,6 @@ from tests.engine.exported import (
 )
 from tests.export.toy_checkpoint import CONFIGS
 
-from dragoman_bundle.bundle import Bundle
 from dragoman_server.engine import OnnxDecoder
 
 

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from dragoman_bundle.bundle import Bundle
 from tests.engine.exported import (
     check_it_decodes_what_pytorch_does,
     check_who_joins_decodes_as_alone,
     export_family,
 )
 
-from dragoman_bundle.bundle import Bundle
 from dragoman_server.engine import OnnxDecoder
 from dragoman_server.engine.decoder import StepInput
-from dragoman_server.engine.onnx_batch import OnnxBatch
+from dragoman_server.engine.onnx.batch import OnnxBatch
 
 
 @pytest.fixture(scope="module", params=["transformer", "transformer-post", "lm", "lm-span", "ensemble"])

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from dragoman_server.engine.grouping import group_by_length
-from dragoman_server.engine.lane import (
+from dragoman_server.engine.request import Priority, SearchOptions, Sentence
+from dragoman_server.engine.scheduling.grouping import group_by_length
+from dragoman_server.engine.scheduling.lane import (
     MAX_GATHERING,
     MAX_PASSES,
     PATIENCE,
     Lane,
     Regrouping,
 )
-from dragoman_server.engine.padding import padded_positions
-from dragoman_server.engine.request import Priority, SearchOptions, Sentence
-from dragoman_server.engine.room import Room
+from dragoman_server.engine.scheduling.padding import padded_positions
+from dragoman_server.engine.scheduling.room import Room
 from dragoman_server.engine.ticket import Ticket
 
 INTERACTIVE, BULK = Priority.INTERACTIVE, Priority.BULK

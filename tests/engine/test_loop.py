@@ -21,7 +21,7 @@ from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.request import Priority, SentenceResult
-from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.engine.scheduling.scheduler import Scheduler
 
 
 @pytest.fixture
@@ -288,7 +288,7 @@ def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        "dragoman_server.engine.lane.Lane.settle",
+        "dragoman_server.engine.scheduling.lane.Lane.settle",
         "tests.engine.table_decoder.TableDecoder.open_batch",
         "dragoman_server.engine.beam.Beams.regroup",
         "dragoman_server.engine.beam.Beams.advance",

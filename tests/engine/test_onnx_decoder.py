@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dragoman_bundle.bundle import Bundle, open_bundle
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.engine.tiny_graphs import EOS, VOCABULARY, tiny_bundle
 
-from dragoman_bundle.bundle import Bundle, open_bundle
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_server.engine.errors import (
     DecoderError,
     DeviceUnavailableError,
@@ -20,7 +20,7 @@ from dragoman_server.engine.errors import (
 )
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.onnx_decoder import OnnxDecoder
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.request import SearchOptions, Sentence, SentenceResult
 
 

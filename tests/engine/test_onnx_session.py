@@ -5,10 +5,10 @@ from typing import Any
 
 import onnxruntime
 import pytest
-
 from dragoman_bundle.bundle import Bundle
+
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
-from dragoman_server.engine.onnx_session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
+from dragoman_server.engine.onnx.session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
 
 
 def test_a_session_takes_its_threads_and_does_not_spin(bundle: Bundle) -> None:
@@ -58,7 +58,7 @@ def test_a_provider_that_is_not_installed_is_refused(
     bundle: Bundle, monkeypatch: pytest.MonkeyPatch, has_driver: bool, told: str
 ) -> None:
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CPU_PROVIDER])
-    monkeypatch.setattr("dragoman_server.engine.onnx_session._has_driver", lambda: has_driver)
+    monkeypatch.setattr("dragoman_server.engine.onnx.session._has_driver", lambda: has_driver)
     with pytest.raises(DeviceUnavailableError, match=told):
         open_session(bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1)
 

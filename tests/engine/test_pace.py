@@ -1,6 +1,6 @@
 """What is expected of turns to come."""
 
-from dragoman_server.engine.pace import Pace
+from dragoman_server.engine.scheduling.pace import Pace
 
 
 def test_a_turn_takes_at_best_what_the_quickest_of_late_took_a_row() -> None:

@@ -7,11 +7,11 @@ from concurrent.futures import Future, wait
 from dataclasses import replace
 
 import pytest
+from dragoman_bundle.bundle import Bundle
 from tests.engine.house import VOCABULARY, Recorder, endless, pool_over, sentence
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
 from tests.engine.test_onnx_decoder import random_sentences
 
-from dragoman_bundle.bundle import Bundle
 from dragoman_server.engine.errors import (
     EngineClosedError,
     QueueFullError,
@@ -21,7 +21,7 @@ from dragoman_server.engine.errors import (
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome
-from dragoman_server.engine.onnx_decoder import OnnxDecoder
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dragoman_bundle.bundle import open_bundle
 from tests.engine import openers
 from tests.engine.house import Recorder, pool_over, sentence
 from tests.engine.table_decoder import TableDecoder
 
-from dragoman_bundle.bundle import open_bundle
 from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
@@ -28,11 +28,11 @@ from dragoman_server.engine.errors import (
 )
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Outcome
-from dragoman_server.engine.onnx_decoder import OnnxDecoder
-from dragoman_server.engine.pool import EnginePool
-from dragoman_server.engine.process import EngineProcess
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.pool.pool import EnginePool
+from dragoman_server.engine.pool.process import EngineProcess
+from dragoman_server.engine.pool.worker import NICENESS
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
-from dragoman_server.engine.worker import NICENESS
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_server.engine.processors import count_processors
+from dragoman_server.engine.pool.processors import count_processors
 
 
 @pytest.fixture(autouse=True)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_server.engine.deadlines import MANY_ENDED
-from dragoman_server.engine.lane import MAX_PASSES, PATIENCE
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
-from dragoman_server.engine.scheduler import CALM_SECONDS, Scheduler
+from dragoman_server.engine.scheduling.deadlines import MANY_ENDED
+from dragoman_server.engine.scheduling.lane import MAX_PASSES, PATIENCE
+from dragoman_server.engine.scheduling.scheduler import CALM_SECONDS, Scheduler
+from dragoman_server.engine.scheduling.turn_cost import MIN_TURNS
 from dragoman_server.engine.ticket import Ticket
-from dragoman_server.engine.turn_cost import MIN_TURNS
 
 
 def ticket(

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
 from dragoman_bundle import Bundle, Shortlist, open_bundle
+
 from dragoman_server.engine import (
     Engine,
     EngineLimits,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dragoman_server.engine.tensors import Memory, Moves, join_rows
+from dragoman_server.engine.onnx.tensors import Memory, Moves, join_rows
 
 
 def sentences(*values: int, positions: int) -> np.ndarray:

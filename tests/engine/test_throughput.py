@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_server.engine.throughput import MEMORY_SECONDS, WINDOW_SECONDS, Throughput, full_gain
+from dragoman_server.engine.scheduling.throughput import MEMORY_SECONDS, WINDOW_SECONDS, Throughput, full_gain
 
 
 def work_off(throughput: Throughput, rate: float, *, since: float = 0.0, seconds: float = 5.0) -> float:

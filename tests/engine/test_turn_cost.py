@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from dragoman_server.engine.turn_cost import MAX_SURPRISE, MEMORY, MIN_SLOPE, MIN_TURNS, TurnCost
+from dragoman_server.engine.scheduling.turn_cost import MAX_SURPRISE, MEMORY, MIN_SLOPE, MIN_TURNS, TurnCost
 
 ROWS = (10, 20, 30, 40)
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.house import House, sentence
 
-from dragoman_server.engine import scheduler
 from dragoman_server.engine.errors import DeadlineExpiredError
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
+from dragoman_server.engine.scheduling import scheduler
 
 
 @dataclass(frozen=True)

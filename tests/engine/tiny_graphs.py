@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
-
 from dragoman_bundle.bundle import Bundle
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import (
@@ -19,7 +17,8 @@ from dragoman_bundle.manifest import (
     TensorContract,
     TensorSpec,
 )
-from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from onnx import TensorProto, helper, numpy_helper
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 VOCABULARY, WIDTH = 40, 16

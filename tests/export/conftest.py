@@ -4,14 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_members, train_tokenizer
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.trace import Graphs
+from dragoman_export.graphs.trace import Graphs
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
-from dragoman_training.members import as_one
+from dragoman_training.decoding.members import as_one
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,7 +9,7 @@ import onnx_ir as ir
 import torch
 from tests.once import once
 
-from dragoman_export.trace import Graphs, trace
+from dragoman_export.graphs.trace import Graphs, trace
 from dragoman_training.models import Seq2Seq
 
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dragoman_bundle import Tokenizer, open_bundle
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_members, open_stepper
 
-from dragoman_bundle import Tokenizer, open_bundle
-from dragoman_export.alignment_head import with_alignment_head
 from dragoman_export.exporter import export_bundle
+from dragoman_export.graphs.alignment_head import with_alignment_head
 from dragoman_export.subject import subject_of
 from dragoman_training.alignment.head import look_through
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.corpus import Corpus
+from dragoman_training.data.corpus import Corpus
 from dragoman_training.models.transformer import Transformer
 
 CORPUS = Corpus(["ab cd", "cd", "ef ab", "gh", "ab"] * 4, ["BA DC", "DC", "FE BA", "HG", "BA"] * 4)

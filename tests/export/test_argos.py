@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import sentencepiece
 from click.testing import CliRunner
+from dragoman_bundle import open_bundle
 from tests.export.ctranslate2_model import Form, write_model
 
-from dragoman_bundle import open_bundle
 from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import CTranslate2Error, load_ctranslate2
 

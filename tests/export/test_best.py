@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman_export.best import best_continuations, block_size
+from dragoman_export.graphs.best import best_continuations, block_size
 
 
 @pytest.mark.parametrize("beam", [1, 4, 8])

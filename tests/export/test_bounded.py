@@ -3,15 +3,15 @@
 import numpy as np
 import onnx_ir as ir
 import pytest
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from onnx_ir.tape import Tape
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
-from dragoman_export.initializers import make_constant
+from dragoman_export.graphs.initializers import make_constant
+from dragoman_export.graphs.output_layer import find_output_product
 from dragoman_export.int8.bounded import bounded_states, bounded_values
-from dragoman_export.output_layer import find_output_product
-from dragoman_training.members import as_one
+from dragoman_training.decoding.members import as_one
 
 
 def graph_of(tape: Tape, inputs: list[ir.Value], outputs: dict[str, ir.Value]) -> ir.Graph:

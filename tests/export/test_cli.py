@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
-
 from dragoman_bundle import Tokenizer, open_bundle
 from dragoman_bundle.manifest import FORMAT_VERSION, MANIFEST_FILE
+from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
+
 from dragoman_export import exporter
 from dragoman_export.cli import export, record_quality
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from dragoman_bundle import Bundle, Tokenizer, open_bundle
 from tests.export.toy_checkpoint import make_members
 
-from dragoman_bundle import Bundle, Tokenizer, open_bundle
+from dragoman_export.card.training_text import training_text
 from dragoman_export.cli import export
 from dragoman_export.subject import subject_of
-from dragoman_export.training_text import training_text
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
-from dragoman_training.recipe import CardConfig
-from dragoman_training.recipe_reader import load_recipe
+from dragoman_training.recipe.reader import load_recipe
+from dragoman_training.recipe.settings import CardConfig
 
 
 @pytest.fixture(scope="module")

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import pytest
+from dragoman_bundle import BundleError, Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
-from dragoman_bundle import BundleError, Tokenizer
 from dragoman_export import exporter
 from dragoman_export.exporter import export_bundle
-from dragoman_export.parity import ParityError
-from dragoman_export.trace import Graphs
+from dragoman_export.graphs.trace import Graphs
+from dragoman_export.parity.gate import ParityError
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.recipe_reader import load_recipe
+from dragoman_training.recipe.reader import load_recipe
 
 
 def export(

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from dragoman_bundle import open_bundle
 from tests.export.ctranslate2_model import TARGET, Form, Model, write_model
 
-from dragoman_bundle import open_bundle
 from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import load_ctranslate2
-from dragoman_export.onnx_stepper import OnnxStepper
-from dragoman_export.stepwise import score_alone
+from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.parity.stepwise import score_alone
 from dragoman_export.subject import Subject
-from dragoman_training.batching import pad_ids
+from dragoman_training.data.batching import pad_ids
 
 VERSIONS, NUMBERS = (2, 3, 4, 5, 6), ("float32", "float16", "bfloat16", "int16", "int8")
 FORMATS = [

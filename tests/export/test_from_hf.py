@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from dragoman_bundle import Bundle, open_bundle
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 from transformers import MarianMTModel, MarianTokenizer
 
-from dragoman_bundle import Bundle, open_bundle
 from dragoman_export.cli import export
 from dragoman_export.from_hf import MarianError, load_marian
 from dragoman_export.from_hf.weights import marian_transformer
-from dragoman_server.document import TranslationOptions, prepare
 from dragoman_server.engine import Engine, EngineLimits, OnnxDecoder, SearchOptions, Sentence, SentenceResult
-from dragoman_training import search
-from dragoman_training.stepper import TorchStepper
+from dragoman_server.text.document import TranslationOptions, prepare
+from dragoman_training.decoding import search
+from dragoman_training.decoding.stepper import TorchStepper
 
 TEXTS = [
     *SOURCE_TEXT,

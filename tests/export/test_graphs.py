@@ -8,9 +8,9 @@ import pytest
 import torch
 from tests.export.toy_checkpoint import open_stepper, random_sources
 
-from dragoman_export.graphs import export_ready
-from dragoman_training.batching import pad_ids
+from dragoman_export.graphs.encoder_and_step import export_ready
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.data.batching import pad_ids
 from dragoman_training.models import (
     LanguageModelConfig,
     LuongConfig,

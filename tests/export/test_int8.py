@@ -6,19 +6,19 @@ import numpy as np
 import onnx_ir as ir
 import onnxruntime
 import pytest
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from onnx_ir.tape import Tape
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, open_stepper, random_sources
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.initializers import make_constant
+from dragoman_export.graphs.initializers import make_constant
+from dragoman_export.graphs.trace import Graphs
 from dragoman_export.int8 import quantize
 from dragoman_export.int8.graph import Int8Graph
 from dragoman_export.int8.weights import quantize_weight
-from dragoman_export.trace import Graphs
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.members import as_one
+from dragoman_training.decoding.members import as_one
 from dragoman_training.models import LuongConfig, Transformer
 
 

@@ -15,11 +15,11 @@ from tests.export.toy_checkpoint import CONFIGS, random_sources
 
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.initializers import constant_array, fold_all_constants, make_constant
-from dragoman_export.onnx_stepper import OnnxStepper
-from dragoman_export.shortlist_graphs import make_shortlist_graphs
-from dragoman_export.shortlist_stepper import ShortlistStepper
-from dragoman_export.stepwise import compare_steps
+from dragoman_export.graphs.initializers import constant_array, fold_all_constants, make_constant
+from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.parity.stepwise import compare_steps
+from dragoman_export.shortlist.graphs import make_shortlist_graphs
+from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_training.models import Seq2Seq, TransformerConfig, VocabularyShape, build_model
 from dragoman_training.models.ensemble import Ensemble
 

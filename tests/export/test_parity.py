@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import pytest
+from dragoman_bundle.manifest import SpecialIds
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, open_stepper
 
-from dragoman_bundle.manifest import SpecialIds
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.onnx_stepper import Arrays, Context, OnnxStepper
-from dragoman_export.parity import ParityError, ParityGate
-from dragoman_export.trace import Graphs
+from dragoman_export.graphs.trace import Graphs
+from dragoman_export.parity.gate import ParityError, ParityGate
+from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.search import Ids, Scores
+from dragoman_training.decoding.search import Ids, Scores
 
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_sources
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.onnx_stepper import Arrays, Context, OnnxStepper
+from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_training.models import LanguageModelConfig, ModelConfig, TransformerConfig
 
 # Around 128 and 256 positions products cut their sums into blocks.

@@ -6,14 +6,14 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from onnxruntime import InferenceSession
-
 from dragoman_bundle import open_bundle
 from dragoman_bundle.manifest import REGROUP_GRAPH, TensorContract, TensorSpec
+from onnxruntime import InferenceSession
+
 from dragoman_export.contract import tensor_contract
 from dragoman_export.exporter import export_bundle
-from dragoman_export.regroup import make_regroup_graph, write_regroup_graph
-from dragoman_export.trace import Graphs
+from dragoman_export.graphs.regroup import make_regroup_graph, write_regroup_graph
+from dragoman_export.graphs.trace import Graphs
 from dragoman_training.checkpoint import Checkpoint
 
 CUDA_OPERATORS = {"And", "Concat", "Gather", "Unsqueeze", "Where"}

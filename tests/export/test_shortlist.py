@@ -2,10 +2,10 @@
 
 import pytest
 
-from dragoman_export import shortlist
-from dragoman_export.shortlist import ShortlistOptions, build_shortlist
+from dragoman_export.shortlist import builder as shortlist
+from dragoman_export.shortlist.builder import ShortlistOptions, build_shortlist
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.corpus import Corpus
+from dragoman_training.data.corpus import Corpus
 
 
 @pytest.mark.parametrize(("max_pairs", "used"), [(10, 10), (26, 26), (40, 26), (1, 1)])

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from dragoman_bundle import open_bundle
+from dragoman_bundle.shortlist import Shortlist
 from tests.export.ctranslate2_model import Form, write_model
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 
-from dragoman_bundle import open_bundle
-from dragoman_bundle.shortlist import Shortlist
 from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import load_ctranslate2
 from dragoman_export.from_hf import load_marian
-from dragoman_export.lexicon import LexiconError, read_lexicon
-from dragoman_export.shortlist import ShortlistOptions
+from dragoman_export.shortlist.builder import ShortlistOptions
+from dragoman_export.shortlist.lexicon import LexiconError, read_lexicon
 from dragoman_export.subject import Subject
 
 LEXICON = """\

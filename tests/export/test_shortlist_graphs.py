@@ -7,15 +7,15 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from dragoman_bundle.manifest import SpecialIds
 from tests.export.toy_checkpoint import open_stepper, random_sources
 
-from dragoman_bundle.manifest import SpecialIds
 from dragoman_export.contract import shortlist_memory
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.parity import ParityError, ParityGate
-from dragoman_export.shortlist_graphs import ShortlistGraphs, make_shortlist_graphs
-from dragoman_export.shortlist_stepper import ShortlistStepper
-from dragoman_export.trace import Graphs
+from dragoman_export.graphs.trace import Graphs
+from dragoman_export.parity.gate import ParityError, ParityGate
+from dragoman_export.shortlist.graphs import ShortlistGraphs, make_shortlist_graphs
+from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_training.checkpoint import Checkpoint
 
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)

@@ -3,13 +3,13 @@
 from dataclasses import asdict, replace
 from typing import Any
 
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, PROGRESS, make_checkpoint
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_export.subject import subject_of
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.provenance import provenances
-from dragoman_training.recipe import CardConfig
+from dragoman_training.recipe.settings import CardConfig
 
 OURS = CardConfig(data="Our letters", licence="Ours alone", credit="Nobody")
 

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import make_constant
+from dragoman_export.graphs.initializers import make_constant
 from dragoman_export.int8 import quantize
 
 WIDTH, OUTPUTS = 32, 160

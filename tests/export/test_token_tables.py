@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.as_loaded import as_loaded
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_export import token_tables
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
+from dragoman_export.graphs import token_tables
 
 PRODUCTS = ("MatMul", "FusedMatMul", "Gemm", "FusedGemm", "MatMulInteger", "MatMulIntegerToFloat")
 

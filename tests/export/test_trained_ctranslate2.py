@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
-
 from dragoman_bundle import open_bundle
+
 from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import load_ctranslate2
-from dragoman_export.onnx_stepper import OnnxStepper
-from dragoman_export.stepwise import score_alone
+from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.parity.stepwise import score_alone
 from dragoman_export.subject import Subject
-from dragoman_training import search
-from dragoman_training.batching import pad_ids
-from dragoman_training.stepper import TorchStepper
+from dragoman_training.data.batching import pad_ids
+from dragoman_training.decoding import search
+from dragoman_training.decoding.stepper import TorchStepper
 
 FOLDER = Path("/work/shared/data/ctranslate2-aren")
 """A Transformer of 6+6 layers that spells Arabic names in Latin letters, and CTranslate2's answers."""

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_export.onnx_stepper import OnnxStepper
+from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_training.checkpoint import Checkpoint, vocabulary_shape
 from dragoman_training.models import (
     BahdanauConfig,
@@ -22,7 +22,7 @@ from dragoman_training.models import (
     TransformerConfig,
     build_model,
 )
-from dragoman_training.recipe import CardConfig, DataConfig, DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.recipe.settings import CardConfig, DataConfig, DecodingConfig, Recipe, TrainingConfig
 
 CONFIGS: dict[str, ModelConfig] = {
     "luong": LuongConfig(

@@ -11,13 +11,13 @@ from urllib.request import urlopen
 
 import grpc
 import pytest
+from dragoman_bundle import Bundle, open_bundle
 from prometheus_client.parser import text_string_to_metric_families
 from tests.server.access import ADA, BOB, Certified, certify
 from tests.server.copying_bundle import write_bundle
 from tests.server.server_process import ServerProcess
 
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_bundle import Bundle, open_bundle
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.server import PortError, Server
 

@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 import sentencepiece
-from onnx import TensorProto, helper, numpy_helper
-
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import (
     FORMAT_VERSION,
@@ -24,6 +22,7 @@ from dragoman_bundle.manifest import (
     TensorSpec,
 )
 from dragoman_bundle.writer import seal, staged_bundle
+from onnx import TensorProto, helper, numpy_helper
 
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 OPSET = 20

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_server import alignment
-from dragoman_server.alignment import Alignment, align, words
-from dragoman_server.cleaning import Span
+from dragoman_server.text import alignment
+from dragoman_server.text.alignment import Alignment, align, words
+from dragoman_server.text.cleaning import Span
 
 
 def links(alignments: list[Alignment], source: str, target: str) -> list[tuple[str, str, float]]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from dragoman_bundle import Bundle, open_bundle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_bundle import Bundle, open_bundle
-from dragoman_server.cleaning import clean
-from dragoman_server.document import Document, TranslationOptions, prepare
-from dragoman_server.length import LengthPolicy, UnitTooLongError
+from dragoman_server.text.cleaning import clean
+from dragoman_server.text.document import Document, TranslationOptions, prepare
+from dragoman_server.text.length import LengthPolicy, UnitTooLongError
 
 SHIPPED = Path(__file__).parents[2] / "models" / "de-en" / "1"
 HIDDEN = [

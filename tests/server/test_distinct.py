@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from dragoman_bundle import Bundle, open_bundle
 from tests.server.copying_bundle import write_bundle
 
-from dragoman_bundle import Bundle, open_bundle
-from dragoman_server.distinct import ReadHypothesis, distinct, first_of_each_text
-from dragoman_server.document import Document, TranslationOptions, complete, prepare
 from dragoman_server.engine import FinishReason, Hypothesis, SentenceResult
+from dragoman_server.text.distinct import ReadHypothesis, distinct, first_of_each_text
+from dragoman_server.text.document import Document, TranslationOptions, complete, prepare
 
 PIECES = ["", "ab", "a", "b", "c", " "]
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from dragoman_bundle import open_bundle
 from tests.server.copying_bundle import IDS, MANIFEST, write_bundle
 
-from dragoman_bundle import open_bundle
-from dragoman_server.document import TranslationOptions, prepare
+from dragoman_server.text.document import TranslationOptions, prepare
 
 
 @pytest.mark.parametrize("source_end", [True, False])

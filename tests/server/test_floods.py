@@ -14,8 +14,8 @@ from tests.server.conftest import RunningServer, StartServer
 from tests.server.wire import opening, ping_frame, read_frames
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.api.descriptors import raise_limit, room_for_connections
 from dragoman_server.config import RequestLimits
-from dragoman_server.descriptors import raise_limit, room_for_connections
 
 PING, GO_AWAY = 6, 7
 ACKNOWLEDGED = 1

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from dragoman_server.gathering import tell_when_ended
+from dragoman_server.text.gathering import tell_when_ended
 
 
 async def first_error(futures: list[Future[int]]) -> BaseException | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from dragoman_bundle import Bundle
 from tests.server.access import Certified, certify
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
@@ -17,10 +18,9 @@ from tests.server.late_file import HANGING, hang, make_late
 from dragoman import AsyncClient
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_bundle import Bundle
-from dragoman_server.certificate import Certificate
-from dragoman_server.loader import ModelLoader
-from dragoman_server.model import Model
+from dragoman_server.api.certificate import Certificate
+from dragoman_server.models.loader import ModelLoader
+from dragoman_server.models.model import Model
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 
@@ -139,7 +139,7 @@ async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("dragoman_server.certificate.MAX_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("dragoman_server.api.certificate.MAX_LOOK_SECONDS", 0.1)
     running = await start_server(
         host="127.0.0.1", tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
     )

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dragoman_bundle import Manifest, ManifestError
+from dragoman_bundle.manifest import Quality
 from tests.server.conftest import StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_bundle import Manifest, ManifestError
-from dragoman_bundle.manifest import Quality
 
 INFINITY = "@1e400"
 """Stands for a number that JSON can write and that no float holds."""

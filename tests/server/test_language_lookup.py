@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_server.language_lookup import distance
+from dragoman_server.models.language_lookup import distance
 
 
 def closest(wanted: str, *available: str) -> str | None:

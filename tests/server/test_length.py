@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_server.cleaning import clean
-from dragoman_server.length import FittedUnits, LengthPolicy, UnitTooLongError, fit
-from dragoman_server.segmentation import Segmentation, join, segment
+from dragoman_server.text.cleaning import clean
+from dragoman_server.text.length import FittedUnits, LengthPolicy, UnitTooLongError, fit
+from dragoman_server.text.segmentation import Segmentation, join, segment
 
 
 class CharacterTokenizer:

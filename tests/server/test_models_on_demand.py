@@ -9,6 +9,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from dragoman_bundle import Bundle
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from tests.server.conftest import RunningServer, StartServer
@@ -16,15 +17,14 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 from tests.server.test_reload import NOT_SERVING, SERVING, health
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_bundle import Bundle
-from dragoman_server import residency
 from dragoman_server.config import EngineConfig, ServerConfig
 from dragoman_server.engine import DeviceUnavailableError
-from dragoman_server.loader import ModelLoader
-from dragoman_server.metrics import ModelMetrics
-from dragoman_server.model import Model
-from dragoman_server.model_on_demand import ModelOnDemand
-from dragoman_server.repository import RepositoryError
+from dragoman_server.metrics.translation import ModelMetrics
+from dragoman_server.models import residency
+from dragoman_server.models.loader import ModelLoader
+from dragoman_server.models.model import Model
+from dragoman_server.models.model_on_demand import ModelOnDemand
+from dragoman_server.models.repository import RepositoryError
 
 NAMES = "abcdef"
 PATIENCE = 60.0
@@ -229,8 +229,8 @@ async def test_what_can_not_be_loaded_is_told_and_tried_again(
 async def test_what_could_not_be_loaded_is_not_tried_at_every_request(
     start_server: StartServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.model_on_demand.FIRST_RETRY_SECONDS", 1000.0)
-    monkeypatch.setattr("dragoman_server.model_on_demand.MAX_RETRY_SECONDS", 1000.0)
+    monkeypatch.setattr("dragoman_server.models.model_on_demand.FIRST_RETRY_SECONDS", 1000.0)
+    monkeypatch.setattr("dragoman_server.models.model_on_demand.MAX_RETRY_SECONDS", 1000.0)
     damage(folder / "a" / "1" / "fp32" / "encoder.onnx")
     running = await start_server(models=folder, max_loaded_models=2)
     for _ in range(3):

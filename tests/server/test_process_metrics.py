@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dragoman_server.process_metrics import ProcessMetrics
+from dragoman_server.metrics.process import ProcessMetrics
 
 BURNS = "import time\nwhile time.process_time() < 0.5: pass\nprint('done', flush=True)\ninput()"
 MEMORY = "process_resident_memory_bytes"

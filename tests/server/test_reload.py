@@ -15,6 +15,9 @@ from urllib.request import urlopen
 
 import grpc
 import pytest
+from dragoman_bundle import Bundle, read_manifest
+from dragoman_bundle.manifest import CARD_FILE
+from dragoman_bundle.writer import seal
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
@@ -22,14 +25,11 @@ from tests.server.late_file import HANGING, make_late
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_bundle import Bundle, read_manifest
-from dragoman_bundle.manifest import CARD_FILE
-from dragoman_bundle.writer import seal
-from dragoman_server import loader
 from dragoman_server.config import EngineConfig
 from dragoman_server.engine import DeviceUnavailableError
-from dragoman_server.engine.onnx_decoder import OnnxDecoder
-from dragoman_server.model import Model
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.models import loader
+from dragoman_server.models.model import Model
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING

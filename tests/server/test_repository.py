@@ -10,18 +10,18 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from dragoman_bundle import Bundle
 from prometheus_client import CollectorRegistry
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
-from dragoman_bundle import Bundle
+from dragoman_server.api.statuses import status_of
 from dragoman_server.config import EngineConfig
 from dragoman_server.engine import DeviceUnavailableError, EnginePool
 from dragoman_server.errors import ModelNotFoundError
-from dragoman_server.loader import ModelLoader
-from dragoman_server.metrics import Metrics, ModelMetrics
-from dragoman_server.model import Model
-from dragoman_server.repository import Repository, RepositoryError, _way_up, load_repository
-from dragoman_server.statuses import status_of
+from dragoman_server.metrics.translation import Metrics, ModelMetrics
+from dragoman_server.models.loader import ModelLoader
+from dragoman_server.models.model import Model
+from dragoman_server.models.repository import Repository, RepositoryError, _way_up, load_repository
 
 NONE_SERVED = Repository([], {})
 

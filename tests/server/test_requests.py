@@ -3,15 +3,15 @@
 from typing import cast
 
 import pytest
+from dragoman_bundle import Bundle
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_bundle import Bundle
+from dragoman_server.api.requests import RequestReader
 from dragoman_server.config import RequestLimits
 from dragoman_server.engine import Engine, Priority
-from dragoman_server.metrics import ModelMetrics
-from dragoman_server.model import Model
-from dragoman_server.repository import Repository
-from dragoman_server.requests import RequestReader
+from dragoman_server.metrics.translation import ModelMetrics
+from dragoman_server.models.model import Model
+from dragoman_server.models.repository import Repository
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.segmentation.corpora import CORPORA, LISTS, read_lines
 from benchmarks.segmentation.cuts import count_missed_cuts, wrong_cuts
-from dragoman_server.segmentation import Segmentation, segment
-from dragoman_server.sentence_rules import read_rules, rules_for
+from dragoman_server.text.segmentation import Segmentation, segment
+from dragoman_server.text.sentence_rules import read_rules, rules_for
 
 LANGUAGES = ["de", "en", "es", "fr", "nl"]
 DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -18,6 +18,7 @@ from urllib.request import urlopen
 import grpc
 import pytest
 from click.testing import CliRunner
+from dragoman_bundle import Bundle
 from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status.rpc_status import from_call
@@ -30,13 +31,12 @@ from tests.server.wire import never_reading, wire_to
 from dragoman.channel import CHANNEL_OPTIONS
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.engine import DeviceUnavailableError, PrecisionUnavailableError
-from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.healthcheck import healthcheck
-from dragoman_server.loader import ModelLoader, open_decoder
-from dragoman_server.model import Model
+from dragoman_server.models.loader import ModelLoader, open_decoder
+from dragoman_server.models.model import Model
 from dragoman_server.server import EngineEndedError, PortError, Server, serve
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -207,7 +207,7 @@ def test_a_gpu_that_is_missing_is_told_before_graphs_for_it(
     bundle = replace(bundle, manifest=replace(bundle.manifest, precisions=("int8",)))
     available = [f"{provider}ExecutionProvider" for provider in providers]
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: available)
-    monkeypatch.setattr("dragoman_server.engine.onnx_session._has_driver", lambda: has_driver)
+    monkeypatch.setattr("dragoman_server.engine.onnx.session._has_driver", lambda: has_driver)
     with pytest.raises((DeviceUnavailableError, PrecisionUnavailableError), match=told):
         open_decoder(bundle, EngineConfig(device="cuda"))
 
@@ -329,7 +329,7 @@ async def test_a_drain_waits_until_a_slow_caller_has_its_answer(
     monkeypatch.setattr("dragoman_server.server._FLUSH_SECONDS", 0.1)
     # More than the buffers between them hold.
     large = pb.Translation(text="x" * 32_000_000)
-    monkeypatch.setattr("dragoman_server.service.write_translation", lambda _: large)
+    monkeypatch.setattr("dragoman_server.api.service.write_translation", lambda _: large)
     running = await start_server(drain_seconds=60.0)
     async with (
         asyncio.timeout(60),
@@ -421,7 +421,7 @@ async def test_an_answer_that_nobody_reads_holds_no_place_for_ever(start_server:
 async def test_who_watches_the_health_and_does_not_read_holds_no_place_for_ever(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.health_service.MAX_WRITE_SECONDS", 0.5)
+    monkeypatch.setattr("dragoman_server.api.health.service.MAX_WRITE_SECONDS", 0.5)
     running = await start_server(limits=RequestLimits(max_health_watches=1))
     stub = health_pb2_grpc.HealthStub(running.channel)
     async with asyncio.timeout(30), never_reading(running.server.port) as begin:
@@ -460,8 +460,8 @@ async def test_however_a_call_ends_no_drain_waits_for_it(
 async def test_a_caller_whose_machine_is_gone_leaves(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.grpc_options.KEEPALIVE_MILLISECONDS", 100)
-    monkeypatch.setattr("dragoman_server.grpc_options.KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
+    monkeypatch.setattr("dragoman_server.api.grpc_options.KEEPALIVE_MILLISECONDS", 100)
+    monkeypatch.setattr("dragoman_server.api.grpc_options.KEEPALIVE_TIMEOUT_MILLISECONDS", 100)
     running = await start_server()
 
     async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:

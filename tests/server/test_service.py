@@ -11,6 +11,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from dragoman_bundle import Bundle
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from hypothesis import HealthCheck, given, settings
@@ -20,11 +21,11 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_bundle import Bundle
-from dragoman_server import service, translator
+from dragoman_server.api import service
 from dragoman_server.config import EngineConfig, RequestLimits
-from dragoman_server.document import Document, TranslationOptions
 from dragoman_server.engine import EnginePool, Priority, Sentence, SentenceResult
+from dragoman_server.text import translator
+from dragoman_server.text.document import Document, TranslationOptions
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 

@@ -4,6 +4,7 @@ import grpc
 import pytest
 from google.rpc import error_details_pb2, status_pb2
 
+from dragoman_server.api.statuses import _TABLE, cancellation_code, code_of, status_of
 from dragoman_server.engine import (
     DeadlineExpiredError,
     DecoderError,
@@ -24,7 +25,6 @@ from dragoman_server.errors import (
     UnknownCallerError,
     Violation,
 )
-from dragoman_server.statuses import _TABLE, cancellation_code, code_of, status_of
 
 ERRORS = {
     InvalidRequestError([Violation(field="texts", description="too many")]): "INVALID_ARGUMENT",

@@ -14,11 +14,11 @@ from google.rpc import code_pb2
 from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.api.stream import TranslationStream
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.engine import EnginePool, Priority, QueueFullError, Sentence, SentenceResult
 from dragoman_server.errors import IdleStreamError
-from dragoman_server.stream import TranslationStream
-from dragoman_server.translator import Translator
+from dragoman_server.text.translator import Translator
 
 CONFIG = pb.TranslateStreamRequest(
     config=pb.TranslateStreamConfig(source_language="de", target_language="en")
@@ -84,7 +84,7 @@ async def test_items_of_one_message_are_answered_as_if_each_came_alone(
 
 
 async def test_no_message_holds_more_than_its_share_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman_server.stream.MAX_MESSAGE_BYTES", 1_000)
+    monkeypatch.setattr("dragoman_server.api.stream.MAX_MESSAGE_BYTES", 1_000)
     sizes = {"0": 300, "1": 300, "2": 300, "3": 5_000, "4": 10, "5": 10, "6": 980}
     has_last = asyncio.Event()
 
@@ -136,7 +136,7 @@ async def test_items_of_one_message_let_other_calls_in_between() -> None:
 
 
 async def test_a_caller_that_takes_joined_answers_slowly_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman_server.stream.MAX_MESSAGE_BYTES", 1)
+    monkeypatch.setattr("dragoman_server.api.stream.MAX_MESSAGE_BYTES", 1)
     written: list[str] = []
 
     async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:

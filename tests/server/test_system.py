@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from dragoman_bundle import BundleError, open_bundle
+
 from dragoman_server.system import open_bundle_system
 
 OPTIONS = {"beam_size": 3, "device": "cpu", "precision": "auto"}

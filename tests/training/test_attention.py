@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from dragoman_training.models.attention import (
+from dragoman_training.models.layers.attention import (
     AdditiveAttention,
     Attention,
     DotAttention,
     GeneralAttention,
     ScaledDotAttention,
 )
-from dragoman_training.models.multi_head_attention import HeadedAttention, MultiHeadAttention
-from dragoman_training.models.transformer_attention import CrossAttention, PastAttention, SelfAttention
-from dragoman_training.models.window import MonotonicWindow, PredictedWindow, Window
+from dragoman_training.models.layers.multi_head_attention import HeadedAttention, MultiHeadAttention
+from dragoman_training.models.layers.transformer_attention import CrossAttention, PastAttention, SelfAttention
+from dragoman_training.models.layers.window import MonotonicWindow, PredictedWindow, Window
 
 WIDTH = 4
 ATTENTIONS: dict[str, Attention] = {

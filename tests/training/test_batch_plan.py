@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from dragoman_training.batch_plan import plan_batches
-from dragoman_training.shuffle import Shuffler
+from dragoman_training.data.batch_plan import plan_batches
+from dragoman_training.data.shuffle import Shuffler
 
 
 def plan_by_lists(lengths: list[tuple[int, int]], budget_tokens: int, seed: int | None) -> list[list[int]]:

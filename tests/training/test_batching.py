@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.batching import Pairs
-from dragoman_training.corpus import Corpus, read_lines
-from dragoman_training.recipe import VocabularyConfig
-from dragoman_training.vocabulary import VocabularyError, train_tokenizers
+from dragoman_training.data.batching import Pairs
+from dragoman_training.data.corpus import Corpus, read_lines
+from dragoman_training.data.vocabulary import VocabularyError, train_tokenizers
+from dragoman_training.recipe.settings import VocabularyConfig
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from dragoman_training.checkpoint import (
     stored_tokenizers,
     write_checkpoint,
 )
-from dragoman_training.system import open_checkpoint_system
+from dragoman_training.decoding.system import open_checkpoint_system
 
 
 def test_a_checkpoint_holds_the_whole_model(toy_checkpoint: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_training.corpus import Corpus, CorpusError, evenly_spaced, read_corpus, read_lines
-from dragoman_training.recipe import DataConfig
+from dragoman_training.data.corpus import Corpus, CorpusError, evenly_spaced, read_corpus, read_lines
+from dragoman_training.recipe.settings import DataConfig
 
 
 def config(**files: tuple[str, ...]) -> DataConfig:

@@ -12,10 +12,10 @@ from torch import Tensor
 from dragoman.cli.evaluate import evaluate
 from dragoman_training.checkpoint import CheckpointError, load_checkpoint, vocabulary_shape, write_checkpoint
 from dragoman_training.cli import train
-from dragoman_training.members import as_one, load_members
+from dragoman_training.decoding.members import as_one, load_members
+from dragoman_training.decoding.system import open_checkpoint_system
 from dragoman_training.models import LuongConfig, ModelConfig, PlainConfig, Seq2Seq, TransformerConfig
 from dragoman_training.models.ensemble import Ensemble
-from dragoman_training.system import open_checkpoint_system
 
 CONFIGS: list[ModelConfig] = [
     LuongConfig(embedding_size=12, encoder_units=10, decoder_units=14),

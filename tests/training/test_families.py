@@ -21,8 +21,8 @@ from dragoman_training.models import (
     build_model,
 )
 from dragoman_training.models.plain import reverse
-from dragoman_training.recipe import RecipeError
-from dragoman_training.recipe_reader import load_recipe
+from dragoman_training.recipe.reader import load_recipe
+from dragoman_training.recipe.settings import RecipeError
 
 VOCABULARY = VocabularyShape(source_size=40, target_size=30, shared=False, bos=2, never_produced=(0, 1, 2))
 RECIPES = Path(__file__).parents[2] / "training" / "recipes"

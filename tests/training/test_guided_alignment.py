@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from tests.export.toy_checkpoint import CONFIGS
 from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.alignment.token_links import link_tokens
-from dragoman_training.batching import Pairs
-from dragoman_training.guided_alignment import GuidedAlignmentConfig, guided_loss
+from dragoman_training.alignment.pieces.token_links import link_tokens
+from dragoman_training.data.batching import Pairs
+from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.models import Seq2Seq, TransformerConfig
-from dragoman_training.objective import Objective
-from dragoman_training.recipe import DataConfig, Recipe, RecipeError
-from dragoman_training.scheduled_sampling import ScheduledSamplingConfig
-from dragoman_training.subword_sampling import SubwordSamplingConfig
+from dragoman_training.recipe.settings import DataConfig, Recipe, RecipeError
+from dragoman_training.run.guided_alignment import GuidedAlignmentConfig, guided_loss
+from dragoman_training.run.objective import Objective
+from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig
 
 LOOKING = [family for family, config in CONFIGS.items() if config.family not in ("lm", "plain")]
 GUIDED = pytest.mark.parametrize("family", LOOKING)

@@ -12,16 +12,16 @@ from click.testing import CliRunner
 from tests.training.toy_language_model import RECIPE
 
 from dragoman.cli import main
-from dragoman_training.batching import Pairs, pad_ids
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.cli import train
-from dragoman_training.corpus import Corpus
+from dragoman_training.data.batching import Pairs, pad_ids
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.decoding.search import Candidates, Ids, Scores, beam_search
+from dragoman_training.decoding.stepper import TorchStepper
 from dragoman_training.models import LanguageModel, LanguageModelConfig, VocabularyShape, build_model
-from dragoman_training.recipe import DecodingConfig, RecipeError
-from dragoman_training.recipe_reader import load_recipe
-from dragoman_training.search import Candidates, Ids, Scores, beam_search
-from dragoman_training.stepper import TorchStepper
-from dragoman_training.validation import perplexity
+from dragoman_training.recipe.reader import load_recipe
+from dragoman_training.recipe.settings import DecodingConfig, RecipeError
+from dragoman_training.run.validation import perplexity
 
 VOCABULARY = VocabularyShape(source_size=30, target_size=30, shared=True, bos=2, never_produced=(0, 1, 2))
 SOURCE = {"source_ST": torch.tensor([[3], [3]]), "source_length_S": torch.tensor([1, 1])}

@@ -5,7 +5,7 @@ import pytest
 import torch
 from tests.training.toy_pairs import TARGETS, toy_model, toy_tokenizer
 
-from dragoman_training.looking import Look, look_along, looks_somewhere
+from dragoman_training.decoding.looking import Look, look_along, looks_somewhere
 from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, PlainConfig, TransformerConfig
 from dragoman_training.study.findings import centres_of, sharpness_of
 

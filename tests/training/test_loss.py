@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from dragoman_training import loss
-from dragoman_training.loss import linear_cross_entropy
+from dragoman_training.run import loss
+from dragoman_training.run.loss import linear_cross_entropy
 
 
 def test_bf16_products_change_little() -> None:

@@ -28,7 +28,7 @@ from dragoman_training.models import (
     build_model,
 )
 from dragoman_training.models.attentional import AttentionalLSTM
-from dragoman_training.models.transformer_layers import DecoderLayer
+from dragoman_training.models.layers.transformer_layers import DecoderLayer
 
 SIZES = {"embedding_size": 12, "encoder_units": 10, "decoder_units": 14}
 CONFIGS: dict[str, ModelConfig] = {

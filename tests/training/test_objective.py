@@ -2,15 +2,15 @@
 
 import pytest
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS
 from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.batching import Pairs
-from dragoman_training.loss import linear_cross_entropy
+from dragoman_training.data.batching import Pairs
 from dragoman_training.models import Seq2Seq
-from dragoman_training.objective import Objective
-from dragoman_training.scheduled_sampling import decode_scheduled
+from dragoman_training.run.loss import linear_cross_entropy
+from dragoman_training.run.objective import Objective
+from dragoman_training.run.scheduled_sampling import decode_scheduled
 
 FAMILIES = pytest.mark.parametrize("family", CONFIGS)
 

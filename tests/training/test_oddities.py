@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import load_checkpoint
-from dragoman_training.corpus import Corpus, read_corpus
-from dragoman_training.oddities import find_oddities
+from dragoman_training.data.batching import Pairs
+from dragoman_training.data.corpus import Corpus, read_corpus
+from dragoman_training.data.oddities import find_oddities
 
 
 @pytest.fixture

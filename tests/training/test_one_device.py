@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, ENSEMBLE
 from tests.training.toy_pairs import toy_model, toy_tokenizer
 from torch import Tensor
@@ -18,21 +19,20 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.checkpoint import Checkpoint, read_checkpoint, vocabulary_shape
-from dragoman_training.corpus import Corpus
-from dragoman_training.language_model_system import CheckpointLanguageModel
-from dragoman_training.looking import look_along
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.subword_sampling import SubwordSamplingConfig
+from dragoman_training.decoding.language_model_system import CheckpointLanguageModel
+from dragoman_training.decoding.looking import look_along
+from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import LanguageModelConfig, ModelConfig
 from dragoman_training.models.ensemble import Ensemble
 from dragoman_training.processes import Processes
-from dragoman_training.recipe import DataConfig, DecodingConfig, Recipe, TrainingConfig
-from dragoman_training.reporter import Reporter
-from dragoman_training.scheduled_sampling import ScheduledSamplingConfig
-from dragoman_training.stop_request import StopRequest
-from dragoman_training.subword_sampling import SubwordSamplingConfig
-from dragoman_training.trainer import Trainer
-from dragoman_training.translator import Translator
+from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.run.reporter import Reporter
+from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig
+from dragoman_training.run.stop_request import StopRequest
+from dragoman_training.run.trainer import Trainer
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 BETWEEN_DEVICES = (

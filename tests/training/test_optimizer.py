@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from dragoman_training.models import LuongConfig, ModelConfig, TransformerConfig, VocabularyShape, build_model
-from dragoman_training.optimizer import MovingAverage, build_optimizer, learning_rate
-from dragoman_training.recipe import TrainingConfig
+from dragoman_training.recipe.settings import TrainingConfig
+from dragoman_training.run.optimizer import MovingAverage, build_optimizer, learning_rate
 
 
 @pytest.mark.parametrize(

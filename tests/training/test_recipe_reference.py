@@ -3,15 +3,15 @@
 import dataclasses
 from pathlib import Path
 
-from dragoman_training.recipe import TrainingConfig
-from dragoman_training.recipe_reference import reference
+from dragoman_training.recipe.reference import reference
+from dragoman_training.recipe.settings import TrainingConfig
 
 PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
 
 
 def test_the_page_is_what_the_settings_say() -> None:
     assert PAGE.read_text() == reference(), (
-        "write it anew: python -m dragoman_training.recipe_reference > docs/recipes.md"
+        "write it anew: python -m dragoman_training.recipe.reference > docs/recipes.md"
     )
 
 

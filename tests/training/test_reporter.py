@@ -13,13 +13,13 @@ from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
 
-from dragoman_training import reporter as reporting
-from dragoman_training.batching import Pairs
-from dragoman_training.corpus import Corpus
+from dragoman_training.data.batching import Pairs
+from dragoman_training.data.corpus import Corpus
 from dragoman_training.models import LuongConfig
 from dragoman_training.processes import Processes
-from dragoman_training.reporter import Reporter, StepReport
-from dragoman_training.validation import Validation
+from dragoman_training.run import reporter as reporting
+from dragoman_training.run.reporter import Reporter, StepReport
+from dragoman_training.run.validation import Validation
 
 
 def curve(folder: Path) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from dragoman_training.cli import train
-from dragoman_training.run_folder import claimed, left_by_another
+from dragoman_training.run.run_folder import claimed, left_by_another
 
 
 def test_a_folder_is_held_by_one(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import pytest
 
-from dragoman_training.scheduled_sampling import ScheduledSamplingConfig, teacher_forcing
+from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig, teacher_forcing
 
 
 def test_it_is_off_by_default() -> None:

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from dragoman_training.shuffle import MIN_FOR_ARRAYS, Shuffler
+from dragoman_training.data.shuffle import MIN_FOR_ARRAYS, Shuffler
 
 
 @pytest.mark.parametrize(

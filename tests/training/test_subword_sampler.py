@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from sentencepiece import SentencePieceProcessor
 from tests.training.toy_pairs import toy_corpus
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.corpus import Corpus
-from dragoman_training.recipe import VocabularyConfig
-from dragoman_training.subword_sampler import SubwordSampler, make_samplers
-from dragoman_training.subword_sampling import SubwordSamplingConfig
-from dragoman_training.vocabulary import train_tokenizers
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.subword_sampler import SubwordSampler, make_samplers
+from dragoman_training.data.subword_sampling import SubwordSamplingConfig
+from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.recipe.settings import VocabularyConfig
 
 ModelType = Literal["unigram", "bpe"]
 KINDS: list[tuple[ModelType, int]] = [("unigram", -1), ("unigram", 8), ("bpe", -1)]
@@ -31,9 +31,9 @@ TOLERANCE = 0.02
 IN_A_PROCESS = """
 import random, sys
 from pathlib import Path
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.subword_sampler import make_samplers
-from dragoman_training.subword_sampling import SubwordSamplingConfig
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_training.data.subword_sampler import make_samplers
+from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 
 tokenizer = Tokenizer(Path(sys.argv[1]).read_bytes())
 config = SubwordSamplingConfig(source=True, nbest_size=int(sys.argv[3]))

@@ -3,14 +3,14 @@
 from typing import Any, Literal
 
 import pytest
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.training.toy_pairs import toy_corpus, toy_tokenizer
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.batching import Pairs
-from dragoman_training.recipe import VocabularyConfig
-from dragoman_training.subword_sampler import make_samplers
-from dragoman_training.subword_sampling import SubwordSamplingConfig
-from dragoman_training.vocabulary import train_tokenizers
+from dragoman_training.data.batching import Pairs
+from dragoman_training.data.subword_sampler import make_samplers
+from dragoman_training.data.subword_sampling import SubwordSamplingConfig
+from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.recipe.settings import VocabularyConfig
 
 BOTH = SubwordSamplingConfig(source=True, target=True)
 

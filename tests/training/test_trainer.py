@@ -19,17 +19,17 @@ from safetensors.torch import save_file
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 
-from dragoman_training import objective, trainer
-from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import load_checkpoint, read_checkpoint
 from dragoman_training.cli import train
+from dragoman_training.data.batching import Pairs
+from dragoman_training.decoding.system import CheckpointSystem, open_checkpoint_system
 from dragoman_training.models import Seq2Seq
-from dragoman_training.objective import Objective
-from dragoman_training.optimizer import MovingAverage
-from dragoman_training.reporter import StepReport
-from dragoman_training.stop_request import StopRequest
-from dragoman_training.system import CheckpointSystem, open_checkpoint_system
-from dragoman_training.validation import Validation
+from dragoman_training.run import objective, trainer
+from dragoman_training.run.objective import Objective
+from dragoman_training.run.optimizer import MovingAverage
+from dragoman_training.run.reporter import StepReport
+from dragoman_training.run.stop_request import StopRequest
+from dragoman_training.run.validation import Validation
 
 
 def run(*arguments: object) -> str:
@@ -458,7 +458,7 @@ def test_a_parameter_that_is_no_number_is_never_saved(
             model.output.bias[3] = math.inf
 
     monkeypatch.setattr(MovingAverage, "update", spoil)
-    monkeypatch.setattr("dragoman_training.trainer.math.isfinite", lambda _: True)
+    monkeypatch.setattr("dragoman_training.run.trainer.math.isfinite", lambda _: True)
     said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *options)
     assert "holds values that are no numbers" in said
     assert not list(tmp_path.glob("*.safetensors"))

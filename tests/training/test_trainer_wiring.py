@@ -9,29 +9,29 @@ from typing import Any
 import pytest
 import sacrebleu
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training import objective, reporter
-from dragoman_training.batching import Batch, Pairs
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
-from dragoman_training.guided_alignment import GuidedAlignmentConfig
+from dragoman_training.data.batching import Batch, Pairs
+from dragoman_training.data.subword_sampling import SubwordSamplingConfig
+from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import LuongConfig, Seq2Seq
-from dragoman_training.objective import Objective
-from dragoman_training.optimizer import learning_rate
 from dragoman_training.processes import Processes
-from dragoman_training.recipe import DataConfig, DecodingConfig, Recipe, TrainingConfig
-from dragoman_training.reporter import Reporter
-from dragoman_training.scheduled_sampling import ScheduledSamplingConfig, teacher_forcing
-from dragoman_training.stop_request import StopRequest
-from dragoman_training.subword_sampling import SubwordSamplingConfig
-from dragoman_training.trainer import Trainer
-from dragoman_training.translator import Translator
-from dragoman_training.validation import perplexity
+from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.run import objective, reporter
+from dragoman_training.run.guided_alignment import GuidedAlignmentConfig
+from dragoman_training.run.objective import Objective
+from dragoman_training.run.optimizer import learning_rate
+from dragoman_training.run.reporter import Reporter
+from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig, teacher_forcing
+from dragoman_training.run.stop_request import StopRequest
+from dragoman_training.run.trainer import Trainer
+from dragoman_training.run.validation import perplexity
 
 MODEL = LuongConfig(
     embedding_size=12, encoder_layers=1, encoder_units=10, decoder_layers=1, decoder_units=14, dropout=0

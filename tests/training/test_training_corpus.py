@@ -7,10 +7,10 @@ import pytest
 from tests.training.toy_pairs import toy_model, toy_tokenizer
 
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.corpus import Corpus
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.training_corpus import TrainingCorpusError, read_training_corpus
 from dragoman_training.models import PlainConfig
-from dragoman_training.recipe import DataConfig, Recipe
-from dragoman_training.training_corpus import TrainingCorpusError, read_training_corpus
+from dragoman_training.recipe.settings import DataConfig, Recipe
 
 FILES: dict[str, Any] = {
     "train_source": ("train.de",),

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from dragoman_training.batching import Pairs
 from dragoman_training.checkpoint import load_checkpoint
-from dragoman_training.corpus import Corpus, CorpusError, read_lines
-from dragoman_training.validation import perplexity, spread
+from dragoman_training.data.batching import Pairs
+from dragoman_training.data.corpus import Corpus, CorpusError, read_lines
+from dragoman_training.run.validation import perplexity, spread
 
 
 def test_perplexity_is_that_of_the_mean_token_whatever_the_batches(

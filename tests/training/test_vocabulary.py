@@ -3,9 +3,9 @@
 import pytest
 from tests.training.toy_pairs import SOURCES, TARGETS
 
-from dragoman_training.corpus import Corpus
-from dragoman_training.recipe import VocabularyConfig
-from dragoman_training.vocabulary import train_tokenizers
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.recipe.settings import VocabularyConfig
 
 
 @pytest.mark.parametrize(

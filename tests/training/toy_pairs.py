@@ -1,11 +1,12 @@
 """Small corpora, vocabularies and models for the tests of training."""
 
-from dragoman_bundle.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+
 from dragoman_training.checkpoint import vocabulary_shape
-from dragoman_training.corpus import Corpus
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.models import ModelConfig, Seq2Seq, build_model
-from dragoman_training.recipe import VocabularyConfig
-from dragoman_training.vocabulary import train_tokenizers
+from dragoman_training.recipe.settings import VocabularyConfig
 
 SOURCES = [
     "ein alter mann sieht den hund.",

@@ -16,7 +16,7 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
     import torch
 
     from dragoman_training.checkpoint import CheckpointError, load_checkpoint, write_checkpoint
-    from dragoman_training.resuming import fixed_differences
+    from dragoman_training.run.resuming import fixed_differences
 
     first = latest = load_checkpoint(paths[0])
     paths_of: dict[int, Path] = {}

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.models import Seq2Seq, VocabularyShape, build_model
-from dragoman_training.recipe import Recipe, RecipeError
-from dragoman_training.recipe_reader import recipe_from_table
+from dragoman_training.recipe.reader import recipe_from_table
+from dragoman_training.recipe.settings import Recipe, RecipeError
 
 FORMAT = "dragoman checkpoint 1"
 

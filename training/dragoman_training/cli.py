@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from dragoman_bundle.tokenizer import Tokenizer
-    from dragoman_training.corpus import Corpus
+    from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+
+    from dragoman_training.data.corpus import Corpus
     from dragoman_training.processes import Processes
-    from dragoman_training.progress import Progress
-    from dragoman_training.recipe import Recipe
+    from dragoman_training.recipe.settings import Recipe
+    from dragoman_training.run.progress import Progress
 
 
 @click.command()
@@ -63,8 +64,8 @@ def train(
       tensorboard --logdir runs
     """
     from dragoman_training.processes import join_processes
-    from dragoman_training.recipe_reader import has_card, load_recipe, name_other_data
-    from dragoman_training.run_folder import claimed
+    from dragoman_training.recipe.reader import has_card, load_recipe, name_other_data
+    from dragoman_training.run.run_folder import claimed
 
     if stray := [word for word in more_overrides if "=" not in word]:
         raise click.UsageError(f"{stray[0]!r} is no KEY=VALUE, and there is one recipe a run")
@@ -97,13 +98,13 @@ def _train(
     import torch
 
     from dragoman_training.checkpoint import read_checkpoint, stored_tokenizers
-    from dragoman_training.corpus import read_corpus
-    from dragoman_training.reporter import Reporter
-    from dragoman_training.resuming import changed_on_resuming, check_resumable
-    from dragoman_training.run_folder import left_by_another
-    from dragoman_training.start import load_start
-    from dragoman_training.stop_request import StopRequest
-    from dragoman_training.trainer import Trainer
+    from dragoman_training.data.corpus import read_corpus
+    from dragoman_training.run.reporter import Reporter
+    from dragoman_training.run.resuming import changed_on_resuming, check_resumable
+    from dragoman_training.run.run_folder import left_by_another
+    from dragoman_training.run.start import load_start
+    from dragoman_training.run.stop_request import StopRequest
+    from dragoman_training.run.trainer import Trainer
 
     last = folder / "last.safetensors"
     # The process that leads may soon write it: what the others would see is asked of it.
@@ -165,7 +166,7 @@ def _train(
 
 def _best_and_way_on(recipe: "Recipe", progress: "Progress", best: Path) -> str:
     """How good the best model is, and the command that comes next."""
-    from dragoman_training.validation import show_perplexity
+    from dragoman_training.run.validation import show_perplexity
 
     assert progress.best_perplexity is not None  # Every run that ends has validated.
     perplexity = f"perplexity {show_perplexity(progress.best_perplexity)} on validation"
@@ -184,8 +185,9 @@ def _new_tokenizers(
     recipe: "Recipe", train_pairs: "Corpus", processes: "Processes"
 ) -> tuple["Tokenizer", "Tokenizer"]:
     """Those that the process which leads trains on the corpus, in every process."""
-    from dragoman_bundle.tokenizer import Tokenizer
-    from dragoman_training.vocabulary import train_tokenizers
+    from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+
+    from dragoman_training.data.vocabulary import train_tokenizers
 
     trained = train_tokenizers(train_pairs, recipe.vocabulary) if processes.leads else None
     models = processes.from_leader([each.model for each in trained or ()])

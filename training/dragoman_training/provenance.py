@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from dragoman_training.recipe import Recipe
+from dragoman_training.recipe.settings import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)

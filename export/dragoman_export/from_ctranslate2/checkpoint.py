@@ -13,7 +13,7 @@ from dragoman_export.from_ctranslate2.variables import Variables
 from dragoman_export.from_ctranslate2.vocabulary import Vocabulary, read_vocabularies
 from dragoman_export.from_ctranslate2.weights import NUM_HEADS, REVISIONS, read_transformer
 from dragoman_export.subject import Subject
-from dragoman_training.recipe import CardConfig, DecodingConfig
+from dragoman_training.recipe.settings import CardConfig, DecodingConfig
 
 MODEL_FILE = "model.bin"
 MAX_TOKENS = 512

@@ -8,11 +8,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dragoman_bundle.manifest import SpecialIds
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import SPACE, VocabularyTokenizer
 from sentencepiece import sentencepiece_model_pb2
 
-from dragoman_bundle.manifest import SpecialIds
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_bundle.vocabulary_tokenizer import SPACE, VocabularyTokenizer
 from dragoman_export.from_ctranslate2.errors import CTranslate2Error
 from dragoman_export.from_ctranslate2.settings import Settings
 from dragoman_export.from_ctranslate2.vocabulary import Vocabulary

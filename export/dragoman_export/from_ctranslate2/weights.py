@@ -14,8 +14,8 @@ from dragoman_export.from_ctranslate2.errors import CTranslate2Error
 from dragoman_export.from_ctranslate2.features import refuse_foreign, refuse_unread
 from dragoman_export.from_ctranslate2.variables import Floats, Variables
 from dragoman_training.models import TransformerConfig
+from dragoman_training.models.layers.transformer_layers import Activation, Norm
 from dragoman_training.models.transformer import AlignmentHead
-from dragoman_training.models.transformer_layers import Activation, Norm
 
 NUM_HEADS = {"": 8, "TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
 """The kinds of models that are read, and their heads where nothing tells them."""

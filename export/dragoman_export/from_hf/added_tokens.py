@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
+
 from dragoman_export.from_hf.errors import MarianError
 
 FILES = "added_tokens.json, tokenizer_config.json or special_tokens_map.json"

@@ -15,13 +15,14 @@ from textwrap import fill
 from typing import Any
 
 from dragoman_bundle.manifest import SpecialIds
-from dragoman_bundle.vocabulary_tokenizer import VocabularyTokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
+
 from dragoman_export.from_hf.added_tokens import added_tokens, check_added_tokens, with_added_tokens
 from dragoman_export.from_hf.errors import MarianError
 from dragoman_export.from_hf.release import METADATA_FILE, find_language, find_licence, refuse_marian_files
 from dragoman_export.from_hf.weights import marian_transformer
 from dragoman_export.subject import Subject
-from dragoman_training.recipe import CardConfig, DecodingConfig
+from dragoman_training.recipe.settings import CardConfig, DecodingConfig
 
 BEAM_SIZE = 4
 """Where the checkpoint does not say."""

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from dragoman_export.from_hf.errors import MarianError
 from dragoman_training.models import Transformer, TransformerConfig, VocabularyShape
+from dragoman_training.models.layers.transformer_attention import CrossAttention, SelfAttention
+from dragoman_training.models.layers.transformer_layers import Activation
 from dragoman_training.models.transformer import AlignmentHead
-from dragoman_training.models.transformer_attention import CrossAttention, SelfAttention
-from dragoman_training.models.transformer_layers import Activation
 
 ACTIVATIONS: dict[str, Activation] = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 """Hugging Face's names, and ours."""

@@ -16,7 +16,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import initializer
+from dragoman_export.graphs.initializers import initializer
 from dragoman_export.int8.weights import quantize_weight
 
 KERNELS = "com.microsoft"

@@ -5,7 +5,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import there
+from dragoman_export.graphs.initializers import there
 from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, QuantizedRows, StoredWeight, width_of
 from dragoman_export.int8.matrix_product import MatrixProduct, float_matrix, matrix_product, row_constant
 

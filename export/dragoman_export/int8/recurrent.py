@@ -15,7 +15,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
-from dragoman_export.initializers import constant_array, there
+from dragoman_export.graphs.initializers import constant_array, there
 from dragoman_export.int8.graph import Int8Graph, QuantizedRows, StoredWeight
 
 DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}

@@ -6,8 +6,8 @@ from typing import Any
 from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.errors import SentenceError
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.padding import padded_positions
 from dragoman_server.engine.request import Sentence
+from dragoman_server.engine.scheduling.padding import padded_positions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,12 +20,12 @@ from dragoman_server.engine.errors import (
     EngineClosedError,
     EngineError,
 )
-from dragoman_server.engine.heartbeat import Heartbeat
-from dragoman_server.engine.lane import Lane, Regrouping
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
+from dragoman_server.engine.pool.heartbeat import Heartbeat
 from dragoman_server.engine.request import Hypothesis, Priority, Sentence, SentenceResult
-from dragoman_server.engine.scheduler import Scheduler
+from dragoman_server.engine.scheduling.lane import Lane, Regrouping
+from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.engine.ticket import Ticket
 
 _GRACE_SECONDS = 5.0

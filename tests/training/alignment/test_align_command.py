@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman_training.alignment.cli import align
+from dragoman_training.alignment.output.symmetrization import METHODS
 from dragoman_training.alignment.saved import load_aligner
-from dragoman_training.alignment.symmetrization import METHODS
 
 GERMAN = [
     "der",

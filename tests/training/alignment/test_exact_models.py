@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.training.alignment.brute_force import NULL, PAIRS, Alignment, Expectation, bitext_of
 
-from dragoman_training.alignment.bitext import Bitext
-from dragoman_training.alignment.cooccurrence import Cooccurrence
+from dragoman_training.alignment.corpus.bitext import Bitext
+from dragoman_training.alignment.corpus.cooccurrence import Cooccurrence
 from dragoman_training.alignment.lexicon import Smoothing, estimate_lexicon, exp_digamma, uniform_lexicon
 from dragoman_training.alignment.models.diagonal import Diagonal
 from dragoman_training.alignment.models.hmm import Jumps, estimate_jumps, expect_hmm, posteriors_hmm

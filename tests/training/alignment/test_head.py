@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.alignment.head import agreements, choose_head, likeliest_links, look_through
-from dragoman_training.alignment.table import TranslationTable
-from dragoman_training.corpus import Corpus
+from dragoman_training.alignment.pieces.table import TranslationTable
+from dragoman_training.data.corpus import Corpus
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
 
 CONFIG = TransformerConfig(width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from dragoman_training.alignment.links import find_links
-from dragoman_training.alignment.model1 import Iteration, train_model1
-from dragoman_training.alignment.table import TranslationTable
+from dragoman_training.alignment.pieces.links import find_links
+from dragoman_training.alignment.pieces.model1 import Iteration, train_model1
+from dragoman_training.alignment.pieces.table import TranslationTable
 
 A, B, NULL = 0, 1, 2
 X, Y = 0, 1

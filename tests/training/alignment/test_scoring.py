@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_training.alignment.pharaoh import GoldLinks, format_links, read_gold, read_links
-from dragoman_training.alignment.scoring import check_range, score_links
+from dragoman_training.alignment.output.pharaoh import GoldLinks, format_links, read_gold, read_links
+from dragoman_training.alignment.output.scoring import check_range, score_links
 
 links = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
 corpora = st.lists(st.tuples(links, links, links), max_size=5)

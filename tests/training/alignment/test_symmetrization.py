@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_training.alignment.symmetrization import METHODS, Method, symmetrize
+from dragoman_training.alignment.output.symmetrization import METHODS, Method, symmetrize
 
 Links = set[tuple[int, int]]
 

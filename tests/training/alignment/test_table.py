@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dragoman_training.alignment.table import TranslationTable
+from dragoman_training.alignment.pieces.table import TranslationTable
 
 
 def make_table() -> TranslationTable:

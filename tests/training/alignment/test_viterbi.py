@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from tests.training.alignment.brute_force import NULL, PAIRS, Alignment, Expectation, bitext_of
 
-from dragoman_training.alignment.cooccurrence import Cooccurrence
+from dragoman_training.alignment.corpus.cooccurrence import Cooccurrence
 from dragoman_training.alignment.lexicon import Smoothing, estimate_lexicon
 from dragoman_training.alignment.models.hmm import Jumps, viterbi_hmm
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dragoman_training.alignment.bitext import Sentences
+from dragoman_training.alignment.corpus.bitext import Sentences
 from dragoman_training.alignment.models.word_classes import learn_classes
 
 

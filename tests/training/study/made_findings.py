@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoman_training.models import ModelConfig, PlainConfig
-from dragoman_training.recipe import DataConfig, Recipe
+from dragoman_training.recipe.settings import DataConfig, Recipe
 from dragoman_training.study.findings import Findings, Sharpness
 from dragoman_training.study.inputs import StudySet
 from dragoman_training.study.scores import Scorer

@@ -11,10 +11,10 @@ from click.testing import CliRunner, Result
 
 from dragoman_training.checkpoint import load_checkpoint, write_checkpoint
 from dragoman_training.cli import train
-from dragoman_training.recipe import DecodingConfig
+from dragoman_training.decoding.translator import Translator
+from dragoman_training.recipe.settings import DecodingConfig
 from dragoman_training.study.buckets import cut_buckets
 from dragoman_training.study.cli import study
-from dragoman_training.translator import Translator
 
 OVERRIDES = {
     "plain": ["model={family='plain',embedding_size=24,layers=1,units=24}"],

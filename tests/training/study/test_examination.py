@@ -11,7 +11,7 @@ from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
 from dragoman_training.alignment.head import ChosenHead, look_through
 from dragoman_training.checkpoint import load_checkpoint, write_checkpoint
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
-from dragoman_training.recipe import DataConfig, DecodingConfig, Recipe, TrainingConfig
+from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, TrainingConfig
 from dragoman_training.study.attention_section import attention_section
 from dragoman_training.study.examination import examine
 from dragoman_training.study.findings import Findings

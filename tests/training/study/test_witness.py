@@ -11,7 +11,7 @@ from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
 
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
 from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, MultiHeadConfig
-from dragoman_training.recipe import DataConfig, Recipe
+from dragoman_training.recipe.settings import DataConfig, Recipe
 from dragoman_training.study.attention_section import centres_section
 from dragoman_training.study.examination import examine, look_along_tokens
 from dragoman_training.study.findings import Centres, Findings, Witness

@@ -9,8 +9,8 @@ Shapes: S sentence pairs, L links of the forward direction, K links of the backw
 import numpy as np
 from numba import njit
 
-from dragoman_training.alignment.bitext import Ids, Offsets
-from dragoman_training.alignment.cooccurrence import Cooccurrence
+from dragoman_training.alignment.corpus.bitext import Ids, Offsets
+from dragoman_training.alignment.corpus.cooccurrence import Cooccurrence
 from dragoman_training.alignment.lexicon import Numbers
 from dragoman_training.alignment.models.model import Posteriors
 

@@ -10,12 +10,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.bitext import Bitext, Ids, Offsets, Sentences, Vocabulary
+from dragoman_training.alignment.corpus.bitext import Bitext, Ids, Offsets, Sentences, Vocabulary
+from dragoman_training.alignment.corpus.spelling import likeness
+from dragoman_training.alignment.corpus.text import WordRule
 from dragoman_training.alignment.lexicon import Numbers
 from dragoman_training.alignment.models.model import Direction, Model, likeliest
-from dragoman_training.alignment.spelling import likeness
-from dragoman_training.alignment.symmetrization import Matrix, Method, symmetrize
-from dragoman_training.alignment.text import WordRule
+from dragoman_training.alignment.output.symmetrization import Matrix, Method, symmetrize
 
 Search = Literal["posterior", "viterbi"]
 """Whether a word has its own likeliest link, or its link in the sentence's likeliest alignment."""

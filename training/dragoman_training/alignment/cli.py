@@ -7,7 +7,7 @@ import click
 
 if TYPE_CHECKING:
     from dragoman_training.alignment.aligner import Search
-    from dragoman_training.alignment.symmetrization import Method
+    from dragoman_training.alignment.output.symmetrization import Method
 
 MODELS = ("ibm1", "ibm2", "hmm", "ibm3", "ibm4", "ibm5")
 METHODS = (
@@ -113,9 +113,9 @@ def train(
     Perplexity of each iteration is told for both directions. Nothing is written before the end.
     """
     from dragoman_training.alignment.chain import CHAIN
+    from dragoman_training.alignment.corpus.text import WordRule, read_pairs
     from dragoman_training.alignment.lexicon import Smoothing
     from dragoman_training.alignment.saved import check_free, save_aligner
-    from dragoman_training.alignment.text import WordRule, read_pairs
     from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
 
     options = TrainingOptions(
@@ -173,9 +173,9 @@ def apply(folder: Path, source: Path, target: Path, symmetrize: str, links: str)
     """
     from itertools import islice
 
-    from dragoman_training.alignment.pharaoh import format_links
+    from dragoman_training.alignment.corpus.text import read_pairs
+    from dragoman_training.alignment.output.pharaoh import format_links
     from dragoman_training.alignment.saved import load_aligner
-    from dragoman_training.alignment.text import read_pairs
 
     aligner = load_aligner(folder)
     # All is read once before anything is written.
@@ -205,9 +205,9 @@ def score(
     links_path: Path, gold_path: Path, source: Path | None, target: Path | None, tokenize: bool
 ) -> None:
     """Precision, recall and alignment error rate against gold links: `3-4` sure, `3p4` possible."""
-    from dragoman_training.alignment.pharaoh import read_gold, read_links
-    from dragoman_training.alignment.scoring import check_range, score_links
-    from dragoman_training.alignment.text import WordRule, read_pairs
+    from dragoman_training.alignment.corpus.text import WordRule, read_pairs
+    from dragoman_training.alignment.output.pharaoh import read_gold, read_links
+    from dragoman_training.alignment.output.scoring import check_range, score_links
 
     if (source is None) != (target is None):
         raise click.UsageError("--source and --target belong together")
@@ -242,7 +242,7 @@ def show(folder: Path, source: str, target: str, symmetrize: str, links: str) ->
     """Draw the links of a sentence pair: source words across, target words down."""
     import sys
 
-    from dragoman_training.alignment.picture import draw_links
+    from dragoman_training.alignment.output.picture import draw_links
     from dragoman_training.alignment.saved import load_aligner
 
     aligner = load_aligner(folder)
@@ -255,7 +255,7 @@ def show(folder: Path, source: str, target: str, symmetrize: str, links: str) ->
 
 
 def _method(name: str) -> "Method":
-    from dragoman_training.alignment.symmetrization import METHODS
+    from dragoman_training.alignment.output.symmetrization import METHODS
 
     return next(method for method in METHODS if method == name)
 

@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dragoman_bundle.tokenizer import Tokenizer
-from dragoman_training.alignment.links import find_links
-from dragoman_training.alignment.model1 import train_model1
-from dragoman_training.alignment.table import TranslationTable
-from dragoman_training.corpus import Corpus, evenly_spaced
-from dragoman_training.looking import look_along
+from dragoman_training.alignment.pieces.links import find_links
+from dragoman_training.alignment.pieces.model1 import train_model1
+from dragoman_training.alignment.pieces.table import TranslationTable
+from dragoman_training.data.corpus import Corpus, evenly_spaced
+from dragoman_training.data.training_corpus import token_pairs
+from dragoman_training.decoding.looking import look_along
+from dragoman_training.models.layers.transformer_layers import DecoderLayer
 from dragoman_training.models.transformer import AlignmentHead, Transformer
-from dragoman_training.models.transformer_layers import DecoderLayer
-from dragoman_training.training_corpus import token_pairs
 
 MAX_PAIRS = 20_000
 """Training pairs that the table is learnt from, evenly spread over the corpus."""

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.cooccurrence import Cooccurrence
+from dragoman_training.alignment.corpus.cooccurrence import Cooccurrence
 
 Numbers = NDArray[np.float64]
 

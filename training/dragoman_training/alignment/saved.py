@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman_training.alignment.aligner import Aligner, DirectedModel, Lexicon
-from dragoman_training.alignment.bitext import Vocabulary
 from dragoman_training.alignment.chain import kind_of, model_of
-from dragoman_training.alignment.text import WordRule
+from dragoman_training.alignment.corpus.bitext import Vocabulary
+from dragoman_training.alignment.corpus.text import WordRule
 
 FORMAT_VERSION = 1
 _MANIFEST, _SIDES, _DIRECTIONS = "aligner.json", ("source", "target"), ("forward", "backward")

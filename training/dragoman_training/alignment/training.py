@@ -22,10 +22,10 @@ from dragoman_training.alignment.aligner import (
     number_pairs,
 )
 from dragoman_training.alignment.chain import CHAIN, ModelName, first_model
+from dragoman_training.alignment.corpus.spelling import likeness
+from dragoman_training.alignment.corpus.text import WordRule
 from dragoman_training.alignment.lexicon import Numbers, Smoothing, estimate_lexicon, uniform_lexicon
 from dragoman_training.alignment.models.model import Direction, Model, Step
-from dragoman_training.alignment.spelling import likeness
-from dragoman_training.alignment.text import WordRule
 
 DEFAULT_ITERATIONS: dict[ModelName, int] = {"ibm1": 5, "ibm2": 0, "hmm": 5, "ibm3": 3, "ibm4": 3, "ibm5": 3}
 """The HMM learns more from model 1 than from model 2."""

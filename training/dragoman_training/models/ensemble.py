@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.models.output import OutputLayer
+from dragoman_training.models.layers.output import OutputLayer
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.models.output import OutputLayer
+from dragoman_training.models.layers.output import OutputLayer
 
 Tensors = dict[str, Tensor]
 

@@ -5,18 +5,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_bundle.tokenizer import Tokenizer
 from dragoman_training.alignment.head import ChosenHead, choose_head
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
-from dragoman_training.looking import Look, look_along, looks_somewhere
+from dragoman_training.data.training_corpus import TrainingCorpusError, read_training_corpus
+from dragoman_training.decoding.looking import Look, look_along, looks_somewhere
+from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import Luong, Transformer
 from dragoman_training.study.buckets import num_words
 from dragoman_training.study.findings import Example, Findings, centres_of, sharpness_of
 from dragoman_training.study.inputs import StudySet
 from dragoman_training.study.scores import Scorer
-from dragoman_training.training_corpus import TrainingCorpusError, read_training_corpus
-from dragoman_training.translator import Translator
 
 BLOCK_SENTENCES = 64
 """Sentences translated at once: the step of the progress bar."""

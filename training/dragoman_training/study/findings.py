@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman_training.alignment.head import ChosenHead
-from dragoman_training.looking import Look
-from dragoman_training.recipe import Recipe
+from dragoman_training.decoding.looking import Look
+from dragoman_training.recipe.settings import Recipe
 from dragoman_training.study.scores import Scorer
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman_training.checkpoint import read_checkpoint
-from dragoman_training.corpus import read_lines
+from dragoman_training.data.corpus import read_lines
 from dragoman_training.study.buckets import num_words
 
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman_training.markdown import code, table
+from dragoman_training.run.validation import show_perplexity
 from dragoman_training.study.attention_section import attention_section, centres_section
 from dragoman_training.study.buckets import Bucket
 from dragoman_training.study.description import describe_model
 from dragoman_training.study.findings import Findings
 from dragoman_training.study.inputs import StudySet
 from dragoman_training.study.length_section import length_section
-from dragoman_training.validation import show_perplexity
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sacrebleu.metrics.bleu import BLEU
 
-from dragoman_training.validation import bleu_tokenizer
+from dragoman_training.run.validation import bleu_tokenizer
 
 RESAMPLES = 1000
 

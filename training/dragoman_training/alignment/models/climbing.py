@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.bitext import Ids, Offsets
+from dragoman_training.alignment.corpus.bitext import Ids, Offsets
 from dragoman_training.alignment.lexicon import Numbers
 from dragoman_training.alignment.models.fertility_walk import Counts, Parameters, SentencePair, walk
 from dragoman_training.alignment.models.model import Posteriors

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dragoman_training.alignment.bitext import Ids
+from dragoman_training.alignment.corpus.bitext import Ids
 from dragoman_training.alignment.lexicon import Numbers
 from dragoman_training.alignment.models.diagonal import Diagonal
 from dragoman_training.alignment.models.hmm import (

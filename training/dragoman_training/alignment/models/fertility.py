@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dragoman_training.alignment.bitext import Ids
+from dragoman_training.alignment.corpus.bitext import Ids
 from dragoman_training.alignment.lexicon import Numbers
 from dragoman_training.alignment.models.climbing import collect
 from dragoman_training.alignment.models.exact import EXACT_KINDS, ExactModel

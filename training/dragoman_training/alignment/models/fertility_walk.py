@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.bitext import Ids
+from dragoman_training.alignment.corpus.bitext import Ids
 from dragoman_training.alignment.lexicon import Numbers
 
 NEVER = -100.0

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.bitext import Ids, Offsets
-from dragoman_training.alignment.cooccurrence import Cooccurrence
+from dragoman_training.alignment.corpus.bitext import Ids, Offsets
+from dragoman_training.alignment.corpus.cooccurrence import Cooccurrence
 from dragoman_training.alignment.lexicon import Numbers
 
 

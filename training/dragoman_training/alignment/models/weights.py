@@ -9,7 +9,7 @@ Shapes: D jumps, from -(D - 1) / 2 on, G origins with the same room.
 import numpy as np
 from numba import njit
 
-from dragoman_training.alignment.bitext import Offsets
+from dragoman_training.alignment.corpus.bitext import Offsets
 from dragoman_training.alignment.lexicon import Numbers
 
 NUM_STEPS = 20

@@ -10,7 +10,7 @@ bigrams.
 import numpy as np
 from numba import njit
 
-from dragoman_training.alignment.bitext import Ids, Offsets, Sentences
+from dragoman_training.alignment.corpus.bitext import Ids, Offsets, Sentences
 from dragoman_training.alignment.lexicon import Numbers
 
 NUM_ROUNDS = 4

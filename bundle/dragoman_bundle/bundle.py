@@ -1,0 +1,221 @@
+"""Opens a bundle and vouches for it: every file is there, whole and unaltered, and fits the manifest.
+
+Owns the reading side. Must not know what runs the graphs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from dragoman_bundle.errors import (
+    BundleError,
+    BundleFileError,
+    ManifestError,
+    ShortlistError,
+    TokenizerMismatchError,
+)
+from dragoman_bundle.files.checked_files import check_file, check_size, read_file
+from dragoman_bundle.files.external_data import external_files
+from dragoman_bundle.files.regular_file import read_regular
+from dragoman_bundle.manifest import (
+    GRAPH_SUFFIX,
+    GRAPHS,
+    MANIFEST_FILE,
+    MAX_MANIFEST_BYTES,
+    SHORTLIST_GRAPHS,
+    Manifest,
+    SpecialIds,
+    graph_file,
+)
+from dragoman_bundle.shortlist import Shortlist
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
+
+MAX_TOKENIZER_BYTES = 1 << 26
+"""Most bytes of a tokenizer, or of its pieces: those of a million tokens have half as many."""
+MAX_SHORTLIST_BYTES = 1 << 28
+"""Most bytes of a shortlist's file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """A bundle that checked out."""
+
+    path: Path
+    """Its folder."""
+    manifest: Manifest
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    shortlist: Shortlist | None = None
+    """Where the manifest has one."""
+
+    def graph_path(self, precision: str, graph: str) -> Path:
+        """File of a graph such as "encoder". Raises BundleError where the precision is absent."""
+        if precision not in self.manifest.precisions:
+            present = ", ".join(self.manifest.precisions)
+            raise BundleError(f"{self.path} holds no {precision} graphs; it holds {present}")
+        return self.path / graph_file(precision, graph)
+
+    def has_graph(self, precision: str, graph: str) -> bool:
+        """Whether a graph is there that a bundle may lack, such as "regroup"."""
+        return graph_file(precision, graph) in self.manifest.files
+
+
+def open_bundle(path: Path | str) -> Bundle:
+    """Reads the manifest and checks every file against it.
+
+    Raises BundleError naming the file and what is wrong with it: missing, of another size or sha256, outside
+    the folder, of another format version, not well formed, or a tokenizer or shortlist of another vocabulary.
+    """
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    _check_required(folder, manifest)
+    for name, entry in manifest.files.items():
+        check_file(folder, name, entry)
+        if name.endswith(GRAPH_SUFFIX):
+            _check_external_files(folder, name, manifest)
+
+    def read(name: str, max_bytes: int) -> bytes:
+        return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
+
+    source = _load_tokenizer(
+        folder,
+        read,
+        manifest.source_tokenizer,
+        manifest.source_pieces,
+        manifest.source_vocabulary,
+        manifest.source_ids,
+        manifest.language_token,
+    )
+    target = _load_tokenizer(
+        folder,
+        read,
+        manifest.target_tokenizer,
+        manifest.target_pieces,
+        manifest.target_vocabulary,
+        manifest.target_ids,
+    )
+    shortlist = None
+    if manifest.shortlist is not None:
+        file = manifest.shortlist.file
+        try:
+            shortlist = Shortlist.from_bytes(
+                read(file, MAX_SHORTLIST_BYTES),
+                source_vocabulary=manifest.source_vocabulary,
+                target_vocabulary=manifest.target_vocabulary,
+            )
+        except ShortlistError as error:
+            raise ShortlistError(f"{folder / file}: {error}") from error
+        if manifest.target_ids.eos not in shortlist.always:
+            raise ShortlistError(
+                f"{folder / manifest.shortlist.file} does not let every sentence end: token "
+                f"{manifest.target_ids.eos} is not among those that all may use"
+            )
+    return Bundle(
+        path=folder,
+        manifest=manifest,
+        source_tokenizer=source,
+        target_tokenizer=target,
+        shortlist=shortlist,
+    )
+
+
+def look_at_bundle(path: Path) -> Manifest:
+    """The manifest of a bundle whose files are all there in the right size; nothing else of them is checked.
+
+    For a bundle that is opened later, which checks the rest. Raises BundleError.
+    """
+    manifest = read_manifest(path)
+    _check_required(path, manifest)
+    for name, entry in manifest.files.items():
+        check_size(path, name, entry)
+    return manifest
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest alone, its files unchecked. Raises ManifestError."""
+    path = folder / MANIFEST_FILE
+    try:
+        text = read_regular(path, max_bytes=MAX_MANIFEST_BYTES).decode()
+    except OSError as error:
+        versions = ", ".join(sorted(str(found.parent) for found in folder.glob(f"*/{MANIFEST_FILE}")))
+        hint = f"; {folder} holds a model's versions, give one of them: {versions}" if versions else ""
+        raise ManifestError(f"{path} can't be read: {error.strerror}{hint}") from error
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"{path} is not UTF-8: {error}") from error
+    try:
+        return Manifest.from_json(text)
+    except ManifestError as error:
+        raise ManifestError(f"{folder}: {error}") from error
+
+
+def _check_required(folder: Path, manifest: Manifest) -> None:
+    """Raises ManifestError where the manifest's own files lack one that it needs."""
+    required = {manifest.source_tokenizer, manifest.target_tokenizer}
+    required.update(file for file in (manifest.source_pieces, manifest.target_pieces) if file is not None)
+    required.update(graph_file(precision, graph) for precision in manifest.precisions for graph in GRAPHS)
+    if manifest.shortlist is not None:
+        required.add(manifest.shortlist.file)
+        required.update(
+            graph_file(precision, graph) for precision in manifest.precisions for graph in SHORTLIST_GRAPHS
+        )
+    if unlisted := sorted(required - manifest.files.keys()):
+        raise ManifestError(
+            f"{folder / MANIFEST_FILE}: needs {unlisted[0]:.300}, which is not among its files"
+        )
+
+
+def _check_external_files(folder: Path, graph: str, manifest: Manifest) -> None:
+    """Raises BundleFileError where a graph takes tensors from a file that the manifest does not vouch for."""
+    try:
+        named = external_files(folder / graph)
+    except (OSError, ValueError) as error:
+        raise BundleFileError(f"{folder / graph} can't be read as a graph: {error}") from error
+    for name in sorted(named):
+        file = PurePosixPath(graph).parent / name
+        if ".." in file.parts or str(file) not in manifest.files:
+            raise BundleFileError(
+                f"{folder / graph} takes tensors from {name!r:.200}, which is not among the manifest's files"
+            )
+
+
+def _load_tokenizer(
+    folder: Path,
+    read: Callable[[str, int], bytes],
+    name: str,
+    pieces: str | None,
+    vocabulary: int,
+    ids: SpecialIds,
+    language_token: str | None = None,
+) -> Tokenizer:
+    path = folder / name
+    if pieces is not None:
+        try:
+            return VocabularyTokenizer(
+                read(name, MAX_TOKENIZER_BYTES),
+                read(pieces, MAX_TOKENIZER_BYTES),
+                size=vocabulary,
+                ids=ids,
+                language_token=language_token,
+            )
+        except BundleFileError:
+            raise
+        except ValueError as error:
+            raise TokenizerMismatchError(f"{path} with {pieces}: {error}") from error
+    try:
+        tokenizer = Tokenizer(read(name, MAX_TOKENIZER_BYTES))
+    except BundleFileError:
+        raise
+    except ValueError as error:
+        raise TokenizerMismatchError(f"{path}: {error}") from error
+    if tokenizer.vocabulary_size != vocabulary:
+        raise TokenizerMismatchError(
+            f"{path} has {tokenizer.vocabulary_size} tokens, and the manifest says {vocabulary}"
+        )
+    for field in ("pad", "unk", "bos", "eos"):
+        found, expected = getattr(tokenizer, f"{field}_id"), getattr(ids, field)
+        if found != expected:
+            raise TokenizerMismatchError(
+                f"{path}: its {field} id is {found}, and the manifest says {expected}"
+            )
+    return tokenizer

@@ -1,0 +1,1 @@
+"""A bundle's files, read within bounds and held against their checksums."""

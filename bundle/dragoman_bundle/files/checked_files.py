@@ -1,0 +1,96 @@
+"""A bundle's files, each held against what the manifest says of it before anything is made of it.
+
+Must not know what is in them.
+"""
+
+import hashlib
+import os
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
+
+from dragoman_bundle.errors import BundleFileError
+from dragoman_bundle.files.regular_file import open_regular
+from dragoman_bundle.manifest import FileEntry
+
+_PORTION_BYTES = 1 << 20
+
+
+def sha256_of(path: Path) -> str:
+    """The file's SHA-256 in hexadecimal. Raises OSError."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_file(folder: Path, name: str, entry: FileEntry) -> None:
+    """Raises BundleFileError where the file is not the one of the entry, or lies outside the folder."""
+    _read(folder, name, entry, keeps=False)
+
+
+def check_size(folder: Path, name: str, entry: FileEntry) -> None:
+    """As `check_file`, as far as can be told without reading it."""
+    path = _place(folder, name)
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        raise BundleFileError(f"{path} is missing") from None
+    except OSError as error:
+        raise BundleFileError(f"{path} can't be read: {error.strerror or error}") from error
+    _check_size(path, size, entry)
+
+
+def read_file(folder: Path, name: str, entry: FileEntry, *, max_bytes: int) -> bytes:
+    """The very bytes that were checked. Raises BundleFileError, also for more of them than `max_bytes`."""
+    if entry.size > max_bytes:
+        raise BundleFileError(
+            f"{folder / name} has {entry.size} bytes, and no such file has more than {max_bytes}"
+        )
+    return _read(folder, name, entry, keeps=True)
+
+
+def _read(folder: Path, name: str, entry: FileEntry, *, keeps: bool) -> bytes:
+    path = _place(folder, name)
+    try:
+        with open_regular(path) as file:
+            return _read_checked(file, path, entry, keeps=keeps)
+    except FileNotFoundError:
+        raise BundleFileError(f"{path} is missing") from None
+    except OSError as error:
+        raise BundleFileError(f"{path} can't be read: {error.strerror or error}") from error
+
+
+def _read_checked(file: BufferedReader, path: Path, entry: FileEntry, *, keeps: bool) -> bytes:
+    size = os.fstat(file.fileno()).st_size
+    _check_size(path, size, entry)
+    digest, portions, num_left = hashlib.sha256(), [], size
+    # No more than what is said, should it grow meanwhile.
+    while num_left and (portion := file.read(min(num_left, _PORTION_BYTES))):
+        digest.update(portion)
+        num_left -= len(portion)
+        if keeps:
+            portions.append(portion)
+    found = digest.hexdigest()
+    if found != entry.sha256:
+        raise BundleFileError(
+            f"{path} is not the file that was exported: its sha256 is {found}, not {entry.sha256}"
+        )
+    return b"".join(portions)
+
+
+def _check_size(path: Path, size: int, entry: FileEntry) -> None:
+    if size != entry.size:
+        raise BundleFileError(f"{path} has {size} bytes, and the manifest says {entry.size}")
+
+
+def _place(folder: Path, name: str) -> Path:
+    relative = PurePosixPath(name)
+    path = folder / name
+    escapes = relative.is_absolute() or ".." in relative.parts or "\\" in name or ":" in name
+    # What is not printable, such as a byte of 0, no file system takes.
+    if escapes or not name.isprintable() or not _is_inside(path, folder):
+        raise BundleFileError(f"{folder}: file {name!r:.300} lies outside the bundle")
+    return path
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    # Path.resolve raises where links go in a circle.
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))

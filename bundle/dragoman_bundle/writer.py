@@ -1,0 +1,83 @@
+"""Writes a bundle so that a reader sees all of it or nothing.
+
+A bundle is built in a hidden folder beside its place and renamed to it once every byte is on the disk.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from dragoman_bundle.errors import BundleError
+from dragoman_bundle.files.checked_files import sha256_of
+from dragoman_bundle.manifest import MANIFEST_FILE, FileEntry, Manifest
+
+
+@contextmanager
+def staged_bundle(destination: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A temporary folder that becomes `destination` when the block ends, and vanishes when it raises.
+
+    Raises BundleError, before the block runs, where `destination` holds something: a bundle, unless
+    `overwrite` is set, and anything else in any case.
+    """
+    destination = Path(os.path.abspath(destination))  # "." and ".." have no names of their own.
+    if destination.exists() and not _is_empty_folder(destination):
+        if not (destination / MANIFEST_FILE).is_file():
+            raise BundleError(f"{destination} exists and is no bundle; name a folder NAME/VERSION for one")
+        if not overwrite:
+            raise BundleError(
+                f"{destination} holds a bundle; choose another version, or replace it with --force"
+            )
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", dir=destination.parent))
+    try:
+        staging.chmod(0o755)
+        yield staging
+        _sync(staging)
+        _put_in_place(staging, destination)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def seal(folder: Path, manifest: Manifest) -> Manifest:
+    """Writes manifest.json beside the files in `folder`, with their sizes and sha256s, and returns it."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST_FILE)
+    files = {
+        path.relative_to(folder).as_posix(): FileEntry(sha256=sha256_of(path), size=path.stat().st_size)
+        for path in paths
+    }
+    sealed = replace(manifest, files=files)
+    (folder / MANIFEST_FILE).write_text(sealed.to_json(), encoding="utf-8")
+    return sealed
+
+
+def _is_empty_folder(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
+
+
+def _sync(folder: Path) -> None:
+    """Puts every file and folder on the disk, so that the rename never outruns the bytes."""
+    for path in [*folder.rglob("*"), folder]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _put_in_place(staging: Path, destination: Path) -> None:
+    if not destination.exists():
+        staging.rename(destination)
+        return
+    # A folder can't be renamed over one that holds files: the old one steps aside, and back if need be.
+    aside = staging.with_name(staging.name + ".old")
+    destination.rename(aside)
+    try:
+        staging.rename(destination)
+    except OSError:
+        aside.rename(destination)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""The model card of a bundle, and the quality that stands on it."""

@@ -1,0 +1,139 @@
+"""The model card: what a person must know of a bundle before using it, as its README.md.
+
+Owns the text. The quality table stands between two markers, so that one measured later can take its place.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from dragoman_bundle.manifest import Manifest, Quality
+
+from dragoman_export.parity.gate import Parity
+from dragoman_export.subject import NOT_STATED, Subject
+from dragoman_training.markdown import table
+
+FACTS_HEAD = ("", "")
+QUALITY_HEAD = (
+    "Test set",
+    "Precision",
+    "Shortlist",
+    "Beam",
+    "Length penalty",
+    "Metric",
+    "Score",
+    "Signature",
+)
+PARITY_HEAD = ("Precision", "Same best output", "Mean error", "Largest error", "Tokens compared")
+
+QUALITY_BEGIN = "<!-- quality: written by dragoman record-quality -->"
+QUALITY_END = "<!-- end of quality -->"
+
+
+class CardError(ValueError):
+    """A card whose quality table can't be found."""
+
+
+def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Parity]) -> str:
+    """The card of a bundle that has just been exported."""
+    card = subject.card
+    decoding = manifest.decoding
+    out = f"models/{manifest.key}"
+    export = f"--out {out} --precisions {','.join(manifest.precisions)}"
+    description = card.description or "What it is good for was not written down in its recipe."
+    facts = [
+        ("Family", manifest.architecture.family),
+        ("Parameters", f"{manifest.architecture.parameters:,}"),
+        ("Sizes", manifest.architecture.description),
+        ("Vocabulary", _vocabulary(manifest, subject)),
+        ("Precisions", ", ".join(manifest.precisions)),
+        ("Training data", card.data or NOT_STATED),
+        ("Licence", manifest.licence or NOT_STATED),
+        ("Credit", manifest.credit or NOT_STATED),
+    ]
+    parity_rows = [
+        (
+            precision,
+            f"{parity.num_identical} of {parity.num_sentences}",
+            f"{parity.mean_error:.1e}",
+            f"{parity.max_error:.1e}",
+            str(parity.num_tokens),
+        )
+        for precision, parity in parities.items()
+    ]
+    return f"""# {manifest.name}, version {manifest.version}
+
+{_purpose(manifest, subject)} {description}
+
+{table(FACTS_HEAD, facts, words=len(FACTS_HEAD))}
+
+## Quality
+
+{quality_block(manifest.quality)}
+
+## Limits
+
+- Made for sentences of up to {decoding.max_source_tokens} source tokens; a longer one must be split or cut.
+- Writes at most {decoding.max_output_tokens} tokens per sentence, and no more than
+  {decoding.max_output_ratio:g} for each source token and {decoding.max_output_margin} besides.
+- Knows what its training data knows. Words and scripts that are not in it become unknown tokens, and what it
+  makes of another kind of text can be fluent and wrong.
+
+## Training
+
+{subject.training.replace("{export}", export)}
+
+## Parity with PyTorch
+
+Before the bundle was written, its graphs and the PyTorch model decoded the same sentences of random tokens.
+Errors are differences of a token's log-probability, in nats.
+
+{table(PARITY_HEAD, parity_rows, words=len(PARITY_HEAD))}
+"""
+
+
+def replace_quality(card: str, quality: Sequence[Quality]) -> str:
+    """The card with another quality table. Raises CardError where the card has no place for one."""
+    before, begin, rest = card.partition(QUALITY_BEGIN)
+    _, end, after = rest.partition(QUALITY_END)
+    if not begin or not end:
+        raise CardError(
+            f'the card has no lines "{QUALITY_BEGIN}" and "{QUALITY_END}" to write the quality between'
+        )
+    return before + quality_block(quality) + after
+
+
+def quality_block(quality: Sequence[Quality]) -> str:
+    """The quality table between its markers."""
+    measured = "Not measured yet."
+    if quality:
+        measured = table(
+            QUALITY_HEAD,
+            [
+                (
+                    one.test_set,
+                    one.precision,
+                    NOT_STATED if one.shortlist is None else "with" if one.shortlist else "without",
+                    str(one.beam_size),
+                    NOT_STATED if one.length_penalty is None else f"{one.length_penalty:g}",
+                    one.metric,
+                    f"{one.score:.2f}",
+                    f"`{one.signature}`",
+                )
+                for one in quality
+            ],
+            words=len(QUALITY_HEAD),
+        )
+    return f"{QUALITY_BEGIN}\n{measured}\n{QUALITY_END}"
+
+
+def _purpose(manifest: Manifest, subject: Subject) -> str:
+    if subject.continues:
+        return f"Continues text in {manifest.target_language}: of a sentence's beginning it writes the rest."
+    return f"Translates {manifest.source_language} to {manifest.target_language}."
+
+
+def _vocabulary(manifest: Manifest, subject: Subject) -> str:
+    if subject.continues:
+        return f"{manifest.target_vocabulary:,} pieces"
+    if manifest.source_tokenizer == manifest.target_tokenizer:
+        return f"{manifest.source_vocabulary:,} pieces, shared by both languages"
+    return f"{manifest.source_vocabulary:,} source and {manifest.target_vocabulary:,} target pieces"

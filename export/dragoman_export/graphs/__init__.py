@@ -1,0 +1,1 @@
+"""PyTorch modules to the encoder and decoder-step graphs of a bundle."""

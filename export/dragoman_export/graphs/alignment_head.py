@@ -1,0 +1,33 @@
+"""The head of a Transformer whose weights its bundle gives out as alignments."""
+
+import copy
+import dataclasses
+from collections.abc import Callable
+
+from dragoman_export.subject import Subject
+from dragoman_training.alignment.head import choose_head
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.models.transformer import Transformer
+
+
+def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str], None]) -> Subject:
+    """The subject with the head chosen that agrees best; as it is where none does better than the mean.
+
+    `report` is told what was found.
+    """
+    model = subject.model
+    if not isinstance(model, Transformer):
+        return subject
+    chosen = choose_head(
+        model,
+        subject.source_tokenizer,
+        subject.target_tokenizer,
+        corpus,
+        max_tokens=subject.decoding.max_source_tokens - 1,  # Its end is a token too.
+    )
+    report(f"alignments: {chosen.told}")
+    if chosen.head is None:
+        return subject
+    model = copy.copy(model)
+    model.alignment_head = chosen.head
+    return dataclasses.replace(subject, model=model, attention_of_input=chosen.of_input)

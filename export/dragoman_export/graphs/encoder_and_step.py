@@ -1,0 +1,111 @@
+"""The two graphs of a bundle as modules: a model under the decoder-step contract.
+
+Owns what the contract asks beside the model: gathering rows by parent, log-softmax, running scores, the best
+candidates and the score of a forced token. Must not know of ONNX files.
+
+Shapes: S sentences, K beam, R = S·K rows, P rows of the step before, T source positions, V target vocabulary.
+"""
+
+import copy
+
+from torch import Tensor, nn
+
+from dragoman_export.graphs.attention import AttentionGraph
+from dragoman_export.graphs.best import best_continuations
+from dragoman_export.graphs.continuing import ContinuingAttentionGraph
+from dragoman_export.graphs.past import PastAttentionGraph, check_head_width
+from dragoman_export.graphs.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
+from dragoman_export.graphs.window import PredictedWindowGraph
+from dragoman_training.models import Seq2Seq, Tensors
+from dragoman_training.models.layers.attention import ScoredAttention
+from dragoman_training.models.layers.continuing_attention import ContinuingAttention
+from dragoman_training.models.layers.lstm import ForwardLayer
+from dragoman_training.models.layers.recurrent import BidirectionalLayer
+from dragoman_training.models.layers.transformer_attention import PastAttention, SelfAttention
+from dragoman_training.models.layers.window import PredictedWindow
+
+
+class EncoderGraph(nn.Module):
+    """source, source_length -> memory and first state, in the order of their names."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, source_ST: Tensor, source_length_S: Tensor) -> tuple[Tensor, ...]:
+        memory, state = self.model.encode(source_ST, source_length_S)
+        return (*in_order(memory), *in_order(state))
+
+
+class DecoderStepGraph(nn.Module):
+    """One token for every row: candidates, forced scores, attention and the new state."""
+
+    def __init__(self, model: Seq2Seq, memory_names: tuple[str, ...], state_names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.model = model
+        self.memory_names = memory_names
+        self.state_names = state_names
+
+    def forward(
+        self,
+        token_SK: Tensor,
+        parent_SK: Tensor,
+        score_SK: Tensor,
+        forced_SK: Tensor,
+        memory: tuple[Tensor, ...],
+        state: tuple[Tensor, ...],
+    ) -> tuple[Tensor, ...]:
+        sentences, beam = token_SK.shape
+        parent_R = parent_SK.flatten()
+        gathered = [tensor.index_select(0, parent_R) for tensor in state]
+        features_RD, attention_SKT, new_state = self.model.step(
+            token_SK,
+            dict(zip(self.memory_names, memory, strict=True)),
+            dict(zip(self.state_names, gathered, strict=True)),
+        )
+        logits_RV = self.model.output(features_RD)
+        token_score_RV = logits_RV.float().log_softmax(dim=-1)
+        forced_score_R1 = token_score_RV.gather(1, forced_SK.reshape(-1, 1))
+        top_score, top_index = best_continuations(token_score_RV, score_SK)
+        return (
+            top_score,
+            top_index,
+            forced_score_R1.reshape(sentences, beam) + score_SK,
+            attention_SKT.float(),
+            *in_order(new_state),
+        )
+
+
+def in_order(tensors: Tensors) -> tuple[Tensor, ...]:
+    """The tensors by the order of their names: the same whenever and wherever a graph is made."""
+    return tuple(tensors[name] for name in sorted(tensors))
+
+
+def export_ready(model: Seq2Seq) -> Seq2Seq:
+    """A copy for export, in evaluation mode: recurrent layers as ONNX nodes, attention with fixed sums.
+
+    The scale of embeddings is in the weights that read them.
+
+    Raises ValueError for a Transformer's heads that are too wide for their sums to be fixed.
+    """
+    model = copy.deepcopy(model).eval().requires_grad_(False)
+    for module in model.modules():
+        if isinstance(module, Seq2Seq):
+            module.fold_embedding_scale()
+    for parent in list(model.modules()):
+        for name, child in parent.named_children():
+            if isinstance(child, BidirectionalLayer):
+                setattr(parent, name, BidirectionalGraphLayer(child))
+            elif isinstance(child, ForwardLayer):
+                setattr(parent, name, ForwardGraphLayer(child))
+            elif isinstance(child, PastAttention):
+                assert isinstance(parent, SelfAttention)
+                check_head_width(parent.output.in_features, parent.num_heads)
+                setattr(parent, name, PastAttentionGraph(child))
+            elif isinstance(child, ContinuingAttention):
+                setattr(parent, name, ContinuingAttentionGraph(child))
+            elif isinstance(child, ScoredAttention):
+                setattr(parent, name, AttentionGraph(child))
+            elif isinstance(child, PredictedWindow):
+                setattr(parent, name, PredictedWindowGraph(child))
+    return model

@@ -1,0 +1,1 @@
+"""The gate: exported graphs held against PyTorch before a bundle is written."""

@@ -1,0 +1,175 @@
+"""A shortlist out of a file that others made for their models: Marian's `lex.s2t`, CTranslate2's `vmap`.
+
+A line of the first is a target piece, a source piece and the target's probability given the source. A line
+of the second is source pieces, a tab, and target pieces; those behind no source piece are for every sentence.
+"""
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from dragoman_bundle.shortlist import Shortlist
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+
+from dragoman_export.shortlist.builder import ShortlistOptions, make_shortlist, shortlist_of
+from dragoman_training.alignment.pieces.table import TranslationTable
+
+NULL = "NULL"
+"""What a lexicon calls the side of a word that stands for none of the other side."""
+MAX_LINE = 1 << 20
+"""Longest line, in bytes: what has a longer one is something else."""
+MIN_KNOWN = 0.9
+"""Least share of a file's pieces that the model has, for it to be of its vocabulary: a file of its own has
+only those, but for pieces that were left out of the vocabulary as too rare."""
+
+
+class LexiconError(ValueError):
+    """A file that is neither a lexicon nor a vmap, or one of another vocabulary."""
+
+
+def read_lexicon(
+    path: Path,
+    source: Tokenizer,
+    target: Tokenizer,
+    options: ShortlistOptions,
+    report: Callable[[str], None],
+) -> Shortlist:
+    """The shortlist in a file of either kind, gzipped or not. Raises LexiconError.
+
+    Of a lexicon the options say how much is kept; its frequent pieces are those of the lowest ids, by which
+    Marian's vocabularies are sorted. A vmap is kept whole.
+    """
+    lines = _lines(path)
+    first = next(lines, None)
+    if first is None:
+        raise LexiconError(f"{path} is empty")
+    read = _read_map if "\t" in first[1] else _read_table
+    shortlist = read(path, _chain(first, lines), source, target, options)
+    report(f"shortlist: {len(shortlist.target_N):,} entries of {path.name}")
+    return shortlist
+
+
+def _chain(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    yield first
+    yield from rest
+
+
+class _Known:
+    """Counts how many of a file's pieces the model has."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._found = self._all = 0
+
+    def id_of(self, tokenizer: Tokenizer, piece: str) -> int | None:
+        """The token of a piece, or None."""
+        id_ = tokenizer.id_of(piece)
+        self._all += 1
+        self._found += id_ is not None
+        return id_
+
+    def check(self) -> None:
+        """Raises LexiconError where they are too few."""
+        if self._found < MIN_KNOWN * self._all or not self._found:
+            raise LexiconError(
+                f"{self._path} is of another vocabulary than the model, which has {self._found:,} of its "
+                f"{self._all:,} pieces"
+            )
+
+
+def _read_table(
+    path: Path,
+    lines: Iterator[tuple[int, str]],
+    source: Tokenizer,
+    target: Tokenizer,
+    options: ShortlistOptions,
+) -> Shortlist:
+    known, probabilities = _Known(path), dict[tuple[int, int], float]()
+    for number, line in lines:
+        fields = line.split()
+        try:
+            to, from_, probability = fields[0], fields[1], float(fields[2])
+        except (IndexError, ValueError):
+            fields = []
+        if len(fields) != 3 or not 0 <= probability <= 1:
+            raise LexiconError(
+                f"{path}, line {number}: neither a target piece, a source piece and a probability, as in "
+                f"Marian's lex.s2t, nor pieces with a tab between, as in CTranslate2's vmap: {line!r:.80}"
+            )
+        if NULL in (to, from_):
+            continue
+        ids = known.id_of(source, from_), known.id_of(target, to)
+        if ids[0] is not None and ids[1] is not None and probability >= options.min_probability:
+            probabilities[ids[0], ids[1]] = probability
+    known.check()
+    pairs = np.array(list(probabilities), np.int32).reshape(-1, 2)
+    table = TranslationTable.from_pairs(
+        pairs[:, 0],
+        pairs[:, 1],
+        np.array(list(probabilities.values())),
+        source_vocabulary=source.vocabulary_size,
+    )
+    by_id = np.arange(target.vocabulary_size, 0, -1)
+    return make_shortlist(table, by_id, source, target, options)
+
+
+def _read_map(
+    path: Path,
+    lines: Iterator[tuple[int, str]],
+    source: Tokenizer,
+    target: Tokenizer,
+    options: ShortlistOptions,
+) -> Shortlist:
+    known = _Known(path)
+    rows: list[set[int]] = [set() for _ in range(source.vocabulary_size)]
+    several: list[tuple[list[int], list[int]]] = []
+    always: list[int] = []
+    for number, line in lines:
+        key, tab, values = line.partition("\t")
+        if not tab or "\t" in values:
+            raise LexiconError(
+                f"{path}, line {number}: no tab between source and target pieces: {line!r:.80}"
+            )
+        targets = [
+            id_ for piece in values.split(" ") if piece and (id_ := known.id_of(target, piece)) is not None
+        ]
+        if not key:
+            always += targets
+            continue
+        keys = [known.id_of(source, piece) for piece in key.split(" ")]
+        found = [id_ for id_ in keys if id_ is not None]
+        if len(found) < len(keys):
+            continue
+        if len(found) == 1:
+            rows[found[0]].update(targets)
+        else:
+            several.append((found, targets))
+    known.check()
+    for keys_found, targets in several:
+        # Whatever stands in all of a phrase's sentences will do; a rarer piece has fewer targets.
+        rows[min(keys_found, key=lambda id_: len(rows[id_]))].update(targets)
+    return shortlist_of([sorted(row) for row in rows], always, source, target)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines that are not blank."""
+    try:
+        with path.open("rb") as file:
+            is_gzipped = file.read(2) == b"\x1f\x8b"
+        number = 0
+        with gzip.open(path) if is_gzipped else path.open("rb") as opened:
+            while raw := opened.readline(MAX_LINE):
+                number += 1
+                if len(raw) == MAX_LINE:
+                    raise LexiconError(
+                        f"{path}, line {number}: longer than {MAX_LINE} bytes; it is no lexicon"
+                    )
+                line = raw.decode().rstrip("\r\n")
+                if line.strip():
+                    yield number, line
+    except UnicodeDecodeError as error:
+        raise LexiconError(f"{path}, line {number}: no text in UTF-8: {error}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise LexiconError(f"{path} can't be read: {error}") from error

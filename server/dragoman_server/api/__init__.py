@@ -1,0 +1,1 @@
+"""The gRPC API: messages in, messages out, statuses, and who may call."""

@@ -1,0 +1,99 @@
+"""grpc.health.v1 as a service: tells who asks, and those who watch whenever it changes.
+
+Unlike grpc's own it waits for no watcher: one who does not read would hold up every change, and the drain.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
+
+from dragoman_server.api.interceptors.interception import Context
+from dragoman_server.api.statuses import status_of
+from dragoman_server.errors import TooManyWatchesError
+
+MAX_WRITE_SECONDS = 300.0
+"""How long one may take to read a status before its place is another's."""
+
+
+class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
+    """Knows the statuses it was told. Belongs to the event loop's thread."""
+
+    def __init__(self, *, max_watches: int, max_watches_per_host: int) -> None:
+        """How many Watch calls there may be at a time: nobody needs a token for one."""
+        self._max_watches = max_watches
+        self._max_watches_per_host = max_watches_per_host
+        self._watches: Counter[str] = Counter()
+        self._statuses: dict[str, health_pb2.HealthCheckResponse.ServingStatus] = {}
+        # Set, and replaced by another, at every change.
+        self._changed = asyncio.Event()
+
+    def tell(self, service: str, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+        """From now on that is the service's status."""
+        self._statuses[service] = status
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def tell_all(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+        """From now on that is the status of every service there is."""
+        for service in self._statuses:
+            self.tell(service, status)
+
+    async def Check(
+        self, request: health_pb2.HealthCheckRequest, context: Context
+    ) -> health_pb2.HealthCheckResponse:
+        """The status; NOT_FOUND for a service that there is not."""
+        status = self._statuses.get(request.service)
+        if status is None:
+            await context.abort(grpc.StatusCode.NOT_FOUND)
+        return health_pb2.HealthCheckResponse(status=status)
+
+    # grpc.aio takes a coroutine that writes as well as an iterator.
+    async def Watch(self, request: health_pb2.HealthCheckRequest, context: Context) -> None:
+        """The status, and again when it has changed. A slow reader misses what changed back meanwhile."""
+        host = _host_of(context.peer())
+        try:
+            self._check_room(host)
+        except TooManyWatchesError as error:
+            await context.abort_with_status(rpc_status.to_status(status_of(error)))
+        told = None
+        with self._watching(host):
+            while True:
+                changed = self._changed
+                status = self._statuses.get(request.service, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
+                if status != told:
+                    try:
+                        async with asyncio.timeout(MAX_WRITE_SECONDS):
+                            await context.write(health_pb2.HealthCheckResponse(status=status))
+                    except (TimeoutError, grpc.aio.InternalError):
+                        # The reader takes nothing, or has just gone away.
+                        return
+                    told = status
+                await changed.wait()
+
+    def _check_room(self, host: str) -> None:
+        """Raises TooManyWatchesError."""
+        if self._watches.total() >= self._max_watches:
+            raise TooManyWatchesError(self._max_watches, "--max-health-watches")
+        if self._watches[host] >= self._max_watches_per_host:
+            raise TooManyWatchesError(self._max_watches_per_host, "--max-health-watches-per-host")
+
+    @contextmanager
+    def _watching(self, host: str) -> Iterator[None]:
+        """Around one Watch call."""
+        self._watches[host] += 1
+        try:
+            yield
+        finally:
+            self._watches[host] -= 1
+            if not self._watches[host]:
+                del self._watches[host]
+
+
+def _host_of(peer: str) -> str:
+    """The address of a caller as gRPC names it, such as ipv4:192.0.2.1:50000, without its port."""
+    return peer.rpartition(":")[0]

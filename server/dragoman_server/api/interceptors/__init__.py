@@ -1,0 +1,1 @@
+"""What stands around every call: its metrics, and the refusal of what is malformed."""

@@ -1,0 +1,213 @@
+"""Reads requests off the wire: every field is checked, and what is wrong is told at once.
+
+Owns the limits of what a caller may ask for and the names of the fields in violations.
+"""
+
+import math
+from collections.abc import Sequence
+
+from dragoman_bundle import Bundle
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import RequestLimits
+from dragoman_server.engine import Priority
+from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.models.language_lookup import distance
+from dragoman_server.models.model import Model, ServedModel
+from dragoman_server.models.repository import Repository
+from dragoman_server.quoting import quote
+from dragoman_server.text.cleaning import clean
+from dragoman_server.text.document import TranslationOptions
+from dragoman_server.text.length import LengthPolicy
+from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.translator import TranslationRequest
+
+MAX_LENGTH_PENALTY = 10.0
+"""Largest exponent that a request may ask for, far from where its power overflows."""
+MAX_TARGET_PREFIX_CHARACTERS = 4_000
+"""Longest target prefix: it is tokenized on the event loop, for a couple of milliseconds."""
+
+_LENGTH_POLICIES = {
+    pb.LENGTH_POLICY_UNSPECIFIED: LengthPolicy.SPLIT,
+    pb.LENGTH_POLICY_SPLIT: LengthPolicy.SPLIT,
+    pb.LENGTH_POLICY_REJECT: LengthPolicy.REJECT,
+    pb.LENGTH_POLICY_TRUNCATE: LengthPolicy.TRUNCATE,
+}
+_SEGMENTATIONS = {
+    pb.SEGMENTATION_UNSPECIFIED: Segmentation.SENTENCE,
+    pb.SEGMENTATION_SENTENCE: Segmentation.SENTENCE,
+    pb.SEGMENTATION_LINE: Segmentation.LINE,
+}
+
+_PRIORITIES = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
+
+RequestSettings = pb.TranslateRequest | pb.TranslateStreamConfig
+
+
+class RequestReader:
+    """Turns messages into requests."""
+
+    def __init__(self, repository: Repository, limits: RequestLimits) -> None:
+        self._repository = repository
+        self._limits = limits
+
+    def choose_model(self, message: RequestSettings) -> ServedModel:
+        """The model that a message names, or one for its languages.
+
+        Raises ModelNotFoundError, or InvalidRequestError where the message says too little or contradicts
+        itself.
+        """
+        given = {"source_language": message.source_language, "target_language": message.target_language}
+        if not message.model:
+            _raise_if_any(
+                [_violation(field, "is required") for field, value in given.items() if not value.strip()]
+            )
+            return self._repository.by_languages(message.source_language, message.target_language)
+        model = self._repository.by_name(message.model)
+        translated = dict(zip(given, model.languages, strict=True))
+        _raise_if_any(
+            [
+                _violation(field, f"is {quote(value)}, and model {model.key} has {translated[field]!r}")
+                for field, value in given.items()
+                if value.strip() and distance(value, translated[field]) is None
+            ]
+        )
+        return model
+
+    def find_model(self, message: pb.GetModelRequest) -> ServedModel:
+        """The model that is asked about. Raises InvalidRequestError, or ModelNotFoundError."""
+        if not message.name:
+            raise InvalidRequestError([_violation("name", "is required")])
+        return self._repository.by_name(message.name)
+
+    def read(self, message: pb.TranslateRequest, model: Model) -> TranslationRequest:
+        """A unary request. Raises InvalidRequestError."""
+        violations = self._check_texts(message.texts)
+        options = self._read_options(message, model, violations)
+        fields = tuple(f"texts[{index}]" for index in range(len(message.texts)))
+        return TranslationRequest(
+            model=model, texts=tuple(message.texts), options=options, text_fields=fields
+        )
+
+    def read_config(self, message: pb.TranslateStreamConfig, model: Model) -> TranslationOptions:
+        """The settings of a stream. Raises InvalidRequestError."""
+        return self._read_options(message, model, [])
+
+    def read_item(
+        self, item: pb.TranslateStreamItem, model: Model, options: TranslationOptions
+    ) -> TranslationRequest:
+        """An item of a stream. Raises InvalidRequestError."""
+        _raise_if_any(self._check_text("item.text", item.text))
+        return TranslationRequest(
+            model=model, texts=(item.text,), options=options, text_fields=("item.text",)
+        )
+
+    def _check_texts(self, texts: Sequence[str]) -> list[Violation]:
+        if len(texts) > self._limits.max_texts:
+            description = f"holds {len(texts)} texts, and a call takes {self._limits.max_texts}; "
+            return [_violation("texts", description + "send several calls, or use TranslateStream")]
+        return [
+            violation
+            for index, text in enumerate(texts)
+            for violation in self._check_text(f"texts[{index}]", text)
+        ]
+
+    def _check_text(self, field: str, text: str) -> list[Violation]:
+        limit = self._limits.max_text_characters
+        if len(text) <= limit:
+            return []
+        return [_violation(field, f"has {len(text)} characters, and a text takes {limit}; cut it up")]
+
+    def _read_options(
+        self, message: RequestSettings, model: Model, violations: list[Violation]
+    ) -> TranslationOptions:
+        """Raises InvalidRequestError with `violations` and those of the options."""
+        options = message.options
+        decoding = model.bundle.manifest.decoding
+
+        beam_size = options.beam_size if options.HasField("beam_size") else model.default_beam_size
+        max_beam_size = self._limits.max_beam_size
+        if not 1 <= beam_size <= max_beam_size:
+            violations.append(
+                _violation("options.beam_size", f"is {beam_size}; it must be from 1 to {max_beam_size}")
+            )
+        num_hypotheses = options.num_hypotheses if options.HasField("num_hypotheses") else 1
+        if not 1 <= num_hypotheses <= max(1, beam_size):
+            description = f"is {num_hypotheses}; it must be from 1 to the beam size, {beam_size}"
+            violations.append(_violation("options.num_hypotheses", description))
+        length_penalty = (
+            options.length_penalty if options.HasField("length_penalty") else decoding.length_penalty
+        )
+        if not (math.isfinite(length_penalty) and 0 <= length_penalty <= MAX_LENGTH_PENALTY):
+            description = f"is {length_penalty}; it must be from 0 to {MAX_LENGTH_PENALTY:g}"
+            violations.append(_violation("options.length_penalty", description))
+        max_output_tokens = options.max_output_tokens if options.HasField("max_output_tokens") else None
+        limit = self._limits.max_output_tokens
+        if max_output_tokens is not None and not 1 <= max_output_tokens <= limit:
+            description = f"is {max_output_tokens}; it must be from 1 to {limit}"
+            violations.append(_violation("options.max_output_tokens", description))
+        target_prefix = _read_target_prefix(
+            options.target_prefix, model.bundle, max_output_tokens or limit, limit, violations
+        )
+        if options.length_policy not in _LENGTH_POLICIES:
+            violations.append(
+                _violation("options.length_policy", f"is {options.length_policy}, which is not known")
+            )
+        if message.segmentation not in _SEGMENTATIONS:
+            violations.append(_violation("segmentation", f"is {message.segmentation}, which is not known"))
+        if message.priority and message.priority not in _PRIORITIES:
+            violations.append(_violation("priority", f"is {message.priority}, which is not known"))
+        _raise_if_any(violations)
+        return TranslationOptions(
+            beam_size=beam_size,
+            num_hypotheses=num_hypotheses,
+            length_penalty=length_penalty,
+            max_output_tokens=max_output_tokens,
+            max_default_output_tokens=limit,
+            target_prefix=target_prefix,
+            length_policy=_LENGTH_POLICIES[options.length_policy],
+            segmentation=_SEGMENTATIONS[message.segmentation],
+            return_alignments=message.return_alignments,
+            priority=read_priority(message),
+            max_text_tokens=self._limits.max_text_tokens,
+            max_interactive_tokens=self._limits.max_interactive_tokens,
+        )
+
+
+def read_priority(message: RequestSettings) -> Priority:
+    """What a message asks for, and without that: somebody waits for a call, a stream is a job."""
+    default = Priority.INTERACTIVE if isinstance(message, pb.TranslateRequest) else Priority.BULK
+    return _PRIORITIES.get(message.priority, default)
+
+
+def _read_target_prefix(
+    text: str, bundle: Bundle, max_output_tokens: int, limit: int, violations: list[Violation]
+) -> tuple[int, ...]:
+    """`limit` is the most that `max_output_tokens` can be."""
+    field = "options.target_prefix"
+    if len(text) > MAX_TARGET_PREFIX_CHARACTERS:
+        description = (
+            f"has {len(text)} characters, and a prefix takes {MAX_TARGET_PREFIX_CHARACTERS}; shorten it"
+        )
+        violations.append(_violation(field, description))
+        return ()
+    tokens = tuple(bundle.target_tokenizer.encode_ids([clean(text).text])[0])
+    if len(tokens) >= max_output_tokens:
+        description = (
+            f"has {len(tokens)} tokens, and it must have fewer than max_output_tokens, {max_output_tokens}; "
+            f"shorten it{', or raise that' if max_output_tokens < limit else ''}"
+        )
+        violations.append(_violation(field, description))
+    if bundle.manifest.target_ids.unk in tokens:
+        description = "has characters that the model cannot write; leave them out"
+        violations.append(_violation(field, description))
+    return tokens
+
+
+def _violation(field: str, description: str) -> Violation:
+    return Violation(field=field, description=description)
+
+
+def _raise_if_any(violations: Sequence[Violation]) -> None:
+    if violations:
+        raise InvalidRequestError(violations)

@@ -1,0 +1,111 @@
+"""Writes answers to the wire."""
+
+from datetime import timedelta
+
+from google.protobuf.duration_pb2 import Duration
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.engine import FinishReason
+from dragoman_server.models.model import ServedModel
+from dragoman_server.text.alignment import Alignment
+from dragoman_server.text.document import TranslatedHypothesis, TranslatedText
+
+_FINISH_REASONS = {
+    FinishReason.STOP: pb.FINISH_REASON_STOP,
+    FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
+}
+
+
+def write_reference(model: ServedModel) -> pb.ModelReference:
+    """The name of a model's version, and its languages."""
+    manifest = model.manifest
+    return pb.ModelReference(
+        name=manifest.name,
+        version=manifest.version,
+        source_language=manifest.source_language,
+        target_language=manifest.target_language,
+    )
+
+
+def write_model(model: ServedModel) -> pb.Model:
+    """The description of a model."""
+    manifest, loaded = model.manifest, model.loaded
+    decoding = manifest.decoding
+    return pb.Model(
+        name=manifest.name,
+        version=manifest.version,
+        source_language=manifest.source_language,
+        target_language=manifest.target_language,
+        architecture=manifest.architecture.family,
+        parameters=manifest.architecture.parameters,
+        precision="" if loaded is None else loaded.precision,
+        providers={} if loaded is None else loaded.providers,
+        loaded=loaded is not None,
+        # Without max_output_tokens: a request that sets none gets a limit from the length of each sentence.
+        defaults=pb.DecodingOptions(
+            beam_size=model.default_beam_size,
+            num_hypotheses=1,
+            length_penalty=decoding.length_penalty,
+            length_policy=pb.LENGTH_POLICY_SPLIT,
+        ),
+        max_source_tokens=decoding.max_source_tokens,
+        quality=[
+            pb.Quality(
+                test_set=quality.test_set,
+                metric=quality.metric,
+                score=quality.score,
+                signature=quality.signature,
+                precision=quality.precision,
+                beam_size=quality.beam_size,
+                shortlist=quality.shortlist,
+                length_penalty=quality.length_penalty,
+            )
+            for quality in manifest.quality
+        ],
+        licence=manifest.licence,
+        credit=manifest.credit,
+    )
+
+
+def write_translation(translated: TranslatedText) -> pb.Translation:
+    """The translation of a text."""
+    return pb.Translation(
+        text=translated.text,
+        hypotheses=map(_write_hypothesis, translated.hypotheses),
+        truncated=translated.truncated,
+        split=translated.split,
+        sentences=translated.num_units,
+        source_tokens=translated.num_source_tokens,
+        target_tokens=translated.num_target_tokens,
+        timings=pb.Timings(
+            queue=_write_seconds(translated.timings.queue),
+            encode=_write_seconds(translated.timings.encode),
+            decode=_write_seconds(translated.timings.decode),
+        ),
+    )
+
+
+def _write_hypothesis(hypothesis: TranslatedHypothesis) -> pb.Hypothesis:
+    return pb.Hypothesis(
+        text=hypothesis.text,
+        score=hypothesis.score,
+        log_probability=hypothesis.log_probability,
+        finish_reason=_FINISH_REASONS[hypothesis.finish_reason],
+        alignments=map(_write_alignment, hypothesis.alignments),
+    )
+
+
+def _write_alignment(alignment: Alignment) -> pb.Alignment:
+    return pb.Alignment(
+        source_start=alignment.source[0],
+        source_end=alignment.source[1],
+        target_start=alignment.target[0],
+        target_end=alignment.target[1],
+        weight=alignment.weight,
+    )
+
+
+def _write_seconds(seconds: float) -> Duration:
+    duration = Duration()
+    duration.FromTimedelta(timedelta(seconds=seconds))
+    return duration

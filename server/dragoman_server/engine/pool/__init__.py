@@ -1,0 +1,1 @@
+"""Several engines of one model, as threads or as processes of their own."""

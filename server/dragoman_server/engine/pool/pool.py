@@ -1,0 +1,259 @@
+"""Several engines of one model, each with a batch of its own: how the cores of a CPU are used.
+
+The threads of one matrix product wait for each other at every operator; engines wait for nobody.
+"""
+
+import heapq
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Protocol
+
+from dragoman_server.engine.admission import Admission
+from dragoman_server.engine.errors import EngineClosedError, EngineLostError, QueueFullError
+from dragoman_server.engine.request import Priority, Sentence, SentenceResult
+from dragoman_server.engine.scheduling.throughput import Throughput
+
+
+class Member(Protocol):
+    """What a pool has several of: an `Engine`, or one in a process of its own."""
+
+    @property
+    def num_left(self) -> Mapping[Priority, int]:
+        """As `Engine.num_left`."""
+        ...
+
+    @property
+    def num_running(self) -> int:
+        """As `Engine.num_running`."""
+        ...
+
+    @property
+    def is_alive(self) -> bool:
+        """As `Engine.is_alive`."""
+        ...
+
+    @property
+    def has_ended(self) -> bool:
+        """As `Engine.has_ended`."""
+        ...
+
+    @property
+    def is_restarting(self) -> bool:
+        """As `Engine.is_restarting`."""
+        ...
+
+    @property
+    def pid(self) -> int | None:
+        """As `Engine.pid`."""
+        ...
+
+    def watch(self, on_change: Callable[[], None]) -> None:
+        """As `Engine.watch`."""
+        ...
+
+    def start(self) -> None:
+        """As `Engine.start`."""
+        ...
+
+    def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
+        """As `Engine.submit`."""
+        ...
+
+    def close(self) -> None:
+        """As `Engine.close`."""
+        ...
+
+
+class EnginePool:
+    """Deals sentences out to its engines; to its callers it is one of them."""
+
+    def __init__(self, engines: Sequence[Member], admission: Admission) -> None:
+        """The limits' `max_queue` holds for all engines together, the others for each of them."""
+        self._engines = engines
+        self._admission = admission
+        self._limits = admission.limits
+        num_engines = len(engines)
+        self._load = [0] * num_engines
+        self._urgent_load = [0] * num_engines
+        self._num_accepted = dict.fromkeys(Priority, 0)
+        self._num_unanswered = 0
+        self._throughput = Throughput()
+        # Guards the five above. Not held while engines take sentences in, which for thousands takes a while.
+        self._lock = threading.Lock()
+
+    def num_waiting(self, priority: Priority) -> int:
+        """Sentences of a priority that no batch has taken up, those on their way to an engine among them."""
+        return self._num_accepted[priority] - sum(engine.num_left[priority] for engine in self._engines)
+
+    def max_waiting(self, priority: Priority) -> int:
+        """How many of a priority may wait beside those of the others that do."""
+        num_others = sum(self.num_waiting(other) for other in Priority if other is not priority)
+        left = self._limits.max_queue - num_others
+        return min(left, self._limits.max_bulk_queue) if priority is Priority.BULK else left
+
+    def check_queue(self, coming: Mapping[Priority, int]) -> None:
+        """Raises QueueFullError where so many sentences of each priority are more than may wait, also where
+        they would wait for too long.
+        """
+        waiting = {priority: self.num_waiting(priority) for priority in Priority}
+        expected = {priority: self.expected_seconds(priority) for priority in Priority}
+        self._limits.check_queue(coming=coming, waiting=waiting, expected_seconds=expected)
+
+    def expected_seconds(self, priority: Priority) -> float:
+        """What those of a priority that were accepted take, as far as known; 0 where none of them waits.
+
+        Those of the other are left out: many that overtake bulk make it wait, and must not keep it out.
+        """
+        if self.num_waiting(priority) <= 0:
+            return 0.0
+        urgent_load = sum(self._urgent_load)
+        load = urgent_load if priority is Priority.INTERACTIVE else sum(self._load) - urgent_load
+        return self._throughput.seconds(time.monotonic(), load)
+
+    def has_room(self, priority: Priority, num_sentences: int) -> bool:
+        """Whether so many of a priority are let in at the moment."""
+        try:
+            self.check_queue({priority: num_sentences})
+        except QueueFullError:
+            return False
+        return True
+
+    @property
+    def num_running(self) -> int:
+        """Sentences that are being encoded or decoded."""
+        return sum(engine.num_running for engine in self._engines)
+
+    @property
+    def num_alive(self) -> int:
+        """Engines that decode."""
+        return sum(engine.is_alive for engine in self._engines)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether sentences are decoded."""
+        return self.num_alive > 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an engine ended that nothing brings back."""
+        return any(engine.has_ended for engine in self._engines)
+
+    def watch(self, on_change: Callable[[], None]) -> None:
+        """Has `on_change` called, in any thread, whenever an engine ended or was replaced."""
+        for engine in self._engines:
+            engine.watch(on_change)
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes that engines have of their own."""
+        return [pid for engine in self._engines if (pid := engine.pid) is not None]
+
+    def start(self) -> None:
+        """Starts the engines, at the same time; where one can't be, none is left, and its error raised."""
+        try:
+            self._of_each(lambda engine: engine.start())
+        except BaseException:
+            self.close()
+            raise
+
+    def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
+        """Accepts all the sentences or none; as `Engine.submit` in all else. A future may end with
+        EngineLostError, too.
+
+        Raises SentenceError for a sentence that can never be decoded, QueueFullError, EngineLostError while
+        no engine decodes, and EngineClosedError.
+        """
+        for sentence in sentences:
+            self._admission.check(sentence)
+        with self._lock:
+            self.check_queue(Counter(sentence.priority for sentence in sentences))
+            shares = self._deal_out(sentences)
+            self._count(sentences, 1)
+        futures: dict[int, Future[SentenceResult]] = {}
+        for engine, share in zip(self._engines, shares, strict=True):
+            # An engine that nothing is for sleeps on.
+            if not share:
+                continue
+            try:
+                accepted = engine.submit([sentences[place] for place in share])
+            except EngineClosedError:
+                for future in futures.values():
+                    future.cancel()
+                with self._lock:
+                    self._count((s for place, s in enumerate(sentences) if place not in futures), -1)
+                raise
+            futures |= zip(share, accepted, strict=True)
+        for number, share in enumerate(shares):
+            for place in share:
+                futures[place].add_done_callback(partial(self._unload, number, sentences[place]))
+        return [futures[place] for place in range(len(sentences))]
+
+    def close(self) -> None:
+        """Ends the engines after the steps they are in; what is left fails with EngineClosedError."""
+        # That is nothing to be told of.
+        self.watch(lambda: None)
+        self._of_each(lambda engine: engine.close())
+
+    def _of_each(self, do: Callable[[Member], None]) -> None:
+        with ThreadPoolExecutor(len(self._engines)) as hands:
+            # As a list: errors are raised when results are taken.
+            list(hands.map(do, self._engines))
+
+    def _count(self, sentences: Iterable[Sentence], sign: int) -> None:
+        for sentence in sentences:
+            self._num_accepted[sentence.priority] += sign
+            self._num_unanswered += sign
+
+    def _deal_out(self, sentences: Sequence[Sentence]) -> list[list[int]]:
+        """The numbers of each engine's sentences: each goes where least is to do. Raises EngineLostError.
+
+        For an interactive one that is where least is to do that it would have to wait for.
+        """
+        shares: list[list[int]] = [[] for _ in self._engines]
+        present = [number for number, engine in enumerate(self._engines) if not engine.is_restarting]
+        if not present:
+            raise EngineLostError("no engine of the model runs at the moment; another is being started")
+        for priority in Priority:
+            urgent = priority is Priority.INTERACTIVE
+            loads = [
+                (self._urgent_load[engine] if urgent else 0, self._load[engine], engine) for engine in present
+            ]
+            heapq.heapify(loads)
+            for number, sentence in enumerate(sentences):
+                if sentence.priority is not priority:
+                    continue
+                urgent_load, load, engine = loads[0]
+                cost = _cost(sentence)
+                heapq.heapreplace(loads, (urgent_load + cost * urgent, load + cost, engine))
+                shares[engine].append(number)
+            for urgent_load, load, engine in loads:
+                self._load[engine] = load
+                if urgent:
+                    self._urgent_load[engine] = urgent_load
+        return shares
+
+    def _unload(self, number: int, sentence: Sentence, future: Future[SentenceResult]) -> None:
+        num_waiting = sum(self.num_waiting(priority) for priority in Priority)
+        is_saturated = num_waiting > 0
+        with self._lock:
+            self._num_unanswered -= 1
+            self._load[number] -= _cost(sentence)
+            self._urgent_load[number] -= _cost(sentence) * (sentence.priority is Priority.INTERACTIVE)
+            if not future.cancelled() and future.exception() is None:
+                max_load = len(self._engines) * self._limits.max_rows * len(sentence.source)
+                self._throughput.observe(
+                    time.monotonic(),
+                    _cost(sentence),
+                    running=sum(self._load) * max(0.0, 1 - num_waiting / max(1, self._num_unanswered)),
+                    share=1.0 if is_saturated else min(1.0, sum(self._load) / max_load),
+                    is_saturated=is_saturated,
+                )
+
+
+def _cost(sentence: Sentence) -> int:
+    """What its decoding takes, up to a factor: outputs are about as long as sources."""
+    return len(sentence.source) * sentence.options.beam_size

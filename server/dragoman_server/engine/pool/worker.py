@@ -1,0 +1,176 @@
+"""The process of an engine: decodes what comes by a pipe and answers by another.
+
+Started by `process` alone. It ends when its first pipe does, so it never outlives whoever started it, and is
+deaf to the signals that are meant for them.
+"""
+
+import logging
+import os
+import signal
+import threading
+import traceback
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import Future
+from functools import partial
+from logging.handlers import QueueHandler
+from multiprocessing.connection import Connection
+from typing import Any
+
+from dragoman_server.engine.errors import EngineClosedError
+from dragoman_server.engine.loop import Engine
+from dragoman_server.engine.observer import Outcome, SilentObserver
+from dragoman_server.engine.pool.messages import (
+    Answer,
+    Begin,
+    Cancel,
+    Failed,
+    Observed,
+    Ping,
+    Pong,
+    Ready,
+    Submit,
+)
+from dragoman_server.engine.request import Priority, SentenceResult
+from dragoman_server.engine.warming import warm
+
+_MEANT_FOR_OTHERS = ("SIGINT", "SIGTERM", "SIGHUP")
+NICENESS = 5
+"""How far it stands back where cores are short: callers are answered by the process that started it."""
+_MAX_WAITING = 100
+"""Messages that nobody waits for are sent at the latest when there are so many."""
+
+
+class _Outbox(SilentObserver):
+    """Collects what there is to tell, and sends what turns of the engine brought in one message.
+
+    To send and receive one takes a good part of a step's time, so what turns took is told with what comes of
+    them.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._messages: deque[object] = deque()
+        self._is_awaited = False
+
+    def put_nowait(self, message: object) -> None:
+        """Keeps a message until the next `flush`, from any thread."""
+        self._messages.append(message)
+        self._is_awaited = True
+
+    def on_queue(self, num_left: Mapping[Priority, int]) -> None:
+        self.put_nowait(Observed("on_queue", {"num_left": num_left}))
+
+    def on_encode(self, seconds: float) -> None:
+        self._messages.append(Observed("on_encode", {"seconds": seconds}))
+
+    def on_step(self, **numbers: Any) -> None:
+        self._messages.append(Observed("on_step", numbers))
+
+    def on_finish(self, outcome: Outcome) -> None:
+        # Who is left at the end is for whoever started this process to fail, or to give to another.
+        if outcome is not Outcome.CLOSED:
+            self.put_nowait(Observed("on_finish", {"outcome": outcome}))
+
+    def flush(self) -> None:
+        if self._is_awaited or len(self._messages) >= _MAX_WAITING:
+            # Before the messages are taken: one that comes meanwhile is sent now or next time.
+            self._is_awaited = False
+            messages = [self._messages.popleft() for _ in range(len(self._messages))]
+            try:
+                self._connection.send(messages)
+            except OSError:
+                # Nobody reads any more. The other pipe has ended, too, and this process is about to.
+                return
+
+
+def main() -> None:
+    """Decodes until standard input ends."""
+    for name in _MEANT_FOR_OTHERS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    inbox, outbox = _take_pipes()
+    try:
+        begin: Begin = inbox.recv()
+    except EOFError:
+        return
+    logging.getLogger().setLevel(logging.INFO)
+    logging.getLogger().addHandler(QueueHandler(outbox))  # type: ignore[arg-type]
+    try:
+        engine = _open(begin, outbox)
+    except Exception as error:
+        outbox.put_nowait(Failed(_portable(error)))
+        outbox.flush()
+        return
+    outbox.put_nowait(Ready())
+    outbox.flush()
+    engine.start()
+    # It ends with its pipe, and the process with the engine: nobody has to look whether either still runs.
+    reader = partial(_read, engine, inbox, outbox)
+    threading.Thread(target=reader, name="dragoman-engine-reader", daemon=True).start()
+    engine.wait()
+    outbox.flush()
+
+
+def _take_pipes() -> tuple[Connection, _Outbox]:
+    """What came as standard input and output. What libraries print from now on goes to standard error."""
+    inbox = Connection(os.dup(0), writable=False)
+    outbox = Connection(os.dup(1), readable=False)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return inbox, _Outbox(outbox)
+
+
+def _open(begin: Begin, outbox: _Outbox) -> Engine:
+    decoder = begin.opener()
+    if begin.warm_up is not None:
+        warm(decoder, begin.limits, begin.warm_up)
+    return Engine(decoder, limits=begin.limits, observer=outbox)
+
+
+def _read(engine: Engine, inbox: Connection, outbox: _Outbox) -> None:
+    """Hands over what comes in. Ends the engine when nothing more can come."""
+    futures: dict[int, Future[SentenceResult]] = {}
+
+    def answer(number: int, future: Future[SentenceResult]) -> None:
+        futures.pop(number, None)
+        if future.cancelled():
+            return
+        error = future.exception()
+        if not isinstance(error, EngineClosedError):
+            assert error is None or isinstance(error, Exception)
+            outbox.put_nowait(Answer(number, future.result() if error is None else _portable(error)))
+
+    try:
+        while True:
+            message = inbox.recv()
+            if isinstance(message, Submit):
+                accepted = engine.submit(message.sentences)
+                for number, future in zip(message.numbers, accepted, strict=True):
+                    futures[number] = future
+                    future.add_done_callback(partial(answer, number))
+            elif isinstance(message, Ping):
+                # The engine's thread sends it, if it still goes from turn to turn.
+                outbox.put_nowait(Pong())
+                engine.wake()
+            elif isinstance(message, Cancel) and (cancelled := futures.get(message.number)) is not None:
+                cancelled.cancel()
+    except (EOFError, EngineClosedError):
+        return
+    finally:
+        engine.close()
+
+
+def _portable(error: Exception) -> Exception:
+    """The error with its cause, which pickling leaves out, as a note."""
+    if error.__cause__ is not None:
+        error.add_note("".join(traceback.format_exception(error.__cause__)).rstrip())
+    return error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Decides which sentences run. Pure: knows no clock, no threads and no arrays of a model."""

@@ -1,0 +1,78 @@
+"""How fast engines work, learned from what they got done: what waits for them takes so long.
+
+Pure: is told the time and what happened. Durations are in seconds, work in any unit.
+"""
+
+from dragoman_server.engine.scheduling.pace import RunningMean
+
+WINDOW_SECONDS = 0.5
+"""Work is counted over so long at least."""
+MIN_SHARE = 0.01
+"""Engines that are emptier than that count as so full."""
+MEMORY_SECONDS = 600.0
+"""What was learned so long ago is forgotten: a mistake that keeps everybody out would never be noticed."""
+ROWS_COST = 8.0
+"""How many times as long as a turn's fixed part the rows of a full batch take. Some 10 on a CPU, less on a
+GPU, where too little is then expected until something has waited."""
+
+
+def full_gain(share: float) -> float:
+    """How many times as much full engines do as those that are full to a `share`.
+
+    A turn takes 1 + ROWS_COST * share, in units of its fixed part, and gets as much done as it has rows.
+    """
+    return (1 + ROWS_COST * share) / (1 + ROWS_COST) / share
+
+
+class Throughput:
+    """What full engines do per second.
+
+    Measured while some work waits. Before that has happened it is told by what engines that are partly full
+    do: more when full, but never as many times more as they could hold (`full_gain`).
+    """
+
+    def __init__(self) -> None:
+        self._full = RunningMean()
+        self._partly_full = RunningMean()
+        self._learned_at = 0.0
+        self._began_at: float | None = None
+        self._done = 0.0
+        self._shares = RunningMean()
+        self._is_saturated = True
+        self._is_first = True
+
+    def observe(self, now: float, work: float, *, running: float, share: float, is_saturated: bool) -> None:
+        """So much work is done, and so much is `running`. Engines are full to a `share`; more may wait."""
+        if not share:
+            # Until something comes nothing can be done.
+            self._began_at = None
+            return
+        if self._began_at is None:
+            # While batches fill up little gets done.
+            self._begin(now, is_first=True)
+            return
+        self._done += work
+        self._is_saturated &= is_saturated
+        self._shares.observe(max(share, MIN_SHARE))
+        seconds = now - self._began_at
+        # Sentences that joined together end together, and nothing does before: a batch is counted as a whole.
+        if seconds < WINDOW_SECONDS or self._done < running:
+            return
+        if not self._is_first:
+            if self._is_saturated:
+                self._full.observe(self._done / seconds, seconds / WINDOW_SECONDS)
+                self._learned_at = now
+            else:
+                self._partly_full.observe(self._done / seconds * full_gain(self._shares.value))
+        self._begin(now, is_first=False)
+
+    def seconds(self, now: float, work: float) -> float:
+        """What so much work takes; 0 as long as nothing is known."""
+        is_recent = now - self._learned_at <= MEMORY_SECONDS
+        rate = (self._full.value if is_recent else 0.0) or self._partly_full.value
+        return work / rate if rate else 0.0
+
+    def _begin(self, now: float, *, is_first: bool) -> None:
+        self._began_at, self._done, self._is_first = now, 0.0, is_first
+        self._shares = RunningMean()
+        self._is_saturated = True

@@ -1,0 +1,1 @@
+"""Prometheus metrics of translation, of the processes and of the log."""

@@ -1,0 +1,1 @@
+"""The models of a server: found, loaded, exchanged, and unloaded. Knows no gRPC."""

@@ -1,0 +1,138 @@
+"""A model that is served, and one that is loaded: a bundle and an engine. Must not know requests or gRPC."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+
+from dragoman_bundle import Bundle, Manifest
+
+from dragoman_server.engine import EnginePool, Priority
+from dragoman_server.metrics.translation import ModelMetrics
+from dragoman_server.models.language_lookup import Distance, distance
+from dragoman_server.models.occupancy import Occupancy
+
+
+class ServedModel(ABC):
+    """A model that requests may name, whether it is loaded or not."""
+
+    metrics: ModelMetrics
+    """Its own series."""
+    default_beam_size: int
+    """Of a request that sets none."""
+    calls: Occupancy
+    """Those that have chosen it, a stream for as long as it lasts."""
+
+    @property
+    @abstractmethod
+    def manifest(self) -> Manifest:
+        """Of its bundle."""
+
+    @property
+    @abstractmethod
+    def loaded(self) -> "Model | None":
+        """What translates, while it is there."""
+
+    @property
+    @abstractmethod
+    def is_alive(self) -> bool:
+        """Whether its requests are translated: an engine runs, or can be loaded."""
+
+    @property
+    @abstractmethod
+    def pids(self) -> Sequence[int]:
+        """The processes of its engines."""
+
+    @abstractmethod
+    def use(self) -> AbstractAsyncContextManager["Model"]:
+        """Around a piece of work with what is loaded, which stays for so long. May wait for it.
+
+        Raises ModelNotLoadedError.
+        """
+
+    @abstractmethod
+    def watch(self, on_change: Callable[[], None]) -> None:
+        """Has `on_change` called, in any thread, whenever `is_alive` or `has_ended` may have changed."""
+
+    @abstractmethod
+    async def end(self) -> None:
+        """Ends its engines; whatever is unanswered fails."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an engine ended that nothing brings back."""
+        return self.loaded is not None and self.loaded.engine.has_ended
+
+    @property
+    def key(self) -> str:
+        """ "name/version"."""
+        return self.manifest.key
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target, in lower case."""
+        return self.manifest.source_language.lower(), self.manifest.target_language.lower()
+
+    def distance(self, source: str, target: str) -> Distance | None:
+        """How close its languages are to a caller's; None where it does not translate between those.
+
+        One that is empty is any.
+        """
+        total = Distance(0, 0)
+        for wanted, has in zip((source, target), self.languages, strict=True):
+            found = distance(wanted, has) if wanted.strip() else total
+            if found is None:
+                return None
+            total += found
+        return total
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model(ServedModel):
+    """A model that is loaded, and served as long as it is."""
+
+    bundle: Bundle
+    """What it was loaded from."""
+    engine: EnginePool
+    """What decodes its sentences."""
+    metrics: ModelMetrics
+    precision: str
+    """Of the graphs in use."""
+    providers: Mapping[str, str]
+    """By graph the execution provider it runs on."""
+    default_beam_size: int
+    max_sentences: Mapping[Priority, int]
+    """Most sentences of a request that the engine's queue can ever hold."""
+    turns: Mapping[Priority, asyncio.Lock] = field(
+        default_factory=lambda: {priority: asyncio.Lock() for priority in Priority}
+    )
+    """Held by the stream's item that waits for room in the queue: the first to come is the next to get in,
+    however many sentences it has and however few those behind it."""
+    calls: Occupancy = field(default_factory=Occupancy)
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.bundle.manifest
+
+    @property
+    def loaded(self) -> "Model":
+        return self
+
+    @property
+    def is_alive(self) -> bool:
+        return self.engine.is_alive
+
+    @property
+    def pids(self) -> Sequence[int]:
+        return self.engine.pids
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator["Model"]:
+        yield self
+
+    def watch(self, on_change: Callable[[], None]) -> None:
+        self.engine.watch(on_change)
+
+    async def end(self) -> None:
+        await asyncio.to_thread(self.engine.close)

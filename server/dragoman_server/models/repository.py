@@ -1,0 +1,197 @@
+"""The models that a server has, found by name or by languages.
+
+Owns the folder models/NAME/VERSION. Must not know requests or gRPC.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from dragoman_bundle import Bundle, BundleError, Manifest, open_bundle, read_manifest
+from dragoman_bundle.copying import check_folder_name
+from dragoman_bundle.manifest import MANIFEST_FILE
+
+from dragoman_server.engine import (
+    DecoderError,
+    DeviceUnavailableError,
+    PrecisionUnavailableError,
+    SentenceError,
+)
+from dragoman_server.errors import ModelNotFoundError
+from dragoman_server.models.model import Model, ServedModel
+from dragoman_server.models.versions import VersionKey, version_key
+from dragoman_server.quoting import list_names, quote
+
+
+class RepositoryError(ValueError):
+    """The models folder is missing, holds no bundle, or holds none that can be served."""
+
+    def __init__(self, message: str, refused: Mapping[str, Exception] | None = None) -> None:
+        super().__init__(message)
+        self.refused = refused
+        """As of a Repository; None where nobody knows."""
+
+
+class Repository:
+    """The models that are being served, and the bundles that were refused.
+
+    The newest of several versions is the last in the order of `models`.
+    """
+
+    def __init__(self, models: Iterable[ServedModel], refused: Mapping[str, Exception]) -> None:
+        self.models = sorted(models, key=_by_name_and_version)
+        """By name and version."""
+        self.refused = dict(refused)
+        """By "name/version", as their folders are called: why."""
+
+    def by_name(self, name: str) -> ServedModel:
+        """The model called "name/version", or the newest version of "name". Raises ModelNotFoundError."""
+        found = [model for model in self.models if name in (model.key, model.manifest.name)]
+        if not found:
+            known = list_names([model.key for model in self.models])
+            raise ModelNotFoundError(f"there is no model {quote(name)}; there are: {known}")
+        return found[-1]
+
+    def by_languages(self, source: str, target: str) -> ServedModel:
+        """The newest version of the first model, by name, for the languages or those closest to them.
+
+        Raises ModelNotFoundError.
+        """
+        distances = {model: model.distance(source, target) for model in self.models}
+        least = min((distance for distance in distances.values() if distance is not None), default=None)
+        found = [model for model in self.models if least is not None and distances[model] == least]
+        if not found:
+            pairs = sorted({"-".join(model.languages) for model in self.models})
+            raise ModelNotFoundError(
+                f"there is no model from {quote(source)} to {quote(target)}; "
+                f"the pairs there are: {list_names(pairs)}"
+            )
+        # Of those that are equally close, such as "en-GB" and "en-US" for "en", too.
+        first_name = found[0].manifest.name
+        return [model for model in found if model.manifest.name == first_name][-1]
+
+
+def load_repository(
+    folder: Path,
+    load: Callable[[Bundle], Model],
+    served: Repository,
+    defer: Callable[[Path], ServedModel] | None = None,
+) -> Repository:
+    """Opens every bundle NAME/VERSION in `folder`, but for those that are `served` already.
+
+    With `defer` none is opened: it looks at a bundle, as far as that costs next to nothing, and makes of it
+    a model that is loaded when it is needed. One that is served and not loaded is looked at again, and
+    replaced where its folder has changed.
+
+    A bundle that does not check out, lacks the precision that `load` asks it for, takes longer sentences than
+    its engine, or does not decode is left out, whatever is wrong with it: others are served all the same.
+    What is served goes on as it is, as long as its folder is there; a folder that has changed is refused.
+    Raises RepositoryError where no model is left, with each one's reason, and DeviceUnavailableError: that is
+    no bundle's fault. No model that it loaded is running then.
+    """
+    if not folder.is_dir():
+        why = "is no folder" if folder.exists() else "does not exist"
+        raise RepositoryError(f"the models folder {folder} {why}")
+    by_key = {model.key: model for model in served.models}
+    kept: list[ServedModel] = []
+    deferred: list[ServedModel] = []
+    loaded: list[Model] = []
+    refused: dict[str, Exception] = {}
+    for path in _bundle_folders(folder, refused):
+        key = f"{path.parent.name}/{path.name}"
+        try:
+            old = by_key.get(key)
+            if old is not None and (defer is None or old.loaded is not None):
+                kept.append(old)
+                _check_unchanged(path, old)
+            elif defer is not None:
+                new = defer(path)
+                check_folder_name(path, new.manifest)
+                deferred.append(new if old is None or old.manifest != new.manifest else old)
+            else:
+                loaded.append(load(_open(path, key)))
+        except (BundleError, DecoderError, PrecisionUnavailableError, SentenceError) as error:
+            refused[key] = error
+        except BaseException as error:
+            # A device that is not there, and being cancelled, are no bundle's fault.
+            if isinstance(error, DeviceUnavailableError) or not isinstance(error, Exception):
+                for model in loaded:
+                    model.engine.close()
+                raise
+            refused[key] = BundleError(f"{path} can't be served: {type(error).__name__}: {error}")
+    # Nobody can tell what is in a folder that can't be read.
+    kept += [model for model in served.models if model.manifest.name in refused]
+    if not kept and not deferred and not loaded:
+        if (folder / MANIFEST_FILE).is_file():
+            raise RepositoryError(f"{folder} is one bundle, NAME/VERSION; {_way_up(folder, 2)}")
+        if any(folder.glob(f"*/{MANIFEST_FILE}")):
+            raise RepositoryError(f"{folder} holds one model's versions; {_way_up(folder, 1)}")
+        reasons = "".join(f"\n  {key}: {error}" for key, error in refused.items())
+        raise RepositoryError(
+            f"no bundle in {folder} can be served:{reasons}"
+            if refused
+            else f"the models folder {folder} holds no bundle; export one to {folder}/NAME/VERSION",
+            refused,
+        )
+    return Repository([*kept, *deferred, *loaded], refused)
+
+
+def _way_up(folder: Path, num_levels: int) -> str:
+    """What to do where the folder is so many levels below a models folder."""
+    parents = folder.parents if len(folder.parents) > num_levels else folder.absolute().parents
+    if len(parents) > num_levels:
+        return f"give the folder above{' both' * (num_levels == 2)}: --models {parents[num_levels - 1]}"
+    # As one mounted into a container, of which the names above are not seen.
+    return f"it belongs at {folder}/{'NAME/VERSION' if num_levels == 2 else 'NAME'}"
+
+
+def _bundle_folders(folder: Path, refused: dict[str, Exception]) -> list[Path]:
+    """Every NAME/VERSION, in order; a NAME that can't be read is refused.
+
+    Raises RepositoryError for a models folder that can't be read.
+    """
+    try:
+        named = _folders(folder)
+    except OSError as error:
+        raise RepositoryError(f"the models folder {folder} can't be read: {error.strerror}") from error
+    found: list[Path] = []
+    for path in named:
+        try:
+            found += _folders(path)
+        except OSError as error:
+            refused[path.name] = BundleError(f"{path} can't be read: {error.strerror}")
+    return found
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Raises OSError where it can't be read."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()]
+    return [folder / name for name in sorted(names)]
+
+
+def _open(path: Path, key: str) -> Bundle:
+    bundle = open_bundle(path)
+    check_folder_name(path, bundle.manifest)
+    return bundle
+
+
+def is_same(manifest: Manifest, other: Manifest) -> bool:
+    """Whether both are of the same bundle, whatever quality was recorded meanwhile."""
+    return manifest.without_quality() == other.without_quality()
+
+
+def _check_unchanged(path: Path, model: ServedModel) -> None:
+    """Raises BundleError where the folder holds another bundle than the one that is served.
+
+    A quality that was recorded meanwhile makes it no other one.
+    """
+    if not is_same(read_manifest(path), model.manifest):
+        raise BundleError(
+            f"{path} has changed, and {model.key} is served as it was; export to a new version instead"
+        )
+
+
+def _by_name_and_version(model: ServedModel) -> tuple[str, VersionKey]:
+    manifest = model.manifest
+    return manifest.name, version_key(manifest.version)

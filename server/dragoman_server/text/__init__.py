@@ -1,0 +1,1 @@
+"""Texts cut into sentences, cleaned, translated through an engine and joined again. Knows no gRPC."""

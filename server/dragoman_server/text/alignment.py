@@ -1,0 +1,99 @@
+"""Word alignments: the attention between tokens, summed up to words and given as offsets.
+
+Pure. A word is a run of characters between white space without the punctuation at its ends, which is a word
+of its own: "Haus." is "Haus" and ".". A script that writes no spaces has the whole run as one word.
+
+Shape suffixes: U target tokens, T source tokens, V source words, W target words.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dragoman_server.text.cleaning import Span
+
+FloatArray = npt.NDArray[np.floating]
+
+MIN_WEIGHT = 0.15
+"""Least share of a target word's attention that makes a link beside the strongest one."""
+
+_RUN = re.compile(r"\S+")
+_REST_OF_RUN = re.compile(r"\S*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment:
+    """A link between a word of the source and a word of the target."""
+
+    source: Span
+    target: Span
+    weight: float
+    """Share of the target word's attention on the source words that falls on this one, from 0 to 1."""
+
+
+def align(
+    *,
+    source_text: str,
+    source_spans: Sequence[Span],
+    target_text: str,
+    target_spans: Sequence[Span],
+    attention_UT: FloatArray,
+) -> list[Alignment]:
+    """Links between the words of one unit, by target word and falling weight.
+
+    The spans say which code points each token covers; rows and columns of `attention_UT` beyond them (the
+    ends of the sentences) are left out, and so are words behind the last token, as of a unit that was cut.
+    Tokens that it has no rows for are not looked at, and a word of none but such has no link.
+    A target word's attention is the mean over its tokens, spread over
+    the source words that each source token touches, and made to sum to 1. Its strongest link is always given,
+    any other from `MIN_WEIGHT` on.
+    """
+    end = max((end for _, end in source_spans), default=0)
+    rest_of_word = _REST_OF_RUN.match(source_text, end)
+    assert rest_of_word is not None
+    sources, targets = list(words(source_text[: rest_of_word.end()])), list(words(target_text))
+    if not sources or not targets:
+        return []
+    attention_UT = attention_UT[: len(target_spans), : len(source_spans)]
+    source_TV, target_UW = _overlap(source_spans, sources), _overlap(target_spans, targets)
+    target_UW = target_UW[: len(attention_UT)]
+    weight_WV = _normalise(target_UW.T @ attention_UT @ source_TV)
+    return [
+        Alignment(source=sources[index], target=target, weight=float(weight_V[index]))
+        for target, weight_V in zip(targets, weight_WV, strict=True)
+        for rank, index in enumerate(np.argsort(-weight_V, kind="stable"))
+        if weight_V[index] >= MIN_WEIGHT or (rank == 0 and weight_V[index] > 0)
+    ]
+
+
+def words(text: str) -> Iterator[Span]:
+    """Ranges of the words of a text, in order."""
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        first = next((place for place in range(start, end) if _is_of_a_word(text[place])), end)
+        last = next((place for place in range(end, first, -1) if _is_of_a_word(text[place - 1])), end)
+        yield from (span for span in ((start, first), (first, last), (last, end)) if span[0] < span[1])
+
+
+def _is_of_a_word(character: str) -> bool:
+    """Whether it is a letter, a number or a mark on one."""
+    return unicodedata.category(character)[0] in "LNM"
+
+
+def _overlap(tokens: Sequence[Span], words: Sequence[Span]) -> FloatArray:
+    """[tokens, words]: the share of each token's covered code points that lies in each word."""
+    token_start, token_end = np.array(tokens, dtype=np.int64).reshape(-1, 2).T[..., None]
+    word_start, word_end = np.array(words, dtype=np.int64).reshape(-1, 2).T
+    common = np.maximum(np.minimum(token_end, word_end) - np.maximum(token_start, word_start), 0)
+    return _normalise(common.astype(np.float32))
+
+
+def _normalise(weights: FloatArray) -> FloatArray:
+    """Rows that sum to 1; a row of zeros stays."""
+    total = weights.sum(axis=1, keepdims=True)
+    normalised: FloatArray = weights / np.where(total > 0, total, 1)
+    return normalised

@@ -1,0 +1,120 @@
+"""What happens to a unit that has more source tokens than its model takes: the caller's explicit choice.
+
+Owns the length policies. Must not know requests or what translates the units.
+"""
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dragoman_server.text.cleaning import CleanedText, Span
+from dragoman_server.text.segmentation import halve, holds_letter
+
+
+class LengthPolicy(enum.Enum):
+    """What happens to a unit that is too long."""
+
+    SPLIT = "split"
+    """It is cut at clause ends or spaces."""
+    REJECT = "reject"
+    """UnitTooLongError."""
+    TRUNCATE = "truncate"
+    """Its last tokens are dropped."""
+
+
+class UnitTooLongError(ValueError):
+    """A unit has more source tokens than the model takes, and the caller asked to be told."""
+
+    def __init__(self, *, span: Span, num_tokens: int, max_tokens: int) -> None:
+        super().__init__(
+            f"the sentence at characters {span[0]} to {span[1]} has {num_tokens} tokens, its end included, "
+            f"and the model takes {max_tokens}; shorten it, or ask for it to be split or truncated"
+        )
+
+
+class TextTooLongError(ValueError):
+    """A text has more source tokens than one may cost."""
+
+    def __init__(self, *, num_tokens: int, max_tokens: int) -> None:
+        super().__init__(
+            f"has {num_tokens} tokens, and a text takes {max_tokens}; cut it up, "
+            "or start the server with larger --max-text-tokens"
+        )
+
+
+class SourceTokenizer(Protocol):
+    """What the policies need of a tokenizer."""
+
+    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of many texts, without end of sentence."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A part of a text that is translated on its own."""
+
+    span: Span
+    """Its place in the cleaned text."""
+    ids: tuple[int, ...]
+    """Its source tokens, without end of sentence; empty where the tokenizer sees nothing in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedUnits:
+    """Units that fit the model."""
+
+    units: tuple[Unit, ...]
+    split: bool
+    """Whether some unit was cut."""
+    truncated: bool
+    """Whether some unit lost its last tokens."""
+
+
+def fit(
+    source: CleanedText,
+    spans: Sequence[Span],
+    *,
+    tokenizer: SourceTokenizer,
+    max_tokens: int,
+    num_ends: int = 1,
+    policy: LengthPolicy,
+) -> FittedUnits:
+    """Tokenizes the units at `spans` so that each, its end of sentence included, has at most `max_tokens`.
+
+    `num_ends` is 0 for a model whose sentences have no end in their source. Raises UnitTooLongError under
+    LengthPolicy.REJECT.
+    """
+    text = source.tokenizer_text
+    max_ids = max_tokens - num_ends
+    units: list[Unit] = []
+    for span, ids in zip(spans, tokenizer.encode_ids([text[a:b] for a, b in spans]), strict=True):
+        unit = Unit(span=span, ids=tuple(ids))
+        if len(ids) <= max_ids or policy is LengthPolicy.TRUNCATE:
+            units.append(unit)
+        elif policy is LengthPolicy.SPLIT:
+            units += _cut(text, unit, tokenizer, max_ids)
+        else:
+            raise UnitTooLongError(
+                span=source.of_caller(span), num_tokens=len(ids) + num_ends, max_tokens=max_tokens
+            )
+    return FittedUnits(
+        units=tuple(Unit(span=unit.span, ids=unit.ids[:max_ids]) for unit in units),
+        split=[unit.span for unit in units] != list(spans),
+        truncated=any(len(unit.ids) > max_ids for unit in units),
+    )
+
+
+def _cut(text: str, unit: Unit, tokenizer: SourceTokenizer, max_ids: int) -> Iterator[Unit]:
+    """Halves until every part fits; a single character that does not is left whole.
+
+    A part that holds no letter is no unit.
+    """
+    halves = halve(text, unit.span) if len(unit.ids) > max_ids else None
+    if halves is None:
+        yield unit
+        return
+    spans = [(start, end) for start, end in halves if holds_letter(text[start:end])]
+    for span, ids in zip(spans, tokenizer.encode_ids([text[a:b] for a, b in spans]), strict=True):
+        yield from _cut(text, Unit(span=span, ids=tuple(ids)), tokenizer, max_ids)

@@ -1,0 +1,280 @@
+"""Takes a request's texts through a model's engine without holding up the event loop.
+
+Owns the way from texts to futures and back, the threads for it, and that cancelled work leaves the engine.
+Must not know gRPC.
+"""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceResult
+from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.models.model import Model
+from dragoman_server.text.document import Document, TranslatedText, TranslationOptions, complete, prepare
+from dragoman_server.text.gathering import tell_when_ended
+from dragoman_server.text.length import TextTooLongError, UnitTooLongError
+from dragoman_server.text.segmentation import holds_letter
+
+T = TypeVar("T")
+Futures = list[Future[SentenceResult]]
+
+# What the event loop can do without being missed; more goes to a thread. The costs are about what a
+# hypothesis takes from its text to its answer, submission included.
+_MAX_MICROSECONDS_ON_LOOP = 2_000
+_MICROSECONDS_PER_TEXT = 70
+_MICROSECONDS_PER_UNIT = 30
+_MICROSECONDS_PER_CHARACTER = 0.5
+_MICROSECONDS_PER_ALIGNED_CHARACTER = 8
+
+_MAX_CANCELLED_ON_LOOP = 100
+
+# More would only take turns at the interpreter, and keep the event loop from its own.
+_THREADS_PER_PRIORITY = 2
+
+# Of each text so many characters are looked at on the event loop for something to translate.
+_MAX_CHARACTERS_LOOKED_AT = 100
+
+# Between two looks at a full queue, which one item per model and priority waits for.
+_ROOM_SECONDS = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationRequest:
+    """Texts for one model, checked against the server's limits."""
+
+    model: Model
+    texts: tuple[str, ...]
+    options: TranslationOptions
+    text_fields: tuple[str, ...]
+    """For each text what the caller calls it, such as "texts[0]"."""
+
+
+class Translator:
+    """Cuts, tokenizes and joins texts beside the event loop, each priority's in threads of its own.
+
+    So no interactive request waits until those of a job are tokenized.
+    """
+
+    def __init__(self) -> None:
+        self._executors = {
+            priority: ThreadPoolExecutor(_THREADS_PER_PRIORITY, f"dragoman-{priority.name.lower()}")
+            for priority in Priority
+        }
+
+    def close(self) -> None:
+        """Ends the threads. What has not begun is cancelled."""
+        for executor in self._executors.values():
+            executor.shutdown(cancel_futures=True)
+
+    async def translate(
+        self,
+        request: TranslationRequest,
+        write: Callable[[list[TranslatedText]], T],
+        *,
+        timeout_seconds: float | None,
+        waits: bool = False,
+    ) -> T:
+        """Translates the texts, one to one, and returns what `write` makes of them, maybe in another thread.
+
+        Where it `waits` for room in the queue, it does so in the order of those of its model and priority.
+        An interactive request of more than `max_interactive_tokens` is decoded as bulk.
+        Raises InvalidRequestError for a text that is too long, a sentence that is under LengthPolicy.REJECT
+        and for more sentences than the queue can ever hold, and what the engine raises; QueueFullError only
+        where it doesn't wait, and before anything is tokenized where a sentence per text is too much.
+        When cancelled, or when one sentence fails, the others leave the engine.
+        """
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        if not waits:
+            _check_room(request)
+        # Lines are counted only where the rest is small.
+        executor = self._executor(request, 0) or self._executor(request, _num_lines(request))
+        is_given_up = threading.Event()
+        try:
+            documents = await _run(executor, lambda: _prepare(request, deadline, is_given_up))
+        except asyncio.CancelledError:
+            is_given_up.set()
+            raise
+        priority = _priority(request.options, _num_tokens(documents))
+        sentences = [
+            sentence if sentence.priority is priority else replace(sentence, priority=priority)
+            for document in documents
+            for sentence in document.sentences
+        ]
+        executor = self._executor(request, len(sentences))
+        ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+        came_at = time.monotonic()
+        # Who has nothing to submit needs no room.
+        if waits and sentences:
+            futures = await _submit_in_turn(executor, request.model, priority, sentences, ended)
+        else:
+            futures = await _submit(executor, request.model, sentences, ended)
+        waited_seconds = time.monotonic() - came_at
+        try:
+            if (error := await ended) is not None:
+                raise error
+        except BaseException:
+            _cancel(futures)
+            raise
+        return await _run(
+            executor, lambda: write(_complete(request.model, documents, futures, waited_seconds))
+        )
+
+    def _executor(self, request: TranslationRequest, num_units: int) -> Executor | None:
+        """Who does a request's work; None: the event loop."""
+        return None if _is_small(request, num_units) else self._executors[request.options.priority]
+
+
+def _check_room(request: TranslationRequest) -> None:
+    """Raises QueueFullError where the queue has no room for a sentence of each text that begins with any."""
+    model, priority = request.model, request.options.priority
+    num_sentences = sum(holds_letter(text[:_MAX_CHARACTERS_LOOKED_AT]) for text in request.texts)
+    # What the queue can never hold is told otherwise, once it is certain.
+    if num_sentences <= model.max_sentences[priority]:
+        model.engine.check_queue({priority: num_sentences})
+
+
+def _is_small(request: TranslationRequest, num_units: int) -> bool:
+    options = request.options
+    microseconds_per_character = (
+        _MICROSECONDS_PER_ALIGNED_CHARACTER if options.return_alignments else _MICROSECONDS_PER_CHARACTER
+    )
+    microseconds = (
+        len(request.texts) * _MICROSECONDS_PER_TEXT
+        + num_units * _MICROSECONDS_PER_UNIT
+        + sum(map(len, request.texts)) * microseconds_per_character
+    )
+    return microseconds * options.num_searched_hypotheses <= _MAX_MICROSECONDS_ON_LOOP
+
+
+def _num_lines(request: TranslationRequest) -> int:
+    """Each is a unit at least."""
+    return sum(len(text.splitlines()) for text in request.texts)
+
+
+async def _run(executor: Executor | None, work: Callable[[], T]) -> T:
+    """Without an executor it is done at once, on the event loop."""
+    if executor is None:
+        return work()
+    return await asyncio.get_running_loop().run_in_executor(executor, work)
+
+
+def _prepare(
+    request: TranslationRequest, deadline: float | None, is_given_up: threading.Event
+) -> list[Document]:
+    """Raises InvalidRequestError, for too many sentences as soon as they are. Stops where it is given up."""
+    documents: list[Document] = []
+    violations = []
+    num_sentences = num_tokens = 0
+    for field, text in zip(request.text_fields, request.texts, strict=True):
+        if is_given_up.is_set():
+            break
+        try:
+            documents.append(prepare(text, request.model.bundle, request.options, deadline))
+        except (TextTooLongError, UnitTooLongError) as error:
+            violations.append(Violation(field=field, description=str(error)))
+            continue
+        num_sentences += len(documents[-1].sentences)
+        num_tokens += _num_tokens(documents[-1:])
+        _check_number(request, num_sentences, _priority(request.options, num_tokens))
+    if violations:
+        raise InvalidRequestError(violations)
+    return documents
+
+
+def _num_tokens(documents: Sequence[Document]) -> int:
+    return sum(len(sentence.source) for document in documents for sentence in document.sentences)
+
+
+def _priority(options: TranslationOptions, num_tokens: int) -> Priority:
+    """What a request of so many tokens is decoded with."""
+    limit = options.max_interactive_tokens
+    return Priority.BULK if limit is not None and num_tokens > limit else options.priority
+
+
+def _check_number(request: TranslationRequest, num_sentences: int, priority: Priority) -> None:
+    limit = request.model.max_sentences[priority]
+    if num_sentences > limit:
+        long = "" if priority is request.options.priority else ", so long that they are decoded as bulk"
+        description = (
+            f"has at least {num_sentences} sentences{long}, and the queue takes {limit}; send fewer at a time"
+        )
+        field = request.text_fields[0] if len(request.texts) == 1 else "texts"
+        raise InvalidRequestError([Violation(field=field, description=description)])
+
+
+async def _submit_in_turn(
+    executor: Executor | None,
+    model: Model,
+    priority: Priority,
+    sentences: Sequence[Sentence],
+    ended: "asyncio.Future[BaseException | None]",
+) -> Futures:
+    async with model.turns[priority]:
+        while True:
+            with contextlib.suppress(QueueFullError):
+                return await _submit(executor, model, sentences, ended)
+            await asyncio.sleep(_ROOM_SECONDS)
+            while not model.engine.has_room(priority, len(sentences)):
+                await asyncio.sleep(_ROOM_SECONDS)
+
+
+async def _submit(
+    executor: Executor | None,
+    model: Model,
+    sentences: Sequence[Sentence],
+    ended: "asyncio.Future[BaseException | None]",
+) -> Futures:
+    def submit() -> Futures:
+        futures = model.engine.submit(sentences)
+        tell_when_ended(ended, futures)
+        return futures
+
+    if executor is None:
+        return submit()
+    submitting = asyncio.get_running_loop().run_in_executor(executor, submit)
+    try:
+        return await asyncio.shield(submitting)
+    except asyncio.CancelledError:
+        # The thread goes on, and what it submits is not wanted any more.
+        submitting.add_done_callback(_cancel_submitted)
+        raise
+
+
+def _cancel_submitted(submitting: "asyncio.Future[Futures]") -> None:
+    if not submitting.cancelled() and submitting.exception() is None:
+        _cancel(submitting.result())
+
+
+def _cancel(futures: Futures) -> None:
+    """Lets them leave the engine. What is finished does not mind."""
+
+    def cancel() -> None:
+        for future in futures:
+            future.cancel()
+
+    if len(futures) <= _MAX_CANCELLED_ON_LOOP:
+        cancel()
+    else:
+        # Behind nobody's texts: it makes room for others.
+        asyncio.get_running_loop().run_in_executor(None, cancel)
+
+
+def _complete(
+    model: Model, documents: Sequence[Document], futures: Futures, waited_seconds: float
+) -> list[TranslatedText]:
+    remaining = iter(futures)
+    return [
+        complete(
+            document,
+            [next(remaining).result() for _ in document.sentences],
+            model.bundle,
+            waited_seconds=waited_seconds,
+        )
+        for document in documents
+    ]

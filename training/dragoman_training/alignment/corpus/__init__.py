@@ -1,0 +1,1 @@
+"""Sentence pairs as arrays of words, for word alignment."""

@@ -1,0 +1,1 @@
+"""Links between words: written, drawn, scored, and joined from two directions."""

@@ -1,0 +1,1 @@
+"""Corpora, vocabularies and batches: text to token ids."""

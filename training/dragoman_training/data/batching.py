@@ -1,0 +1,177 @@
+"""Batches of sentence pairs of similar length under a budget of padded tokens.
+
+Shapes: S sentences, T source positions, U target positions.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dragoman_training.data.batch_plan import BatchPlan, plan_batches
+from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.shuffle import Shuffler
+from dragoman_training.data.subword_sampler import SubwordSampler
+from dragoman_training.data.token_ids import TokenIds, flatten
+from dragoman_training.data.tokenized_corpus import tokenize
+
+Pair = tuple[Sequence[int], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded sentence pairs."""
+
+    source_ST: Tensor
+    """Source ids, each sentence ending in eos, padded with the source's pad."""
+    source_length_S: Tensor
+    """Source lengths, eos included."""
+    target_input_SU: Tensor
+    """What the decoder reads: bos, then the target."""
+    target_output_SU: Tensor
+    """What it is to say: the target, then eos; padded with pad."""
+    target_pad: int
+    """The target's pad."""
+    guide_SUT: Tensor | None = None
+    """Where each target token comes from: weights that sum up to 1, or all 0. None where unknown."""
+
+    @property
+    def counted(self) -> Tensor:
+        """Where there are target tokens to say rather than padding: [S, U] bool."""
+        return self.target_output_SU != self.target_pad
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on another device."""
+        return Batch(
+            source_ST=self.source_ST.to(device),
+            source_length_S=self.source_length_S.to(device),
+            target_input_SU=self.target_input_SU.to(device),
+            target_output_SU=self.target_output_SU.to(device),
+            target_pad=self.target_pad,
+            guide_SUT=None if self.guide_SUT is None else self.guide_SUT.to(device),
+        )
+
+
+class Pairs:
+    """A tokenized corpus that is cut into batches."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        max_tokens: int | None,
+        samplers: tuple[SubwordSampler | None, SubwordSampler | None] = (None, None),
+    ) -> None:
+        """Tokenizes the corpus; pairs with a side of more than `max_tokens` tokens are left out.
+
+        So are pairs with a side of which the vocabulary's normalization leaves nothing. `samplers` are for
+        `segment`, None for a side that is not sampled.
+        """
+        self._tokenizers = (source_tokenizer, target_tokenizer)
+        self._corpus = corpus
+        self._max_tokens = max_tokens
+        self._samplers = samplers
+        tokenized = tokenize(corpus, self._tokenizers, max_tokens=max_tokens)
+        self._tokenized = tokenized
+        self._sides = tokenized.sides
+        self.num_left_out = tokenized.num_too_long
+        self.num_one_sided = corpus.num_one_sided + tokenized.num_one_sided
+        self._links: Sequence[NDArray[np.int32]] = ()
+
+    def guide(self, link: Callable[[Sequence[Pair]], Sequence[NDArray[np.int32]]]) -> None:
+        """From now on batches say which tokens come from which, by the links [N, 2] that `link` finds.
+
+        Only where no side is sampled: links are of one segmentation.
+        """
+        assert not any(self._samplers)
+        sources, targets = self._sides
+        self._links = link(
+            [(sources[number].tolist(), targets[number].tolist()) for number in range(len(self))]
+        )
+
+    def segment(self, seed: int) -> None:
+        """Draws other segmentations for the sides that are sampled; the seed alone decides which.
+
+        A side whose sampled segmentation is longer than `max_tokens` keeps its best one.
+        """
+        generator = random.Random(seed)
+        texts = (self._corpus.sources, self._corpus.targets)
+        source, target = (
+            side if sampler is None else self._sample(side, own, sampler, generator)
+            for side, own, sampler in zip(self._tokenized.sides, texts, self._samplers, strict=True)
+        )
+        self._sides = (source, target)
+
+    def _sample(
+        self, best: TokenIds, texts: Sequence[str], sampler: SubwordSampler, generator: random.Random
+    ) -> TokenIds:
+        """Another segmentation of each text that is not left out."""
+        drawn = (sampler.sample(text, generator) for text in compress(texts, self._tokenized.is_used))
+        return flatten(
+            [
+                best[number].tolist() if self._max_tokens and len(ids) > self._max_tokens else ids
+                for number, ids in enumerate(drawn)
+            ],
+            best.ids_N.dtype,
+        )
+
+    def unknown_shares(self) -> tuple[float, float]:
+        """Of the source's tokens and of the target's, the share that the vocabulary does not know."""
+        source, target = (
+            num_unknown / max(len(side.ids_N), 1)
+            for num_unknown, side in zip(self._tokenized.num_unknown, self._tokenized.sides, strict=True)
+        )
+        return source, target
+
+    def __len__(self) -> int:
+        return len(self._sides[0])
+
+    def plan(self, budget_tokens: int, *, seed: int | None) -> BatchPlan:
+        """Cuts the corpus into batches of pair numbers, as `plan_batches` does; `seed` decides all orders.
+
+        None keeps the order of lengths.
+        """
+        source_length_P, target_length_P = (side.lengths() for side in self._sides)
+        shuffler = None if seed is None else Shuffler(seed)
+        return plan_batches(source_length_P, target_length_P, budget_tokens, shuffler=shuffler)
+
+    def num_target_tokens(self, numbers: Sequence[int]) -> int:
+        """Target tokens of some pairs, eos included."""
+        return sum(len(self._sides[1][number]) + 1 for number in numbers)
+
+    def batch(self, numbers: Sequence[int]) -> Batch:
+        """The padded batch of some pairs."""
+        sources, targets = ([side[number].tolist() for number in numbers] for side in self._sides)
+        source, target = self._tokenizers
+        return Batch(
+            source_ST=pad_ids([[*ids, source.eos_id] for ids in sources], source.pad_id),
+            source_length_S=torch.tensor([len(ids) + 1 for ids in sources]),
+            target_input_SU=pad_ids([[target.bos_id, *ids] for ids in targets], target.pad_id),
+            target_output_SU=pad_ids([[*ids, target.eos_id] for ids in targets], target.pad_id),
+            target_pad=target.pad_id,
+            guide_SUT=self._guides(numbers, sources, targets) if self._links else None,
+        )
+
+    def _guides(
+        self, numbers: Sequence[int], sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> Tensor:
+        # Both sides end in eos.
+        guide_SUT = torch.zeros(len(numbers), max(map(len, targets)) + 1, max(map(len, sources)) + 1)
+        for place, number in enumerate(numbers):
+            source, target = torch.from_numpy(self._links[number]).long().T
+            guide_SUT[place, target, source] = 1.0
+        return guide_SUT / guide_SUT.sum(dim=2, keepdim=True).clamp(min=1)
+
+
+def pad_ids(sentences: Sequence[Sequence[int]], pad: int) -> Tensor:
+    """Ids of sentences of any length as one tensor [S, T], padded at the end."""
+    longest = max(len(sentence) for sentence in sentences)
+    return torch.tensor([[*sentence, *[pad] * (longest - len(sentence))] for sentence in sentences])

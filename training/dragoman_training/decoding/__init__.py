@@ -1,0 +1,1 @@
+"""Batched beam search in PyTorch, and checkpoints as systems that translate lines."""

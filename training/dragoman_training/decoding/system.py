@@ -1,0 +1,68 @@
+"""Checkpoints as something that translates lines, for `dragoman evaluate --checkpoint`."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from dragoman_training.decoding.members import as_one, decoding_of, load_members
+from dragoman_training.decoding.translator import Translator
+from dragoman_training.device import choose_device
+
+
+class CheckpointSystem:
+    """Translates lines with PyTorch, each line one sentence."""
+
+    def __init__(self, translator: Translator, description: str, length_penalty: float) -> None:
+        self._translator = translator
+        self.description = description
+        self.details: Mapping[str, str | float | None] = {
+            "precision": "fp32",
+            "shortlist": False,
+            "length_penalty": length_penalty,
+        }
+
+    def translate(self, lines: list[str]) -> list[str]:
+        """One translation a line; an empty line has an empty one."""
+        return self._translator.translate(lines)
+
+
+@contextmanager
+def open_checkpoint_system(
+    *locations: str,
+    source_language: str | None,
+    target_language: str | None,
+    beam_size: int,
+    length_penalty: float | None = None,
+    device: str,
+    precision: str,
+    shortlist: bool | None = None,
+) -> Iterator[CheckpointSystem]:
+    """Opens a checkpoint file, or several as an ensemble, decoded by the recipe of the first.
+
+    Raises ValueError for languages, devices or precisions they do not have, or members that do not fit.
+    """
+    members = load_members([Path(location) for location in locations])
+    first = members[0]
+    data = first.recipe.data
+    location = " + ".join(locations)
+    if not data.has_source:
+        raise ValueError(
+            f"{location} is a language model and translates nothing; leave --source out to measure perplexity"
+        )
+    for wanted, there in ((source_language, data.source_language), (target_language, data.target_language)):
+        if wanted is not None and wanted.lower() != there.lower():
+            raise ValueError(f"{location} translates {data.direction}")
+    if precision not in ("auto", "fp32"):
+        raise ValueError(f"a checkpoint is evaluated in fp32; {precision} needs an exported bundle")
+    if shortlist is not None:
+        raise ValueError("a checkpoint has no shortlist; an exported bundle may")
+    chosen = choose_device(device)
+    decoding = dataclasses.replace(decoding_of(members), beam_size=beam_size)
+    if length_penalty is not None:
+        decoding = dataclasses.replace(decoding, length_penalty=length_penalty)
+    translator = Translator(
+        as_one(members).to(chosen), first.source_tokenizer, first.target_tokenizer, decoding
+    )
+    description = f"{location} with PyTorch in fp32 on {chosen}"
+    yield CheckpointSystem(translator, description, decoding.length_penalty)

@@ -1,0 +1,95 @@
+"""Attention as the Transformer uses it (Vaswani et al. 2017, section 3.2.3).
+
+Shapes: H heads, A width of a head, D = H · A, S sentences, K beam, R = S·K rows, X sentences or rows,
+Q queries a sentence, T source positions, U target positions, N positions attended to.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from dragoman_training.models.layers.attention import ScaledDotAttention
+from dragoman_training.models.layers.multi_head_attention import HeadedAttention, join_heads, split_heads
+
+
+class PastAttention(ScaledDotAttention):
+    """Of rows that look at their past too, which is padded on the left to that of the oldest."""
+
+    def past(self, query_RHQA: Tensor, keys_RHNA: Tensor, values_RHNA: Tensor, mask_RN: Tensor) -> Tensor:
+        """The context of rows whose last positions count, each its own number of them: [R, H, Q, A]."""
+        return self.context(query_RHQA, keys_RHNA, values_RHNA, mask_RN.unsqueeze(1))
+
+
+class SelfAttention(nn.Module):
+    """Every position attends to the positions of its own sequence."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.num_heads = heads
+        self.input = projection(width, 3)
+        self.heads = PastAttention()
+        self.output = projection(width, 1)
+
+    def forward(self, inputs_STD: Tensor, mask_ST: Tensor) -> Tensor:
+        """All positions at once, each sees all that are not masked: [S, T, D] -> [S, T, D]."""
+        query, keys, values = self._project(inputs_STD)
+        return self.output(join_heads(self.heads.context(query, keys, values, mask_ST.unsqueeze(1))))
+
+    def causal(self, inputs_SUD: Tensor) -> Tensor:
+        """All positions at once, each sees itself and those before it: [S, U, D] -> [S, U, D]."""
+        query, keys, values = self._project(inputs_SUD)
+        context = functional.scaled_dot_product_attention(query, keys, values, is_causal=True)
+        return self.output(join_heads(context))
+
+    def step(
+        self, inputs_SKD: Tensor, keys_RHUA: Tensor, values_RHUA: Tensor, mask_RN: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One more position of every row, which sees itself and the U of its past that are not masked.
+
+        `mask_RN` has N = U + 1 positions. Returns [S, K, D] and keys and values with the new position behind.
+        """
+        rows_R1D = inputs_SKD.flatten(0, 1).unsqueeze(1)
+        query, new_keys, new_values = self._project(rows_R1D)
+        keys = torch.cat([keys_RHUA, new_keys], dim=2)
+        values = torch.cat([values_RHUA, new_values], dim=2)
+        context_RH1A = self.heads.past(query, keys, values, mask_RN)
+        return self.output(join_heads(context_RH1A)).view(inputs_SKD.shape), keys, values
+
+    def _project(self, inputs_XND: Tensor) -> list[Tensor]:
+        return [split_heads(part, self.num_heads) for part in self.input(inputs_XND).chunk(3, dim=-1)]
+
+
+class CrossAttention(HeadedAttention):
+    """Every target position attends to the source."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__(heads)
+        self.query = projection(width, 1)
+        self.memory = projection(width, 2)
+        self.output = projection(width, 1)
+
+    def keys(self, states_STD: Tensor) -> Tensor:
+        return self.keys_and_values(states_STD)[0]
+
+    def values(self, states_STD: Tensor) -> Tensor:
+        return self.keys_and_values(states_STD)[1]
+
+    def keys_and_values(self, states_STD: Tensor) -> tuple[Tensor, Tensor]:
+        """Both by one product."""
+        keys, values = (
+            split_heads(part, self.num_heads) for part in self.memory(states_STD).chunk(2, dim=-1)
+        )
+        return keys, values
+
+    def join(self, context_SHQA: Tensor) -> Tensor:
+        """The heads' contexts, projected together: [S, Q, D]."""
+        return self.output(super().join(context_SHQA))
+
+
+def projection(width: int, parts: int) -> nn.Linear:
+    """D -> parts · D, every part begun by itself as Glorot and Bengio (2010) do, biases at 0."""
+    linear = nn.Linear(width, parts * width)
+    for part in linear.weight.chunk(parts):
+        nn.init.xavier_uniform_(part)
+    nn.init.zeros_(linear.bias)
+    return linear

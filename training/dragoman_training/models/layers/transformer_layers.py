@@ -1,0 +1,179 @@
+"""The layers of a Transformer: sublayers with residual connections, and positions.
+
+Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, L positions of the table,
+H heads, A width of a head, D = H · A.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from dragoman_training.models.layers.transformer_attention import CrossAttention, SelfAttention
+
+Norm = Literal["pre", "post"]
+Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-sigmoid", "swish"]
+
+
+class SigmoidGELU(nn.Module):
+    """The approximation x · σ(1.702 x) of Hendrycks and Gimpel (2016), section 2."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.sigmoid(1.702 * x)
+
+
+ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "gelu-tanh": partial(nn.GELU, approximate="tanh"),
+    "gelu-sigmoid": SigmoidGELU,
+    "swish": nn.SiLU,
+}
+
+
+class Residual(nn.Module):
+    """What stands around a sublayer: the residual connection, layer normalisation and dropout.
+
+    `post` normalises the sum (Vaswani et al. 2017, section 3.1), `pre` what goes into the sublayer, which
+    trains without a long warm-up (Xiong et al. 2020).
+    """
+
+    def __init__(self, width: int, norm: Norm, dropout: float) -> None:
+        super().__init__()
+        self.is_pre = norm == "pre"
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def before(self, x: Tensor) -> Tensor:
+        """What the sublayer reads."""
+        return self.norm(x) if self.is_pre else x
+
+    def after(self, x: Tensor, change: Tensor) -> Tensor:
+        """What stands behind the sublayer."""
+        total = x + self.dropout(change)
+        return total if self.is_pre else self.norm(total)
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with an activation between, for each position alone (equation 2)."""
+
+    def __init__(self, width: int, units: int, activation: Activation) -> None:
+        super().__init__()
+        self.expand = nn.Linear(width, units)
+        self.activation = ACTIVATIONS[activation]()
+        self.contract = nn.Linear(units, width)
+        for linear in (self.expand, self.contract):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.contract(self.activation(self.expand(x)))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and a feed-forward sublayer."""
+
+    def __init__(
+        self, width: int, heads: int, units: int, *, activation: Activation, norm: Norm, dropout: float
+    ) -> None:
+        super().__init__()
+        self.attention = SelfAttention(width, heads)
+        self.attention_residual = Residual(width, norm, dropout)
+        self.feed_forward = FeedForward(width, units, activation)
+        self.feed_forward_residual = Residual(width, norm, dropout)
+
+    def forward(self, x_STD: Tensor, mask_ST: Tensor) -> Tensor:
+        around = self.attention_residual
+        x_STD = around.after(x_STD, self.attention(around.before(x_STD), mask_ST))
+        around = self.feed_forward_residual
+        return around.after(x_STD, self.feed_forward(around.before(x_STD)))
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention over the past, cross-attention over the source, and a feed-forward sublayer."""
+
+    def __init__(
+        self, width: int, heads: int, units: int, *, activation: Activation, norm: Norm, dropout: float
+    ) -> None:
+        super().__init__()
+        self.self_attention = SelfAttention(width, heads)
+        self.self_residual = Residual(width, norm, dropout)
+        self.cross_attention = CrossAttention(width, heads)
+        self.cross_residual = Residual(width, norm, dropout)
+        self.feed_forward = FeedForward(width, units, activation)
+        self.feed_forward_residual = Residual(width, norm, dropout)
+
+    def forward(self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor) -> Tensor:
+        """All target positions at once."""
+        around = self.self_residual
+        x_SUD = around.after(x_SUD, self.self_attention.causal(around.before(x_SUD)))
+        around = self.cross_residual
+        change = self.cross_attention.context(around.before(x_SUD), keys_SHTA, values_SHTA, mask_ST)
+        x_SUD = around.after(x_SUD, change)
+        around = self.feed_forward_residual
+        return around.after(x_SUD, self.feed_forward(around.before(x_SUD)))
+
+    def look(
+        self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The same with the weights of every head over the source, [S, H, U, T]."""
+        around = self.self_residual
+        x_SUD = around.after(x_SUD, self.self_attention.causal(around.before(x_SUD)))
+        around = self.cross_residual
+        change, weights_SHUT = self.cross_attention.by_head(
+            around.before(x_SUD), keys_SHTA, values_SHTA, mask_ST
+        )
+        x_SUD = around.after(x_SUD, change)
+        around = self.feed_forward_residual
+        return around.after(x_SUD, self.feed_forward(around.before(x_SUD))), weights_SHUT
+
+    def step(
+        self,
+        x_SKD: Tensor,
+        past: tuple[Tensor, Tensor],
+        past_mask_RN: Tensor,
+        memory: tuple[Tensor, Tensor],
+        mask_ST: Tensor,
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        """One target position of every row: its features, its weights [S, H, K, T], and its new past."""
+        around = self.self_residual
+        change, keys, values = self.self_attention.step(around.before(x_SKD), *past, past_mask_RN)
+        x_SKD = around.after(x_SKD, change)
+        around = self.cross_residual
+        change, weights_SHKT = self.cross_attention.by_head(around.before(x_SKD), *memory, mask_ST)
+        x_SKD = around.after(x_SKD, change)
+        around = self.feed_forward_residual
+        return around.after(x_SKD, self.feed_forward(around.before(x_SKD))), weights_SHKT, (keys, values)
+
+
+class Positions(nn.Module):
+    """A vector for each position, by a table of L; what lies beyond it has the vector of its end."""
+
+    def __init__(self, num_positions: int, width: int, kind: Literal["sinusoidal", "learned"]) -> None:
+        super().__init__()
+        self.last = num_positions - 1
+        self.table_LD: Tensor
+        if kind == "learned":
+            # What sinusoids have on average in a dimension.
+            table_LD = nn.Parameter(torch.randn(num_positions, width) * math.sqrt(0.5))
+            self.register_parameter("table_LD", table_LD)
+        else:
+            self.register_buffer("table_LD", sinusoids(num_positions, width), persistent=False)
+
+    def forward(self, position: Tensor) -> Tensor:
+        """Positions from 0, [...] int64 -> [..., D]."""
+        return nn.functional.embedding(position.clamp(max=self.last), self.table_LD)
+
+
+def sinusoids(num_positions: int, width: int) -> Tensor:
+    """The positions of section 3.5: [L, D].
+
+    All sines come first and the cosines behind them, as in the paper's own code and in Marian; the paper's
+    text has them by turns, which is the same but for the order of dimensions.
+    """
+    half = torch.arange((width + 1) // 2, dtype=torch.float64)
+    angle = torch.arange(num_positions, dtype=torch.float64).unsqueeze(1) / 10000 ** (2 * half / width)
+    return torch.cat([angle.sin(), angle[:, : width // 2].cos()], dim=1).float()

@@ -1,0 +1,1 @@
+"""Recipes: everything about a training run, read strictly from TOML."""

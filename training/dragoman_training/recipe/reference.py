@@ -1,0 +1,89 @@
+"""The reference of recipes in docs/recipes.md, written from the settings' own docstrings.
+
+`python -m dragoman_training.recipe.reference > docs/recipes.md`
+"""
+
+import ast
+import dataclasses
+import inspect
+import json
+import textwrap
+import typing
+from typing import Any, Literal
+
+from dragoman_training.models import ModelConfig
+from dragoman_training.recipe.reader import tables
+from dragoman_training.recipe.settings import Recipe
+
+HEAD = """# Recipes
+
+A recipe is a TOML file that says everything about a training run. Keys that are not here are errors; keys
+that are left out take the default. `dragoman train RECIPE.toml --set training.seed=2` overrides one.
+
+This page is written by `python -m dragoman_training.recipe.reference > docs/recipes.md`.
+"""
+
+
+def reference() -> str:
+    """Every key of every table with its type, default and meaning, as Markdown."""
+    parts = [HEAD, "## At the top\n", _table(Recipe, skip=_is_section)]
+    for name, config in tables():
+        of_family = f' with `family = "{config.family}"`' if name == "model" else ""
+        parts += _section(f"`[{name}]`{of_family}", config)
+    return "\n".join(parts)
+
+
+def _section(title: str, config: type[Any]) -> list[str]:
+    return [f"## {title}\n", f"{inspect.cleandoc(config.__doc__ or '')}\n", _table(config)]
+
+
+def _is_section(kind: Any) -> bool:
+    return kind == ModelConfig or dataclasses.is_dataclass(kind)
+
+
+def _table(config: type[Any], skip: typing.Callable[[Any], bool] = lambda kind: False) -> str:
+    hints, meanings = typing.get_type_hints(config), _meanings(config)
+    lines = ["| key | values | default | |", "| --- | --- | --- | --- |"]
+    for field in dataclasses.fields(config):
+        kind = hints[field.name]
+        if skip(kind):
+            continue
+        default = "" if field.default is dataclasses.MISSING else f"`{_toml(field.default)}`"
+        values = _values(kind).replace("|", "\\|")
+        lines.append(f"| `{field.name}` | {values} | {default} | {meanings[field.name]} |")
+    return "\n".join(lines) + "\n"
+
+
+def _meanings(config: type[Any]) -> dict[str, str]:
+    """The docstring under each field, those of base classes included, on one line."""
+    meanings: dict[str, str] = {}
+    for cls in reversed(config.__mro__[:-1]):
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        assert isinstance(body, ast.ClassDef)
+        for field, below in zip(body.body, body.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                assert isinstance(below, ast.Expr), f"{cls.__name__}.{field.target.id} has no docstring"
+                text = ast.literal_eval(below.value)
+                meanings[field.target.id] = " ".join(text.split())
+    return meanings
+
+
+def _values(kind: Any) -> str:
+    arguments = typing.get_args(kind)
+    match typing.get_origin(kind):
+        case None:
+            names = {str: "text", bool: "true, false", int: "whole number", float: "number"}
+            return names[kind]
+        case origin if origin is Literal:
+            return ", ".join(f"`{_toml(value)}`" for value in arguments)
+        case _:
+            count = "" if arguments[-1] is Ellipsis else f"{len(arguments)} of "
+            return f"list of {count}{_values(arguments[0])}"
+
+
+def _toml(value: object) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

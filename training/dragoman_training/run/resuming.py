@@ -1,0 +1,116 @@
+"""What a resumed run may change of the one that it goes on with, and what it is told of."""
+
+import dataclasses
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from dragoman_training.recipe.settings import Recipe
+from dragoman_training.run.progress import Progress
+
+IN_ONE_STRETCH = "the numbers will not be those of a run in one stretch"
+ENDED_ELSEWHERE = "where it ended first, it validated as a run in one stretch may not"
+
+
+def check_same_run(saved: Progress, now: Progress) -> None:
+    """Raises ValueError where the steps already done were on other pairs, or by more or fewer processes."""
+    if saved.processes not in (None, now.processes):
+        raise ValueError(
+            f"the number of processes was {saved.processes} and can't become {now.processes} in a run that "
+            f"is resumed: steps would get another size; start {saved.processes}, or train anew with --out"
+        )
+    if saved.corpus not in (None, now.corpus):
+        raise ValueError(
+            f"the run was begun on other training pairs ({saved.corpus}) than the recipe's files hold now "
+            f"({now.corpus}); put the old ones back, or train anew with --out"
+        )
+
+
+def changed_around(saved: Progress, now: Progress) -> list[str]:
+    """What to tell of a resumed run that goes on with other validation pairs, or in another precision."""
+    changes = []
+    if saved.valid_corpus not in (None, now.valid_corpus):
+        changes.append(
+            f"the validation files held other pairs ({saved.valid_corpus}) than they do "
+            f"({now.valid_corpus}): the best model so far was found on the former"
+        )
+    if saved.precision not in (None, now.precision):
+        changes.append(f"it computed in {saved.precision} and computes in {now.precision}: {IN_ONE_STRETCH}")
+    if saved.device not in (None, now.device):
+        changes.append(f"it ran on {saved.device} and runs on {now.device}: {IN_ONE_STRETCH}")
+    return changes
+
+
+def _rate_jump(saved: Recipe, recipe: Recipe) -> list[str]:
+    """What to tell of a resumed run whose learning rate does not go on where it was."""
+    names = ["learning_rate", "warmup_steps", "decay"]
+    if recipe.training.decay in ("linear", "cosine"):
+        names.append("max_epochs")
+    changes = [
+        f"training.{name} was {before} and is {after}"
+        for name in names
+        if (before := getattr(saved.training, name)) != (after := getattr(recipe.training, name))
+    ]
+    if not changes:
+        return []
+    return [f"{', '.join(changes)} from here on: the learning rate jumps, and {IN_ONE_STRETCH}"]
+
+
+def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
+    """What to tell of a resumed run that goes on in another way than it was begun: a sentence a change."""
+    changes = _rate_jump(saved, recipe)
+    ends = ["max_minutes", "patience"] if changes else ["max_minutes", "patience", "max_epochs"]
+    for key, consequence in (
+        ("training.ema_decay", "the average is one of both"),
+        ("training.label_smoothing", "losses before and after can't be compared"),
+        *((f"training.{key}", IN_ONE_STRETCH) for key in ("precision", "threads")),
+        *((f"training.{key}", IN_ONE_STRETCH) for key in ("clip_norm", "adam_betas", "weight_decay")),
+        ("scheduled_sampling", IN_ONE_STRETCH),
+        ("guided_alignment", IN_ONE_STRETCH),
+        *((f"training.{key}", ENDED_ELSEWHERE) for key in ends),
+        ("training.validate_every_epochs", "the best model so far was chosen at other steps"),
+        ("training.validate_sentences", "the best model so far was found on other sentences"),
+        ("data.valid_source", "the best model so far was found on the former"),
+        ("data.valid_target", "the best model so far was found on the former"),
+        ("data.valid_tsv", "the best model so far was found on the former"),
+        ("decoding", "the best model so far was found with other settings"),
+    ):
+        before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
+        if before != after:
+            changes.append(f"{key} was {before} and is {after} from here on: {consequence}")
+    return changes
+
+
+def fixed_differences(one: Recipe, other: Recipe) -> Iterator[tuple[str, Any, Any]]:
+    """Where two recipes of one family differ in what a run keeps from its first step to its last.
+
+    Each is the key and both values.
+    """
+    tables = [
+        f"{table}.{field.name}"
+        for table in ("model", "vocabulary", "subword_sampling")
+        for field in dataclasses.fields(getattr(one, table))
+    ]
+    for key in (
+        *tables,
+        *("data.source_language", "data.target_language", "data.max_tokens"),
+        *("training.batch_tokens", "training.accumulate_batches", "training.seed", "training.optimizer"),
+        *("training.early_stopping", "training.start_from"),
+    ):
+        ours, theirs = (operator.attrgetter(key)(each) for each in (one, other))
+        if ours != theirs:
+            yield key, ours, theirs
+
+
+def check_resumable(saved: Recipe, recipe: Recipe) -> None:
+    """Raises ValueError where a recipe changes what the steps already done rest on."""
+    if saved.model.family != recipe.model.family:
+        raise ValueError(
+            f'the checkpoint is of the family "{saved.model.family}", but the recipe of '
+            f'"{recipe.model.family}"; resume with its own recipe, or train anew with --out'
+        )
+    for key, before, after in fixed_differences(saved, recipe):
+        raise ValueError(
+            f"{key} was {before!r} and can't become {after!r} in a run that is resumed; resume with the "
+            "settings that it was begun with, or train anew with --out"
+        )

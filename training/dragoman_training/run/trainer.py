@@ -1,0 +1,426 @@
+"""The training loop: one step, when to validate, when to stop, and how to go on after a stop."""
+
+import dataclasses
+import math
+import random
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from dragoman_training.checkpoint import Checkpoint, CheckpointError, vocabulary_shape, write_checkpoint
+from dragoman_training.data.batch_plan import BatchPlan
+from dragoman_training.data.batching import Pairs
+from dragoman_training.data.corpus import Corpus, CorpusError
+from dragoman_training.data.oddities import find_oddities
+from dragoman_training.data.subword_sampler import make_samplers
+from dragoman_training.decoding.translator import Translator
+from dragoman_training.models import build_model
+from dragoman_training.precision import choose_dtype, precision_of
+from dragoman_training.processes import Processes
+from dragoman_training.provenance import provenances
+from dragoman_training.recipe.settings import Recipe
+from dragoman_training.run.guided_alignment import load_linker
+from dragoman_training.run.objective import Objective
+from dragoman_training.run.optimizer import MovingAverage, build_optimizer, learning_rate
+from dragoman_training.run.progress import Progress
+from dragoman_training.run.reporter import Reporter, StepReport
+from dragoman_training.run.resuming import changed_around, check_same_run
+from dragoman_training.run.scheduled_sampling import teacher_forcing
+from dragoman_training.run.state import restore_state, state_tensors
+from dragoman_training.run.stop_request import StopRequest
+from dragoman_training.run.validation import Validation, spread, validate
+
+SAVE_EVERY_SECONDS = 600.0
+FIRST_LOSS_SCALE = 65536.0
+LEAST_LOSS_SCALE = 2.0**-14
+"""A scale below this means gradients overflow for another reason than fp16's narrow range."""
+
+
+class DivergedError(ValueError):
+    """The loss is no number any more; the message says at which step and what to go back to."""
+
+
+class Trainer:
+    """Trains one model by a recipe; on CPUs the same seed and recipe give the same parameters.
+
+    What is random in a batch (segmentations, dropout, scheduled sampling) follows from the seed and the
+    batch's place in the run alone. So a resumed run needs no generator's state, and several processes do to
+    a step's batches what one would.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        train: Corpus,
+        valid: Corpus,
+        *,
+        folder: Path,
+        processes: Processes,
+        reporter: Reporter | None,
+        stop: StopRequest,
+    ) -> None:
+        """Tokenizes the corpora and builds the model; only the process that leads has a reporter.
+
+        Raises CorpusError where no pair is left to train or to validate on, ValueError for a precision the
+        device has not.
+        """
+        config = recipe.training
+        self._dtype = choose_dtype(config.precision, processes.device)
+        torch.manual_seed(config.seed)
+        self.recipe = recipe
+        self.progress = Progress(
+            processes=processes.count,
+            corpus=train.fingerprint(),
+            valid_corpus=valid.fingerprint(),
+            precision=precision_of(self._dtype),
+            device=processes.device.type,
+        )
+        self._tokenizers = tokenizers
+        self._folder = folder
+        self._processes = processes
+        self._device = processes.device
+        self._reporter = reporter
+        self._stop = stop
+        self._train = Pairs(
+            train,
+            *tokenizers,
+            max_tokens=recipe.data.max_tokens,
+            samplers=make_samplers(tokenizers, recipe.subword_sampling, recipe.vocabulary.model_type),
+        )
+        if not len(self._train):
+            reason = f"data.max_tokens is {recipe.data.max_tokens}, which"
+            if not self._train.num_left_out:
+                reason = "the vocabulary's normalization"
+            raise CorpusError(f"{reason} leaves none of the {len(train)} training pairs")
+        self.progress.num_pairs = len(self._train)
+        if recipe.guided_alignment.weight:
+            self._train.guide(load_linker())
+        self._valid_corpus = spread(valid, config.validate_sentences)
+        self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
+        if not len(self._valid):
+            raise CorpusError(
+                f"the vocabulary's normalization leaves nothing of the {len(self._valid_corpus)} validation "
+                "pairs"
+            )
+        self._model = build_model(recipe.model, vocabulary_shape(*tokenizers)).to(self._device)
+        self._average = MovingAverage(self._model, config.ema_decay)
+        self._optimizer = build_optimizer(config, self._model)
+        self._scaler = self._loss_scaler()
+        self._objective = processes.wrap(
+            Objective(
+                self._model,
+                label_smoothing=config.label_smoothing,
+                dtype=self._dtype,
+                own_token=recipe.scheduled_sampling.token,
+                guided_weight=recipe.guided_alignment.weight,
+            )
+        )
+        self._over = False
+        self._is_trained = False
+        batches_per_epoch = len(self._plan(0))
+        self._batches_per_step = config.accumulate_batches * processes.count
+        self._steps_per_epoch = math.ceil(batches_per_epoch / self._batches_per_step)
+        self._total_steps = self._steps_per_epoch * config.max_epochs
+        self._validate_every = max(1, round(config.validate_every_epochs * self._steps_per_epoch))
+        if reporter:
+            reporter.describe(self._model, self._train, batches_per_epoch, processes)
+            for oddity in find_oddities(train, valid, self._train):
+                reporter.warn(oddity)
+            if config.warmup_steps >= self._total_steps:
+                reporter.warn(
+                    f"training.warmup_steps is {config.warmup_steps:,}, but training.max_epochs allows "
+                    f"{self._total_steps:,} steps, so that the learning rate rises to the end; lower the one "
+                    "or raise the other"
+                )
+
+    def begin_with(self, start: Checkpoint) -> None:
+        """Begins with the parameters of a model of the same sizes, instead of random ones.
+
+        It is validated before the first step: only what is better than it becomes the best.
+        """
+        self._is_trained = True
+        owed = provenances(start.recipe, start.progress)
+        self.progress.begun_with = [dataclasses.asdict(each) for each in owed]
+        with torch.no_grad():
+            for ours in (self._model, self._average.model):
+                for parameter, theirs in zip(ours.parameters(), start.model.parameters(), strict=True):
+                    parameter.copy_(theirs)
+
+    @property
+    def last_path(self) -> Path:
+        """Where the state to resume from is kept."""
+        return self._folder / "last.safetensors"
+
+    @property
+    def best_path(self) -> Path:
+        """Where the best model so far is kept."""
+        return self._folder / "best.safetensors"
+
+    def run(self) -> str:
+        """Trains until the recipe says stop, and returns why it did.
+
+        When a stop is requested it finishes the step or validation it is in, saves, and raises
+        KeyboardInterrupt. Raises DivergedError.
+        """
+        self._began = time.monotonic() - self.progress.seconds
+        saved = time.monotonic()
+        self._stop_requested()  # Of a run that goes on the time may be over.
+        if self._is_trained and not self.progress.validations:
+            self._validate()
+        while (reason := self._reason_to_end()) is None:
+            plan = self._plan(self.progress.epoch)
+            self._total_steps = self._steps_to_the_end(len(plan))
+            for start in range(self.progress.batch, len(plan), self._batches_per_step):
+                report = self._step(plan[start : start + self._batches_per_step])
+                if self._reporter:
+                    self._reporter.step(report)
+                if self.progress.step % self._validate_every == 0:
+                    self._validate()
+                if self._stop_requested():
+                    self.save()
+                    raise KeyboardInterrupt
+                if self._reason_to_end() is not None:
+                    break
+                if time.monotonic() - saved > SAVE_EVERY_SECONDS:
+                    self.save()
+                    saved = time.monotonic()
+            else:
+                self.progress.epoch += 1
+                self.progress.batch = 0
+        if not self.progress.validations or self.progress.validations[-1]["step"] != self.progress.step:
+            self._validate()
+        else:
+            self.save()  # Saved last before the epoch counted as complete.
+        return reason
+
+    def _plan(self, epoch: int) -> BatchPlan:
+        """The epoch's batches, cut from its segmentations."""
+        config = self.recipe.training
+        self._train.segment(_draw(config.seed, "segmentation", epoch))
+        return self._train.plan(config.batch_tokens, seed=config.seed * 1_000_003 + epoch)
+
+    def _steps_to_the_end(self, num_batches: int) -> int:
+        """All steps of the run, given the batches of this epoch: another segmentation has others."""
+        left = math.ceil((num_batches - self.progress.batch) / self._batches_per_step)
+        later_epochs = self.recipe.training.max_epochs - self.progress.epoch - 1
+        return self.progress.step + left + later_epochs * self._steps_per_epoch
+
+    def _stop_requested(self) -> bool:
+        """Whether any process was told to stop. Settles for all of them, too, whether time is over."""
+        limit = 60 * self.recipe.training.max_minutes
+        over = self._processes.leads and 0 < limit <= time.monotonic() - self._began
+        stops, overs = self._processes.sum([self._stop.requested, over])
+        self._over = overs > 0
+        return stops > 0
+
+    def _reason_to_end(self) -> str | None:
+        config = self.recipe.training
+        if self.progress.epoch >= config.max_epochs:
+            return f"{config.max_epochs} epochs are done"
+        if 0 < config.patience <= self.progress.stale:
+            measure = "better BLEU" if config.early_stopping == "bleu" else "lower loss"
+            return f"{config.patience} validations brought no {measure}"
+        if self._over:
+            return f"{config.max_minutes:g} minutes are over"
+        return None
+
+    def _step(self, batches: list[list[int]]) -> StepReport:
+        """One optimizer step over batches of pair numbers. The loss is a mean over their target tokens."""
+        config = self.recipe.training
+        num_tokens = sum(self._train.num_target_tokens(numbers) for numbers in batches)
+        forced = teacher_forcing(self.recipe.scheduled_sampling, self.progress.step + 1)
+        minimised_sum, plain_sum = self._add_gradients(batches, num_tokens, forced)
+        minimised_sum, plain_sum = self._processes.sum([minimised_sum, plain_sum])
+        if not math.isfinite(minimised_sum):
+            raise self._diverged(f"the loss is {minimised_sum / num_tokens}")
+        self._scaler.unscale_(self._optimizer)
+        gradient_norm = float(nn.utils.clip_grad_norm_(self._model.parameters(), config.clip_norm))
+        overflow_expected = self._scaler.is_enabled() and self._scaler.get_scale() > LEAST_LOSS_SCALE
+        if not math.isfinite(gradient_norm) and not overflow_expected:
+            raise self._diverged(f"the norm of the gradient is {gradient_norm}")
+        rate = learning_rate(config, self.progress.step + 1, self._total_steps)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        self._scaler.step(self._optimizer)
+        self._scaler.update()
+        self._average.update(self._model)
+        self.progress.step += 1
+        self.progress.batch += len(batches)
+        return StepReport(
+            step=self.progress.step,
+            total_steps=self._total_steps,
+            epoch=self.progress.epoch,
+            loss=plain_sum / num_tokens,
+            num_tokens=num_tokens,
+            gradient_norm=gradient_norm,
+            learning_rate=rate,
+            teacher_forcing=forced,
+        )
+
+    def _add_gradients(self, batches: list[list[int]], num_tokens: int, forced: float) -> tuple[float, float]:
+        """Gradients of the mean over all the step's tokens; this process's sums of loss and cross-entropy."""
+        config = self.recipe.training
+        count = self._processes.count
+        self._objective.train()
+        self._optimizer.zero_grad(set_to_none=True)
+        mine = range(self._processes.number, len(batches), count)
+        minimised_sum = plain_sum = 0.0
+        # An epoch's last step may have fewer batches than processes; the rest run batch 0 with weight 0, so
+        # that gradient reduction completes.
+        for place in mine or (0,):
+            counts = 1.0 if mine else 0.0
+            batch = self._train.batch(batches[place]).to(self._device)
+            torch.manual_seed(_draw(config.seed, "batch", self.progress.epoch, self.progress.batch + place))
+            last = not mine or place == mine[-1]
+            wait = isinstance(self._objective, DistributedDataParallel) and not last
+            with self._objective.no_sync() if wait else nullcontext():  # type: ignore[operator]
+                minimised, plain = self._objective(batch, forced)
+                # Processes average their gradients; the loss wants their sum.
+                self._scaler.scale(minimised * (counts * count / num_tokens)).backward()
+            minimised_sum += counts * float(minimised.detach())
+            plain_sum += counts * float(plain)
+        return minimised_sum, plain_sum
+
+    def _diverged(self, what: str) -> DivergedError:
+        back = "start again: no checkpoint was written yet"
+        if self.last_path.exists():
+            back = f"resume from the last good state, {self.last_path}"
+        return DivergedError(
+            f"training diverged at step {self.progress.step + 1}, where {what}; "
+            f"lower training.learning_rate and {back}"
+        )
+
+    def _check_finite(self) -> None:
+        """Raises DivergedError, so that nothing is written that is no good to go on from."""
+        for name, parameter in self._model.named_parameters():
+            if not bool(parameter.isfinite().all()):
+                raise self._diverged(f"{name} holds values that are no numbers")
+
+    def _validate(self) -> None:
+        """Measures the average where this process leads, keeps it where it is better, and saves."""
+        self._check_finite()
+        if self._processes.leads:
+            assert self._reporter
+            self._reporter.validating()
+            model = self._average.model
+            translator = None
+            if self.recipe.data.has_source:
+                translator = Translator(model, *self._tokenizers, self.recipe.decoding)
+            result: Validation = validate(
+                model,
+                self._valid_corpus,
+                self._valid,
+                translator,
+                target_language=self.recipe.data.target_language,
+            )
+            if math.isnan(result.perplexity):
+                raise self._diverged("the perplexity on validation is no number")
+            self.progress.seconds = time.monotonic() - self._began
+            better = self.progress.take_in(result, self.recipe.training.early_stopping)
+            if better:
+                self._write_model(self.best_path)
+            self._keep_validated()
+            self._reporter.validation(self.progress.step, result, better=better)
+        self.progress = self._processes.from_leader(self.progress)
+        self.save()
+
+    def _keep_validated(self) -> None:
+        """Keeps the recipe's number of models of the last validations."""
+        keep = self.recipe.training.keep_validated
+        if not keep:
+            return
+        self._write_model(self._folder / f"step-{self.progress.step}.safetensors")
+        for old in self.progress.validations[:-keep]:
+            (self._folder / f"step-{old['step']}.safetensors").unlink(missing_ok=True)
+
+    def _write_model(self, path: Path) -> None:
+        tensors = {f"model.{name}": value for name, value in self._average.model.named_parameters()}
+        write_checkpoint(path, self.recipe, self._tokenizers, tensors, dataclasses.asdict(self.progress))
+
+    def save(self) -> None:
+        """Writes everything a resumed run needs, where this process leads. Raises DivergedError."""
+        self._check_finite()
+        if not self._processes.leads:
+            return
+        self.progress.seconds = time.monotonic() - self._began
+        if self._scaler.is_enabled():
+            scaler = self._scaler.state_dict()
+            self.progress.loss_scale = scaler["scale"]
+            self.progress.loss_scale_age = scaler["_growth_tracker"]
+        write_checkpoint(
+            self.last_path,
+            self.recipe,
+            self._tokenizers,
+            state_tensors(self._model, self._average, self._optimizer),
+            dataclasses.asdict(self.progress),
+        )
+
+    def restore(
+        self, tensors: dict[str, Tensor], progress: dict[str, Any], changes: Sequence[str] = ()
+    ) -> None:
+        """Goes on where `save` left off, on CPUs to the numbers that an uninterrupted run gives.
+
+        `changes` of the recipe are reported, with those around it. Raises ValueError where that run had
+        another corpus or another number of processes, or where a parameter is no number.
+        """
+        try:
+            saved = Progress(**progress)
+        except TypeError as error:
+            raise CheckpointError(
+                f"{self.last_path} can't be resumed from: another version of the program wrote it ({error})"
+            ) from error
+        check_same_run(saved, self.progress)
+        for name, tensor in tensors.items():
+            if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+                raise ValueError(
+                    f"{self.last_path} can't be resumed from: its {name} holds values that are no numbers; "
+                    f"the best model is still {self.best_path}, or train anew with --out"
+                )
+        restore_state(
+            tensors,
+            self._model,
+            self._average,
+            self._optimizer,
+            num_steps=saved.step,
+            is_scaled=saved.loss_scale is not None,
+        )
+        now = self.progress
+        changes = [*changes, *changed_around(saved, now)]
+        if self._reporter:
+            for change in changes:
+                self._reporter.warn(change)
+        self.progress = dataclasses.replace(
+            saved,
+            processes=now.processes,
+            num_pairs=now.num_pairs,
+            corpus=now.corpus,
+            valid_corpus=now.valid_corpus,
+            precision=now.precision,
+            device=now.device,
+            changed=saved.changed or bool(changes),
+        )
+        self._average.num_updates = self.progress.step
+        self._scaler = self._loss_scaler()
+
+    def _loss_scaler(self) -> torch.amp.GradScaler:
+        """Scales the loss in fp16, from where progress left off; else it does nothing."""
+        scaler = torch.amp.GradScaler(
+            self._device.type, init_scale=FIRST_LOSS_SCALE, enabled=self._dtype == torch.float16
+        )
+        if self.progress.loss_scale and scaler.is_enabled():
+            state = {"scale": self.progress.loss_scale, "_growth_tracker": self.progress.loss_scale_age}
+            scaler.load_state_dict({**scaler.state_dict(), **state})
+        return scaler
+
+
+def _draw(*place: object) -> int:
+    """A seed for a place in the run."""
+    return random.Random(repr(place)).getrandbits(32)
