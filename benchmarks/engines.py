@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dragoman_bundle import Bundle
 
 from dragoman_server.config import Batching, EngineConfig
-from dragoman_server.engine import Admission, Engine, EnginePool, Observer, OnnxDecoder
+from dragoman_server.engine import Admission, Engine, Observer
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.loader import engine_limits, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
 from dragoman_server.text.document import TranslationOptions

@@ -8,7 +8,8 @@ from dragoman_bundle import Bundle
 
 from benchmarks.engines import running_engine, translation_options
 from benchmarks.sessions import clocked_sessions
-from dragoman_server.engine import OnnxDecoder, SilentObserver
+from dragoman_server.engine import SilentObserver
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.text.document import complete, prepare
 
 AIM = 0.15

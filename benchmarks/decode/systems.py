@@ -11,7 +11,7 @@ from dragoman_bundle import Bundle
 
 from benchmarks.decode.tutorial import Tutorial
 from benchmarks.engines import SystemMissingError, open_decoder, running_system
-from dragoman_server.engine import OnnxDecoder
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.decoding.translator import Translator
 

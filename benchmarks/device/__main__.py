@@ -27,7 +27,8 @@ from benchmarks.options import (
 )
 from benchmarks.progress import Progress
 from benchmarks.report import Report
-from dragoman_server.engine import EngineError, OnnxDecoder, Sentence
+from dragoman_server.engine import EngineError, Sentence
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.text.document import prepare
 
 _BATCHES = {"replayed": (True, 256), "device": (True, 0), "host": (False, 0)}

@@ -11,8 +11,9 @@ from typing import Any
 
 from dragoman_bundle import Bundle
 
-from dragoman_server.engine import Batch, Engine, EngineLimits, OnnxDecoder, Sentence, StepInput, StepOutput
+from dragoman_server.engine import Batch, Engine, EngineLimits, Sentence, StepInput, StepOutput
 from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.system import MAX_QUEUE
 
 

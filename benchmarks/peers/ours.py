@@ -7,7 +7,7 @@ from dragoman_bundle import Bundle
 
 from benchmarks.engines import open_decoder, running_system
 from benchmarks.peers.worker import Decoded
-from dragoman_server.engine import OnnxDecoder
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 
 SYSTEMS = {"engine_int8": False, "engine_int8_shortlist": True}
 """Our systems, and whether each uses the shortlist."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from dragoman_bundle import Bundle, open_bundle
 
 from dragoman_server.config import EngineConfig
-from dragoman_server.engine import EnginePool
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.loader import open_decoder, open_engine
 from dragoman_server.text.document import TranslatedText, TranslationOptions, complete, prepare

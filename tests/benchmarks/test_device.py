@@ -11,7 +11,8 @@ from dragoman_bundle import Bundle, open_bundle
 from tests.benchmarks.conftest import ROOT
 
 from benchmarks.device.__main__ import open_decoders
-from dragoman_server.engine import DeviceUnavailableError, OnnxDecoder
+from dragoman_server.engine import DeviceUnavailableError
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 
 
 def test_both_kinds_of_batch_decode_alike(benchmark: Callable[..., Any], toy: Any) -> None:

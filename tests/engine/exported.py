@@ -9,7 +9,8 @@ from dragoman_bundle.bundle import Bundle, open_bundle
 from tests.export.toy_checkpoint import make_members, random_sources, train_tokenizer
 
 from dragoman_export.exporter import export_bundle
-from dragoman_server.engine import Engine, EngineLimits, OnnxDecoder, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_training.decoding.members import as_one
 from dragoman_training.decoding.search import beam_search
 from dragoman_training.decoding.stepper import TorchStepper

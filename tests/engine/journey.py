@@ -10,7 +10,8 @@ from tests.export.toy_checkpoint import make_members, train_tokenizer
 
 from dragoman_export.exporter import export_subject
 from dragoman_export.subject import subject_of
-from dragoman_server.engine import OnnxDecoder, StepInput, StepOutput
+from dragoman_server.engine import StepInput, StepOutput
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 
 VOCABULARY = 40
 

@@ -7,14 +7,8 @@ from pathlib import Path
 import pytest
 from dragoman_bundle.bundle import Bundle, open_bundle
 
-from dragoman_server.engine import (
-    Engine,
-    EngineLimits,
-    OnnxDecoder,
-    SearchOptions,
-    Sentence,
-    SentenceResult,
-)
+from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 
 TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 

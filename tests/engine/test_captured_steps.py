@@ -8,15 +8,9 @@ import pytest
 from dragoman_bundle.bundle import Bundle
 from tests.engine.journey import VOCABULARY, Journey, assert_same, export_family
 
-from dragoman_server.engine import (
-    Engine,
-    EngineLimits,
-    OnnxDecoder,
-    SearchOptions,
-    Sentence,
-    StepInput,
-    captured_steps,
-)
+from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, StepInput
+from dragoman_server.engine.onnx import captured_steps
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_model import DeviceBatch, DeviceModel
 
 

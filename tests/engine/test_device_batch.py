@@ -16,15 +16,8 @@ from tests.engine.journey import VOCABULARY, Journey, assert_same, export_family
 from tests.engine.tiny_graphs import tiny_bundle
 
 from dragoman_export.graphs.regroup import write_regroup_graph
-from dragoman_server.engine import (
-    DecoderError,
-    Engine,
-    EngineLimits,
-    OnnxDecoder,
-    SearchOptions,
-    Sentence,
-    StepInput,
-)
+from dragoman_server.engine import DecoderError, Engine, EngineLimits, SearchOptions, Sentence, StepInput
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_model import DeviceModel
 from dragoman_server.engine.onnx.session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
 from dragoman_server.engine.scheduling.padding import padded_rows

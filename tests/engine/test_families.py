@@ -9,7 +9,7 @@ from tests.engine.exported import (
 )
 from tests.export.toy_checkpoint import CONFIGS
 
-from dragoman_server.engine import OnnxDecoder
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 
 
 @pytest.fixture(

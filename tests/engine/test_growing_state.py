@@ -9,9 +9,9 @@ from tests.engine.exported import (
     export_family,
 )
 
-from dragoman_server.engine import OnnxDecoder
 from dragoman_server.engine.decoder import StepInput
 from dragoman_server.engine.onnx.batch import OnnxBatch
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 
 
 @pytest.fixture(scope="module", params=["transformer", "transformer-post", "lm", "lm-span", "ensemble"])

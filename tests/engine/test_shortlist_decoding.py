@@ -10,15 +10,8 @@ import pytest
 from click.testing import CliRunner
 from dragoman_bundle import Bundle, Shortlist, open_bundle
 
-from dragoman_server.engine import (
-    Engine,
-    EngineLimits,
-    OnnxDecoder,
-    SearchOptions,
-    Sentence,
-    SentenceResult,
-    StepInput,
-)
+from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult, StepInput
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
 
 TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 

@@ -16,7 +16,8 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman_server.api.statuses import status_of
 from dragoman_server.config import EngineConfig
-from dragoman_server.engine import DeviceUnavailableError, EnginePool
+from dragoman_server.engine import DeviceUnavailableError
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.errors import ModelNotFoundError
 from dragoman_server.metrics.translation import Metrics, ModelMetrics
 from dragoman_server.models.loader import ModelLoader

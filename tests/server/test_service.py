@@ -23,7 +23,8 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_server.api import service
 from dragoman_server.config import EngineConfig, RequestLimits
-from dragoman_server.engine import EnginePool, Priority, Sentence, SentenceResult
+from dragoman_server.engine import Priority, Sentence, SentenceResult
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.text import translator
 from dragoman_server.text.document import Document, TranslationOptions
 

@@ -16,7 +16,8 @@ from tests.server.conftest import RunningServer, StartServer
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.api.stream import TranslationStream
 from dragoman_server.config import EngineConfig, RequestLimits
-from dragoman_server.engine import EnginePool, Priority, QueueFullError, Sentence, SentenceResult
+from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceResult
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.errors import IdleStreamError
 from dragoman_server.text.translator import Translator
 

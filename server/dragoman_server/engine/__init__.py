@@ -16,9 +16,6 @@ from dragoman_server.engine.errors import (
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.pool.pool import EnginePool
-from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.request import (
     FinishReason,
     Hypothesis,
@@ -41,12 +38,9 @@ __all__ = [
     "EngineError",
     "EngineLimits",
     "EngineLostError",
-    "EnginePool",
-    "EngineProcess",
     "FinishReason",
     "Hypothesis",
     "Observer",
-    "OnnxDecoder",
     "Outcome",
     "PrecisionUnavailableError",
     "Priority",

@@ -10,8 +10,6 @@ from dragoman_server.engine import (
     Admission,
     Engine,
     EngineLimits,
-    EnginePool,
-    EngineProcess,
     Observer,
     Priority,
     SearchOptions,
@@ -19,6 +17,8 @@ from dragoman_server.engine import (
     warm,
 )
 from dragoman_server.engine.onnx.decoder import OnnxDecoder, choose_precision
+from dragoman_server.engine.pool.pool import EnginePool
+from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.processors import count_processors
 from dragoman_server.metrics.translation import Metrics, ModelMetrics
 from dragoman_server.models.model import Model

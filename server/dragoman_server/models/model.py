@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from dragoman_bundle import Bundle, Manifest
 
-from dragoman_server.engine import EnginePool, Priority
+from dragoman_server.engine import Priority
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.metrics.translation import ModelMetrics
 from dragoman_server.models.language_lookup import Distance, distance
 from dragoman_server.models.occupancy import Occupancy
