@@ -1,5 +1,8 @@
 """The names that others build on."""
 
+import subprocess
+import sys
+
 from dragoman_server import engine
 from dragoman_server.engine.errors import EngineError
 
@@ -17,12 +20,9 @@ def test_the_public_names_are_these() -> None:
         "EngineError",
         "EngineLimits",
         "EngineLostError",
-        "EnginePool",
-        "EngineProcess",
         "FinishReason",
         "Hypothesis",
         "Observer",
-        "OnnxDecoder",
         "Outcome",
         "PrecisionUnavailableError",
         "Priority",
@@ -42,3 +42,8 @@ def test_every_error_has_the_one_base() -> None:
     errors = [value for name, value in vars(engine).items() if name.endswith("Error")]
     assert len(errors) == 9
     assert all(issubclass(error, EngineError) for error in errors)
+
+
+def test_importing_the_engine_does_not_import_onnxruntime() -> None:
+    script = "import sys, dragoman_server.engine; sys.exit('onnxruntime' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -8,8 +8,8 @@ from dragoman_server.engine.request import Priority, SearchOptions, Sentence
 from dragoman_server.engine.scheduling.grouping import group_by_length
 from dragoman_server.engine.scheduling.lane import (
     MAX_GATHERING,
-    MAX_PASSES,
     PATIENCE,
+    WINDOW,
     Lane,
     Regrouping,
 )
@@ -297,20 +297,36 @@ def test_in_a_crowd_those_that_add_no_padding_join_first() -> None:
     assert lengths(step(lane, room(4))) == [8, 9, 15, 16]
 
 
-def test_who_waits_longest_is_passed_over_a_bounded_number_of_times() -> None:
+def test_a_sentence_is_overtaken_by_a_bounded_number_of_later_ones() -> None:
     lane = Lane(1)
     running = wait_and_run(lane, 16, 16, 16, 16)
     [long] = wait(lane, 60)
-    passes = 0
+    num_overtaking = 0
     while long in lane.waiting:
         wait(lane, *[16] * 4)
         lane.remove(set(running[:3]))
         regrouping = step(lane, room(4))
         assert regrouping is not None
+        num_overtaking += len(set(regrouping.tickets) - {long} - set(running))
         running = list(regrouping.tickets)
-        passes += 1
-        assert passes <= MAX_PASSES + 1
-    assert passes == MAX_PASSES + 1
+        assert num_overtaking < WINDOW * 4
+    assert num_overtaking >= WINDOW * 4 - 4
+
+
+def test_nobody_waits_longer_because_of_a_length_that_few_have() -> None:
+    lane = Lane(1)
+    running = wait_and_run(lane, *[16] * 8)
+    rare = wait(lane, *[60, 16, 16, 16] * 10)[::4]
+    num_turns = 0
+    while set(rare) & set(lane.waiting):
+        wait(lane, *[16] * 8)
+        lane.remove(set(running[:6]))
+        regrouping = step(lane, room(8))
+        assert regrouping is not None
+        running = list(regrouping.tickets)
+        num_turns += 1
+    # In the order of arrival they would have needed 40 / 6 turns, and the window holds 32 more.
+    assert num_turns <= (40 + WINDOW * 8) // 6
 
 
 def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
@@ -325,7 +341,7 @@ def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
         assert regrouping is not None
         return list(regrouping.tickets)
 
-    for _ in range(MAX_PASSES):
+    for _ in range(WINDOW * 4 // 3):
         running = run_without(set(running[:3]))
         assert len(running) == 4
     for left in (3, 2, 1):

@@ -19,6 +19,8 @@ class Ticket:
     """When its encoding began."""
     encoded_at: float = 0.0
     """When its encoding ended."""
+    arrival: int = -1
+    """Its number in the order of arrival in its lane."""
     future: Future[SentenceResult] = field(default_factory=Future)
     """Never set to running, so that the caller can cancel it at any time."""
 

@@ -3,9 +3,8 @@
 Decides who joins, who leaves and who stands where; does nothing of it. Knows no clock, no arrays of a model.
 """
 
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
-from itertools import islice
 from operator import attrgetter
 
 import numpy as np
@@ -29,9 +28,10 @@ GATHER_SHARE = 0.25
 MAX_GATHERING = 3
 """... but for at most so many steps."""
 WINDOW = 4
-"""Those who join are chosen from the first WINDOW * (sentences that a lane holds) that wait."""
+"""Those who join are chosen by their lengths from the WINDOW * (sentences that a lane holds) that came with
+who waits longest: so many overtake it at most."""
 MAX_PASSES = 8
-"""How often who waits longest is passed over: for one of a better length, or bulk for interactive ones."""
+"""How often bulk is passed over for interactive ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,6 @@ class Lane:
         self._joining: Sequence[Ticket] = ()
         self._places: list[Ticket | None] = []
         self._source_positions = 0
-        self._passes = dict.fromkeys(Priority, 0)
         self._num_gathering = 0
         self._num_held = 0
         # Priorities of which some were left waiting when others joined.
@@ -149,8 +148,8 @@ class Lane:
 
         Bulk ones join once no interactive one is left waiting, or go first with `bulk_first`. Who waits
         longest of a priority goes before the others of it, unless there are more waiting than places: then
-        those that fit the running lengths best, and who waits longest at the latest after MAX_PASSES times.
-        Whoever goes first and does not fit holds everybody back until enough others have left.
+        those of its window (`Waiting.window`) that fit the running lengths best. Whoever is alone in it and
+        does not fit holds everybody back until enough others have left.
         """
         assert not self._joining, "admitted twice without settling"
         if not self.waiting:
@@ -263,17 +262,14 @@ class Lane:
         if not queue or places <= 0:
             return []
         head = next(iter(queue))
-        head_first = not present or len(queue) <= places or self._passes[priority] >= MAX_PASSES
-        window = islice(queue, WINDOW * (room.rows // self.beam_size))
-        chosen = self._choose_by_length(priority, window, present, places, room, head if head_first else None)
-        if chosen:
-            self._passes[priority] = 0 if head in chosen else self._passes[priority] + 1
-        return chosen
+        window = self.waiting.window(priority, WINDOW * max(1, room.rows // self.beam_size))
+        head_first = not present or len(window) <= places
+        return self._choose_by_length(priority, window, present, places, room, head if head_first else None)
 
     def _choose_by_length(
         self,
         priority: Priority,
-        window: Iterable[Ticket],
+        window: Sequence[Ticket],
         present: Sequence[Ticket],
         places: int,
         room: Room,

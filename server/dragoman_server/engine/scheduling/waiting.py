@@ -1,7 +1,7 @@
 """Who waits in a lane: a queue for each priority, in the order of arrival."""
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence, Set
+from itertools import chain, count, takewhile
 
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.ticket import Ticket
@@ -12,6 +12,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self._queues: dict[Priority, dict[Ticket, None]] = {priority: {} for priority in Priority}
+        self._arrivals = count()
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
@@ -19,12 +20,22 @@ class Waiting:
     def __iter__(self) -> Iterator[Ticket]:
         return chain.from_iterable(self._queues.values())
 
-    def queue(self, priority: Priority) -> dict[Ticket, None]:
-        """Those of one priority, who waits longest first; not to be changed."""
-        return self._queues[priority]
+    def queue(self, priority: Priority) -> Set[Ticket]:
+        """Those of one priority, the longest waiting first."""
+        return self._queues[priority].keys()
+
+    def window(self, priority: Priority, size: int) -> list[Ticket]:
+        """The longest waiting ticket of a priority, and those that wait of the `size` that came with it.
+
+        Nobody moves up into a window while its first one waits: fewer than `size` overtake it.
+        """
+        queue = self._queues[priority]
+        end = next(iter(queue)).arrival + size if queue else 0
+        return list(takewhile(lambda ticket: ticket.arrival < end, queue))
 
     def add(self, ticket: Ticket) -> None:
         """Puts it behind those of its priority."""
+        ticket.arrival = next(self._arrivals)
         self._queues[ticket.sentence.priority][ticket] = None
 
     def put_back(self, tickets: Sequence[Ticket]) -> None:
