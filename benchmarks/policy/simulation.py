@@ -59,6 +59,8 @@ class Simulation:
         next_at = next(arrivals, None)
         for _ in range(workload.offline):
             self._call(0.0)
+        for _ in range(workload.clients):
+            self._call(0.0)
         while self._now < workload.seconds or (workload.offline and self._calls):
             while next_at is not None and next_at <= self._now:
                 self._call(next_at)
@@ -112,8 +114,12 @@ class Simulation:
         if (call := self._calls.pop(ticket, None)) is None:
             return
         call.num_left -= 1
-        if not call.num_left and call.came_at >= self._counts_from:
+        if call.num_left:
+            return
+        if call.came_at >= self._counts_from:
             self._outcome.call_seconds.append(self._now - call.came_at)
+        if self._workload.clients:
+            self._call(self._now)
 
     def _call(self, now: float) -> None:
         call = _Call(now, self._workload.sentences_a_call)

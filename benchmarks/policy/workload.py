@@ -35,6 +35,8 @@ class Workload:
     """Interactive sentences that always wait: a call of `sentences_a_call` comes as soon as fewer do."""
     sentences_a_call: int = 1
     """Sentences that come at once and are answered together."""
+    clients: int = 0
+    """Callers each of whom calls again as soon as it is answered."""
     beam_sizes: tuple[int, ...] = (5,)
     """Beam sizes of callers, in turns; jobs have the last."""
     offline: int = 0
@@ -84,6 +86,13 @@ def workloads() -> list[Workload]:
         Workload(
             name="a crowd of calls of 40 sentences", seconds=30.0, waiting_callers=1500, sentences_a_call=40
         ),
+        Workload(
+            name="8 clients of 10 sentences, one call after the other",
+            seconds=30.0,
+            clients=8,
+            sentences_a_call=10,
+        ),
+        Workload(name="16 clients of a sentence, one call after the other", seconds=30.0, clients=16),
         Workload(
             name="two beam sizes, 50% beside a job",
             seconds=40.0,

@@ -1,11 +1,18 @@
-"""What is expected of turns to come."""
+"""When an answer in time is given up."""
 
-from dragoman_server.engine.scheduling.pace import Pace
+from dragoman_server.engine.request import Priority, SearchOptions, Sentence
+from dragoman_server.engine.scheduling.pace import OPTIMISM, Pace
+from dragoman_server.engine.scheduling.turn_cost import TurnCost
 
 
-def test_a_turn_takes_at_best_what_the_quickest_of_late_took_a_row() -> None:
-    pace = Pace()
-    for _ in range(50):
-        pace.on_turn(10, 0.01)
-        pace.on_turn(10, 0.03)
-    assert 0.01 <= pace.least_turn_seconds(10) < 0.015
+def test_each_token_takes_a_turn_of_every_lane() -> None:
+    cost = TurnCost()
+    pace = Pace(cost)
+    options = SearchOptions(beam_size=1, num_hypotheses=1, length_penalty=1.0, max_output_tokens=99)
+    sentence = Sentence(source=(3,) * 8, options=options, priority=Priority.INTERACTIVE)
+    assert pace.least_seconds(sentence, [1, 2]) == 0
+    cost.observe(10, 0.1)
+    pace.on_encode(0.5)
+    pace.on_finish(source_tokens=10, steps=20)
+    # 16 tokens; turns of one and of two rows take 10 and 20 ms.
+    assert abs(pace.least_seconds(sentence, [1, 2]) - OPTIMISM * (0.5 + 16 * 0.03)) < 1e-9

@@ -1,6 +1,5 @@
 """How many rows bulk may have, of turns whose cost is known by hand."""
 
-import math
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -17,8 +16,15 @@ def after(turns: Iterable[int], seconds: Callable[[int], float], cost: TurnCost 
     return cost
 
 
-def test_there_is_no_bound_as_long_as_nothing_is_known() -> None:
-    assert TurnCost().rows_beside(5, 3.0) == math.inf
+def test_as_long_as_nothing_is_known_a_turn_costs_nothing_but_its_rows() -> None:
+    assert TurnCost().rows_beside(5, 3.0) == pytest.approx(10)
+    assert TurnCost().seconds(5) == 0
+
+
+def test_after_a_turn_far_quicker_than_any_before_these_are_forgotten() -> None:
+    cost = after([10] * 3, lambda _: 5.0)
+    cost.observe(10, 0.01)
+    assert cost.seconds(10) == pytest.approx(0.01)
 
 
 def test_a_turn_costs_nothing_but_its_rows_until_several_told_otherwise() -> None:

@@ -20,7 +20,7 @@ class Ticket:
     encoded_at: float = 0.0
     """When its encoding ended."""
     arrival: int = -1
-    """Its number in the order of arrival in its lane."""
+    """Its number in the order of arrival at its engine."""
     future: Future[SentenceResult] = field(default_factory=Future)
     """Never set to running, so that the caller can cancel it at any time."""
 

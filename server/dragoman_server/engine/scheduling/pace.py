@@ -3,7 +3,10 @@
 Pure: is told what happened and what it took. Durations are in seconds.
 """
 
+from collections.abc import Sequence
+
 from dragoman_server.engine.request import Sentence
+from dragoman_server.engine.scheduling.turn_cost import TurnCost
 
 WEIGHT = 0.1
 """Weight of the newest observation in a running mean."""
@@ -35,33 +38,28 @@ class RecentLow(RunningMean):
 
 
 class Pace:
-    """What an encoding takes, what a row of a turn takes, and how many tokens an answer has."""
+    """What an encoding takes, and how many tokens an answer has; what a turn takes is `TurnCost`'s."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn_cost: TurnCost) -> None:
+        self._turn_cost = turn_cost
         self._encode_seconds = RecentLow()
-        self._least_row_seconds = RecentLow()
         self._output_ratio = RunningMean()
 
     def on_encode(self, seconds: float) -> None:
         """A group of sentences was encoded."""
         self._encode_seconds.observe(seconds)
 
-    def on_turn(self, num_rows: int, seconds: float) -> None:
-        """So many rows advanced by one token, and who joined them was encoded."""
-        self._least_row_seconds.observe(seconds / num_rows)
-
-    def least_turn_seconds(self, num_rows: int) -> float:
-        """What a turn of so many rows takes at best; 0 as long as nothing is known."""
-        return num_rows * self._least_row_seconds.value
-
     def on_finish(self, *, source_tokens: int, steps: int) -> None:
         """A sentence was answered after so many steps."""
         self._output_ratio.observe(steps / source_tokens)
 
-    def least_seconds(self, sentence: Sentence, *, seconds_per_token: float) -> float:
+    def least_seconds(self, sentence: Sentence, rows_of_turns: Sequence[int]) -> float:
         """Half of what a sentence takes that begins now; 0 as long as nothing is known.
 
-        Half: who might be lucky is not given up.
+        Each of its tokens takes a turn of every lane; these have so many rows. Half: who might be lucky is
+        not given up.
         """
         steps = min(self._output_ratio.value * len(sentence.source), sentence.options.max_output_tokens)
-        return OPTIMISM * (self._encode_seconds.value + steps * seconds_per_token)
+        return OPTIMISM * (
+            self._encode_seconds.value + steps * sum(map(self._turn_cost.seconds, rows_of_turns))
+        )

@@ -1,29 +1,26 @@
 """Decides which lane steps next and who joins it.
 
-Interactive sentences join before bulk, in every lane. Bulk never exceeds its share of rows and positions and,
-while interactive sentences keep coming, its share of a step's time: where they return after a calm, the bulk
-beyond that is set back, latest first.
-
-Nobody starves (`fairness`): bulk that interactive sentences were let in before MAX_PASSES times, or a lane
-that had nothing running for as many turns, goes next, and the others wait until it has joined. In a lane that
-holds both, the two then alternate.
+Four rules. Each priority has a budget (`budget`): bulk its share, which is less while callers come, and
+interactive sentences the rest. Within a priority the order of arrival counts, across lanes too. Newcomers
+join when they and the turns that they waited outweigh those whom their encoding holds up (`joining`). Where
+callers return after a calm, bulk beyond its budget leaves, latest first.
 
 Pure: it is told the time and what happened, and calls nobody. Not thread-safe: the engine's lock guards it.
 """
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import dataclass
+from itertools import chain, count
 
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority
+from dragoman_server.engine.scheduling.budget import room_for
 from dragoman_server.engine.scheduling.deadlines import Deadlines
-from dragoman_server.engine.scheduling.fairness import Fairness, is_awaited_elsewhere
 from dragoman_server.engine.scheduling.grouping import group_by_length
+from dragoman_server.engine.scheduling.joining import ENCODING_TURNS, Patience, choose
 from dragoman_server.engine.scheduling.lane import Lane
-from dragoman_server.engine.scheduling.pace import Pace, RecentLow
-from dragoman_server.engine.scheduling.room import Room
+from dragoman_server.engine.scheduling.pace import Pace
 from dragoman_server.engine.scheduling.turn_cost import TurnCost
 from dragoman_server.engine.ticket import Ticket
 
@@ -47,14 +44,15 @@ class Turn:
 class Scheduler:
     """The lanes of an engine and the tickets in them, each of which it holds until it is removed."""
 
-    def __init__(self, limits: EngineLimits) -> None:
+    def __init__(self, limits: EngineLimits, *, encoding_turns: float = ENCODING_TURNS) -> None:
+        """An encoding holds everybody up for so many turns, as far as it does not depend on its sentences."""
         self._limits = limits
         self._lanes: dict[int, Lane] = {}
         self._deadlines = Deadlines()
-        self._fairness = Fairness()
-        self._pace = Pace()
-        self._turn_seconds: dict[Lane, RecentLow] = {}
+        self._arrivals = count()
+        self._patience = Patience(encoding_turns)
         self._turn_cost = TurnCost()
+        self._pace = Pace(self._turn_cost)
         self._urgent_at = -math.inf
         self._callers_beams = {1}
         self._is_calm = True
@@ -84,6 +82,7 @@ class Scheduler:
             beam_size = ticket.sentence.options.beam_size
             if beam_size not in self._lanes:
                 self._lanes[beam_size] = Lane(beam_size, continuous=self._limits.continuous)
+            ticket.arrival = next(self._arrivals)
             self._lanes[beam_size].waiting.add(ticket)
             self._deadlines.add(ticket)
 
@@ -108,18 +107,14 @@ class Scheduler:
         """
         late: list[Ticket] = []
         self._give_way(now)
-        first = self._fairness.overdue(self._lanes.values())
         for beam_size, lane in list(self._lanes.items()):
             self._lanes[beam_size] = self._lanes.pop(beam_size)
-            if not lane.num_running:
-                # What its turns took is out of date, and who is refused by it does not bring it up to date.
-                self._turn_seconds.pop(lane, None)
             was_idle = not self.num_running
-            bulk_first = lane is first and self._fairness.is_bulks_turn(lane)
-            newcomers = lane.admit(self._room(lane, first), bulk_first=bulk_first)
-            self._fairness.count(lane, newcomers, self._lanes.values())
+            joining = self._joining(lane) if lane.may_be_joined else []
+            if joining and self._patience.is_worth(lane, joining):
+                lane.join(joining)
             if not was_idle:
-                hopeless = [ticket for ticket in newcomers if self._is_late(ticket, now)]
+                hopeless = [ticket for ticket in lane.joining if self._is_late(ticket, now)]
                 late += hopeless
                 lane.remove(frozenset(hopeless))
             if lane.num_running:
@@ -132,8 +127,6 @@ class Scheduler:
 
     def on_turn(self, lane: Lane, seconds: float) -> None:
         """A lane had its turn: who joins was encoded, and all of it advanced by one token."""
-        self._turn_seconds.setdefault(lane, RecentLow()).observe(seconds)
-        self._pace.on_turn(lane.num_rows, seconds)
         self._turn_cost.observe(lane.num_rows, seconds)
 
     def on_finish(self, ticket: Ticket, steps: int) -> None:
@@ -145,47 +138,35 @@ class Scheduler:
         tickets = self._tickets()
         self._lanes.clear()
         self._deadlines.clear()
-        self._fairness.clear()
-        self._turn_seconds.clear()
+        self._patience.clear()
         return tickets
 
     def _tickets(self) -> list[Ticket]:
         return [t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)]
 
-    def _room(self, lane: Lane, first: Lane | None) -> Room:
-        """What a lane may hold now: no bulk joins it while interactive sentences wait in another.
+    def _joining(self, lane: Lane) -> list[Ticket]:
+        """Who would join a lane now: interactive sentences before bulk, of which one always runs."""
+        interactive, bulk = (lane.waiting.first(priority) for priority in Priority)
+        order = list(Priority)
+        if interactive and bulk and bulk.arrival < interactive.arrival:
+            order.sort(key=lambda priority: priority is Priority.INTERACTIVE and not self._num_bulk)
+        joining: list[Ticket] = []
+        for priority in order:
+            if lane.waiting.queue(priority):
+                room = room_for(
+                    priority,
+                    lane,
+                    self.lanes,
+                    self._limits,
+                    bulk_rows=self._max_bulk_rows(lane),
+                    joining=joining,
+                )
+                joining += choose(lane, priority, joining, room, max_rows=self._limits.max_rows)
+        return joining
 
-        Before the `first` lane, if there is one, nobody joins another; but interactive ones do where it is
-        bulk's share that the first lane waits for.
-        """
-        is_held = first is not None and (
-            (not first.num_running and bool(first.waiting.queue(Priority.INTERACTIVE)))
-            or first.may_take_bulk(self._what_is_left(first, reserve=False))
-        )
-        room = self._what_is_left(lane, reserve=not (is_held and lane is first) and self.num_running > 0)
-        if lane is first:
-            return room
-        if is_held:
-            return replace(room, rows=0)
-        if first is not None or is_awaited_elsewhere(lane, self._lanes.values()):
-            return replace(room, bulk_rows=0, lone_bulk=False)
-        return room
-
-    def _what_is_left(self, lane: Lane, *, reserve: bool) -> Room:
-        """What the other lanes leave; with `reserve` what they wait for is theirs, up to an equal share."""
-        limits = self._limits
-        others = [other for other in self._lanes.values() if other is not lane]
-        interactive = [reserve and bool(other.waiting.queue(Priority.INTERACTIVE)) for other in others]
-        bulk = [reserve and bool(other.waiting.queue(Priority.BULK)) for other in others]
-        return Room(
-            rows=_left(limits.max_rows, [other.num_rows for other in others], interactive),
-            positions=_left(limits.max_source_tokens, [other.num_positions for other in others], interactive),
-            bulk_rows=_left(self._max_bulk_rows(lane), [other.num_bulk_rows for other in others], bulk),
-            bulk_positions=_left(
-                limits.max_bulk_source_tokens, [other.num_bulk_positions for other in others], bulk
-            ),
-            lone_bulk=not any(each.num_bulk for each in self._lanes.values()),
-        )
+    @property
+    def _num_bulk(self) -> int:
+        return sum(lane.num_bulk for lane in self._lanes.values())
 
     def _max_bulk_rows(self, joined: Lane | None = None) -> int:
         """Most rows of bulk as things are, or if some joined a lane.
@@ -235,20 +216,10 @@ class Scheduler:
         """Whether an answer by the deadline is out of reach: each busy lane has a turn for each token."""
         if ticket.sentence.deadline is None:
             return False
-        seconds_per_token = sum(map(self._seconds_per_turn, self._lanes.values()))
-        least_seconds = self._pace.least_seconds(ticket.sentence, seconds_per_token=seconds_per_token)
-        return now + least_seconds > ticket.sentence.deadline
-
-    def _seconds_per_turn(self, lane: Lane) -> float:
-        """As its turns lately took; where it stood still, as so many rows take elsewhere."""
-        if not lane.num_running:
-            return 0.0
-        if (turn := self._turn_seconds.get(lane)) is not None:
-            return turn.value
-        return self._pace.least_turn_seconds(lane.num_rows)
+        turns = [_least_rows(lane) for lane in self._lanes.values() if lane.num_running]
+        return now + self._pace.least_seconds(ticket.sentence, turns) > ticket.sentence.deadline
 
 
-def _left(total: int, held: Sequence[int], is_more_awaited: Sequence[bool]) -> int:
-    """What is left of a budget beside others who hold so much of it, and who may wait for more."""
-    share = total // (1 + sum(is_more_awaited))
-    return total - sum(max(each, share * more) for each, more in zip(held, is_more_awaited, strict=True))
+def _least_rows(lane: Lane) -> int:
+    """Rows of a lane's turn without those who are about to join it, unless it is nobody else's."""
+    return (lane.num_running - len(lane.joining) or lane.num_running) * lane.beam_size

@@ -1,7 +1,7 @@
 """Who waits in a lane: a queue for each priority, in the order of arrival."""
 
 from collections.abc import Iterator, Sequence, Set
-from itertools import chain, count, takewhile
+from itertools import chain, takewhile
 
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.ticket import Ticket
@@ -12,7 +12,6 @@ class Waiting:
 
     def __init__(self) -> None:
         self._queues: dict[Priority, dict[Ticket, None]] = {priority: {} for priority in Priority}
-        self._arrivals = count()
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
@@ -23,6 +22,10 @@ class Waiting:
     def queue(self, priority: Priority) -> Set[Ticket]:
         """Those of one priority, the longest waiting first."""
         return self._queues[priority].keys()
+
+    def first(self, priority: Priority) -> Ticket | None:
+        """The longest waiting one of a priority."""
+        return next(iter(self._queues[priority]), None)
 
     def window(self, priority: Priority, size: int) -> list[Ticket]:
         """The longest waiting ticket of a priority, and those that wait of the `size` that came with it.
@@ -35,7 +38,6 @@ class Waiting:
 
     def add(self, ticket: Ticket) -> None:
         """Puts it behind those of its priority."""
-        ticket.arrival = next(self._arrivals)
         self._queues[ticket.sentence.priority][ticket] = None
 
     def put_back(self, tickets: Sequence[Ticket]) -> None:

@@ -1,0 +1,152 @@
+"""What a priority may still take of an engine's rows and padded source positions.
+
+Bulk has a budget of its own: its share of the engine, or less while callers come. Interactive sentences have
+the rest, and what bulk does not wait for. Within a priority, what came earlier keeps what it needs.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.engine.request import Priority
+from dragoman_server.engine.scheduling.lane import Lane
+from dragoman_server.engine.scheduling.padding import padded_positions
+from dragoman_server.engine.ticket import Ticket
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Rows, and source positions with their padding."""
+
+    rows: int
+    positions: int
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(self.rows + other.rows, self.positions + other.positions)
+
+    def __sub__(self, other: "Amount") -> "Amount":
+        return Amount(self.rows - other.rows, self.positions - other.positions)
+
+    def fits(self, room: "Amount") -> bool:
+        """Whether there is so much room."""
+        return self.rows <= room.rows and self.positions <= room.positions
+
+    def least(self, other: "Amount") -> "Amount":
+        """Of each the smaller one."""
+        return Amount(min(self.rows, other.rows), min(self.positions, other.positions))
+
+    def most(self, other: "Amount") -> "Amount":
+        """Of each the larger one."""
+        return Amount(max(self.rows, other.rows), max(self.positions, other.positions))
+
+
+NOTHING = Amount(0, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """What sentences of one priority may take that join a lane, beside those that run or join already."""
+
+    free: Amount
+    """Of the engine."""
+    bulk: Amount | None
+    """Of bulk's budget, where they are bulk."""
+    lone_bulk: bool = False
+    """Whether no other bulk runs: one of bulk may have more than bulk's budget."""
+
+    def places(self, lane: Lane) -> int:
+        """How many more the rows hold."""
+        places = self.free.rows // lane.beam_size
+        if self.bulk is not None:
+            places = min(places, max(self.bulk.rows // lane.beam_size, int(self.lone_bulk)))
+        return max(0, places)
+
+    def holds(self, lane: Lane, joining: Sequence[Ticket], num_more: int, longest: int) -> bool:
+        """Whether so many more fit, the `longest` of all of the lane included."""
+        positions = lane.positions_for(longest)
+        growth = Amount(
+            num_more * lane.beam_size,
+            (lane.num_running + len(joining) + num_more) * positions - lane.num_positions,
+        )
+        if not growth.fits(self.free):
+            return False
+        if self.lone_bulk and num_more == 1:
+            return True
+        return self.bulk is None or Amount(
+            num_more * lane.beam_size, (lane.num_bulk + num_more) * positions - lane.num_bulk_positions
+        ).fits(self.bulk)
+
+
+def room_for(
+    priority: Priority,
+    lane: Lane,
+    lanes: Collection[Lane],
+    limits: EngineLimits,
+    *,
+    bulk_rows: int,
+    joining: Sequence[Ticket] = (),
+) -> Room:
+    """What sentences of a priority may take that join a lane, beside interactive ones that are `joining`.
+
+    All of bulk may have `bulk_rows` at most; one that needs more than bulk's share runs by itself.
+    """
+    whole = Amount(limits.max_rows, limits.max_source_tokens)
+    bulk_share = Amount(bulk_rows, limits.max_bulk_source_tokens)
+    running = _sum(Amount(each.num_rows, each.num_positions) for each in lanes)
+    running_bulk = _sum(Amount(each.num_bulk_rows, each.num_bulk_positions) for each in lanes)
+    interactive, bulk = _first(Priority.INTERACTIVE, lanes), _first(Priority.BULK, lanes)
+    bulk_room, kept = bulk_share - running_bulk, NOTHING
+    if bulk is not None:
+        awaited = _sum(_awaited(Priority.BULK, lanes, bulk_rows))
+        share = bulk_share.most(_need(bulk))
+        if running_bulk == NOTHING:
+            bulk_room = share
+        if interactive is not None and interactive.arrival < bulk.arrival:
+            beside_bulk = whole - share.least(running_bulk + awaited)
+            if not _need(interactive).fits(beside_bulk):
+                # They can't both have what they need: bulk comes next.
+                bulk_room = NOTHING
+        kept = bulk_room.least(awaited).most(NOTHING)
+    free = whole - running - Amount(len(joining) * lane.beam_size, 0)
+    if priority is Priority.INTERACTIVE:
+        free -= kept
+    earlier = _sum(_earlier(priority, lane, lanes, free.rows))
+    if priority is Priority.INTERACTIVE:
+        return Room(free=free - earlier, bulk=None)
+    is_lone = running_bulk == NOTHING != bulk_room and earlier == NOTHING
+    return Room(free=free - earlier, bulk=bulk_room - earlier, lone_bulk=is_lone)
+
+
+def _need(ticket: Ticket) -> Amount:
+    """What a sentence takes by itself."""
+    return Amount(ticket.sentence.options.beam_size, padded_positions(ticket.length))
+
+
+def _first(priority: Priority, lanes: Collection[Lane]) -> Ticket | None:
+    """The longest waiting one of a priority."""
+    waiting = [ticket for lane in lanes if (ticket := lane.waiting.first(priority)) is not None]
+    return min(waiting, key=lambda ticket: ticket.arrival, default=None)
+
+
+def _awaited(priority: Priority, lanes: Collection[Lane], rows: int) -> Iterator[Amount]:
+    """What those of a priority need that wait, as far as so many rows hold them, and of each lane one."""
+    for lane in lanes:
+        yield from map(_need, islice(lane.waiting.queue(priority), max(1, rows // lane.beam_size)))
+
+
+def _earlier(priority: Priority, lane: Lane, lanes: Collection[Lane], rows: int) -> Iterator[Amount]:
+    """What those of a priority need that wait in other lanes and came before any in this one."""
+    if (first := lane.waiting.first(priority)) is None:
+        return
+    for other in lanes:
+        if other is not lane:
+            ahead = takewhile(lambda each: each.arrival < first.arrival, other.waiting.queue(priority))
+            yield from map(_need, islice(ahead, max(1, rows // other.beam_size)))
+
+
+def _sum(amounts: Iterable[Amount]) -> Amount:
+    total = NOTHING
+    for amount in amounts:
+        total += amount
+    return total

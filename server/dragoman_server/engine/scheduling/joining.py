@@ -1,0 +1,78 @@
+"""Who joins a lane, and when it is worth an encoding.
+
+An encoding holds up everybody who runs. Newcomers join once they, and the turns that they waited, outweigh
+those.
+"""
+
+from collections.abc import Sequence
+
+from dragoman_server.engine.request import Priority
+from dragoman_server.engine.scheduling.budget import Room
+from dragoman_server.engine.scheduling.lane import Lane
+from dragoman_server.engine.ticket import Ticket
+
+WINDOW = 4
+"""Those who join are chosen by their lengths from the WINDOW * (sentences that a lane holds) that came with
+the longest waiting one: so many overtake it at most."""
+ENCODING_TURNS = 4.0
+"""What an encoding costs, in turns that everybody who runs waits for it."""
+WEIGHTS = {Priority.INTERACTIVE: 1.0, Priority.BULK: 0.15}
+"""How much it counts that a sentence waits for a turn."""
+CROWD_WEIGHT = 0.3
+"""Times that where more wait than there is room for: some wait in any case, and few rows make quick turns."""
+
+
+def choose(
+    lane: Lane, priority: Priority, joining: Sequence[Ticket], room: Room, *, max_rows: int
+) -> list[Ticket]:
+    """Those of a priority that join beside those who are `joining` already, as far as there is room.
+
+    In the order of arrival where there is a place for each; else those of a window whose lengths fit best to
+    those that run. Whoever is alone in it and does not fit keeps the others of its priority waiting.
+    """
+    present = [*lane.running, *joining]
+    places = room.places(lane)
+    window = lane.waiting.window(priority, WINDOW * max(1, max_rows // lane.beam_size))
+    if not places or not window:
+        return []
+    first = [window[0]] if not present or len(window) <= places else []
+    longest = max((ticket.length for ticket in present), default=0)
+    reach = lane.positions_for(max([longest, *(ticket.length for ticket in first)]))
+    # Shorter ones cost the others nothing; of the longer ones the least long cost least.
+    others = sorted(window[len(first) :], key=lambda t: (t.length > reach, abs(t.length - reach)))
+    bulk = lane.waiting.first(Priority.BULK)
+    if priority is Priority.INTERACTIVE and bulk is not None:
+        # It joins next, and all are padded to its length then.
+        longest = max(longest, bulk.length)
+    chosen: list[Ticket] = []
+    for ticket in [*first, *others]:
+        longest = max(longest, ticket.length)
+        if len(chosen) == places or not room.holds(lane, joining, len(chosen) + 1, longest):
+            break
+        chosen.append(ticket)
+    return chosen
+
+
+class Patience:
+    """For each lane, how much the turns weigh that its newcomers let pass."""
+
+    def __init__(self, encoding_turns: float = ENCODING_TURNS) -> None:
+        self._encoding_turns = encoding_turns
+        self._waited: dict[Lane, float] = {}
+
+    def is_worth(self, lane: Lane, joining: Sequence[Ticket]) -> bool:
+        """Whether they join now; counts the turn that they let pass if not."""
+        waited = self._waited.pop(lane, 0.0)
+        for priority, weight in WEIGHTS.items():
+            number = sum(ticket.sentence.priority is priority for ticket in joining)
+            is_crowd = number < len(lane.waiting.queue(priority))
+            waited += number * weight * (CROWD_WEIGHT if is_crowd else 1.0)
+        held_up = sum(WEIGHTS[ticket.sentence.priority] for ticket in lane.running)
+        if waited >= self._encoding_turns * held_up:
+            return True
+        self._waited[lane] = waited
+        return False
+
+    def clear(self) -> None:
+        """Forgets all lanes."""
+        self._waited.clear()
