@@ -140,7 +140,12 @@ def main(
                 console.print(f"{count:,} pairs, {start} start: {run}")
                 if count == FEW_PAIRS:
                     base = run.peak, run.own
-                row = {"pairs": count, "start": start, "seconds": run.seconds, "peak": run.peak / GIB}
+                row: dict[str, object] = {
+                    "pairs": count,
+                    "start": start,
+                    "seconds": run.seconds,
+                    "peak": run.peak / GIB,
+                }
                 size = sum(path.stat().st_size for path in (here / "corpus-cache").rglob("*"))
                 row |= {"beside": (run.peak - base[0]) / GIB, "own": (run.own - base[1]) / GIB}
                 rows.append(row | {"disk": size / GIB})

@@ -43,8 +43,10 @@ def stamp_of(path: Path) -> tuple[int, ...]:
     return found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def survey(parts: Sequence[Part], memory: Path) -> dict[Path, FileFacts]:
+def survey(parts: Sequence[Part], memory: Path | None = None) -> dict[Path, FileFacts]:
     """The facts of all files; what is not remembered in the folder `memory` is read, and remembered there.
+
+    Without such a folder all are read.
 
     Raises CorpusError for files that can't be read, and for two that have different numbers of lines.
     """
@@ -72,15 +74,11 @@ def check_unchanged(facts: dict[Path, FileFacts]) -> None:
             )
 
 
-def _facts(path: Path, memory: Path) -> FileFacts:
+def _facts(path: Path, memory: Path | None) -> FileFacts:
     stamp, now = stamp_of(path), time.time_ns()
-    place = memory / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}.json"
-    # Whatever is not what was written there is no memory.
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        table = json.loads(place.read_text())
-        known = FileFacts(**{**table, "stamp": tuple(table["stamp"])})
-        if known.stamp == stamp:
-            return known
+    place = memory and memory / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}.json"
+    if place and (known := _remembered(place)) and known.stamp == stamp:
+        return known
     digest, num_lines, last = hashlib.sha256(), 0, b"\n"
     try:
         with open_file(path) as stream:
@@ -92,7 +90,7 @@ def _facts(path: Path, memory: Path) -> FileFacts:
         raise CorpusError(f"{path}: can't be read: {error}") from error
     facts = FileFacts(stamp=stamp, num_lines=num_lines + (last != b"\n"), sha256=digest.hexdigest())
     check_unchanged({path: facts})
-    if max(stamp[2:]) < now - SETTLED_NANOSECONDS:
+    if place and max(stamp[2:]) < now - SETTLED_NANOSECONDS:
         temporary = place.with_suffix(f".{os.getpid()}.part")
         # What can't be remembered is read again.
         with suppress(OSError):
@@ -100,3 +98,12 @@ def _facts(path: Path, memory: Path) -> FileFacts:
             temporary.write_text(json.dumps(dataclasses.asdict(facts)))
             temporary.replace(place)
     return facts
+
+
+def _remembered(place: Path) -> FileFacts | None:
+    """What is remembered there; whatever is not what was written is no memory."""
+    try:
+        table = json.loads(place.read_text())
+        return FileFacts(**{**table, "stamp": tuple(table["stamp"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
