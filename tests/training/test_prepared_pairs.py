@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_tokenizer
 
@@ -33,6 +34,7 @@ from dragoman_training.data.training_pairs import open_training_pairs
 from dragoman_training.data.vocabulary import train_tokenizers
 from dragoman_training.models import LanguageModelConfig, LuongConfig
 from dragoman_training.recipe.settings import DataConfig, Recipe, TrainingConfig, VocabularyConfig
+from dragoman_training.run.guided_alignment import GuidedAlignmentConfig, load_linker
 
 ODD = (
     "\ufeffein hund\r\n\n  der Mann ruft.\u2028so \n\u200b\nnur hier\nein mann ruft. \xa0\nein hund"
@@ -359,3 +361,38 @@ def test_processes_that_tokenize_have_no_pytorch() -> None:
     code = "import sys, dragoman_training.data.corpora.tokenizing; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_links_of_tokens_are_those_of_lists_and_made_once(folder: Path, tokenizer: Tokenizer) -> None:
+    said: list[str] = []
+    recipe = recipe_of(guided_alignment=GuidedAlignmentConfig(weight=0.1))
+    found = [
+        Pairs(
+            opened(recipe, folder, said).tokenized((tokenizer, tokenizer)),
+            tokenizer,
+            tokenizer,
+            max_tokens=30,
+        )
+        for _ in range(2)
+    ]
+    expected = Pairs(in_memory(recipe, folder, tokenizer), tokenizer, tokenizer, max_tokens=30)
+    assert all(pairs.is_guided for pairs in found)
+    assert not expected.is_guided
+    expected.guide(load_linker(), max_pairs=1000)
+    numbers = range(len(expected))
+    guides = [pairs.batch(numbers).guide_SUT for pairs in (*found, expected)]
+    assert guides[2] is not None
+    assert float(guides[2].sum()) > len(expected)
+    for guide in guides[:2]:
+        assert guide is not None
+        assert torch.equal(guide, guides[2])
+    assert [line.split()[0] for line in said] == ["Tokenizing", "Linking"]
+
+
+def test_tokens_that_no_pair_of_the_sample_has_are_linked_too(folder: Path, tokenizer: Tokenizer) -> None:
+    said: list[str] = []
+    recipe = recipe_of(guided_alignment=GuidedAlignmentConfig(weight=0.1, max_pairs=2))
+    pairs = opened(recipe, folder, said).tokenized((tokenizer, tokenizer))
+    assert pairs.links is not None
+    assert len(pairs.links) == len(pairs)
+    assert said[1].endswith("that is learnt from 2, evenly spread (guided_alignment.max_pairs).")

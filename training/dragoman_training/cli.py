@@ -146,8 +146,6 @@ def _train(
     else:
         tokenizers = _new_tokenizers(recipe, train_pairs, processes)
     tokenized = processes.leader_first(lambda: train_pairs.tokenized(tokenizers))
-    if recipe.guided_alignment.weight:
-        say("Linking the tokens of the training pairs, which attention learns from.")
     first_step = saved[2]["step"] if saved else 0
     reporting = Reporter(folder, first_step=first_step) if processes.leads else nullcontext()
     with reporting as reporter, StopRequest(quiet=not processes.leads) as stop:

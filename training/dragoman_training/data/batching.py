@@ -4,23 +4,21 @@ Shapes: S sentences, T source positions, U target positions.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman_training.data.batch_plan import BatchPlan, draw_pairs, plan_batches
 from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.links import Learn, link_blocks
 from dragoman_training.data.shuffle import Shuffler
 from dragoman_training.data.subword_sampler import SubwordSampler
-from dragoman_training.data.token_ids import TokenIds, flatten
+from dragoman_training.data.token_ids import TokenIds, flatten, joined
 from dragoman_training.data.tokenized_corpus import ONE_SIDED, TOO_LONG, TokenizedCorpus, count_seen, tokenize
-
-Pair = tuple[Sequence[int], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Pairs:
         self._tokenized = corpus
         self._sides = corpus.sides
         self.left_out = {reason: number for reason, number in corpus.left_out.items() if number}
-        self._links: Sequence[NDArray[np.int32]] = ()
+        self._links = corpus.links
 
     @property
     def num_read(self) -> int:
@@ -114,16 +112,18 @@ class Pairs:
         pairs = list(zip(corpus.sources, corpus.targets, strict=True))
         return count_seen(pairs, self._tokenized.mark_P)
 
-    def guide(self, link: Callable[[Sequence[Pair]], Sequence[NDArray[np.int32]]]) -> None:
-        """From now on batches say which tokens come from which, by the links [N, 2] that `link` finds.
+    @property
+    def is_guided(self) -> bool:
+        """Whether batches say which tokens come from which."""
+        return self._links is not None
+
+    def guide(self, learn: Learn, *, max_pairs: int) -> None:
+        """From now on batches say which tokens come from which, as is learnt from at most so many pairs.
 
         Only where no side is sampled: links are of one segmentation.
         """
         assert not any(self._samplers)
-        sources, targets = self._sides
-        self._links = link(
-            [(sources[number].tolist(), targets[number].tolist()) for number in range(len(self))]
-        )
+        self._links = joined(link_blocks(self._sides, learn, max_pairs))
 
     def segment(self, seed: int) -> None:
         """Draws other segmentations for the sides that are sampled; the seed alone decides which.
@@ -196,16 +196,17 @@ class Pairs:
             target_input_SU=pad_ids([[target.bos_id, *ids] for ids in targets], target.pad_id),
             target_output_SU=pad_ids([[*ids, target.eos_id] for ids in targets], target.pad_id),
             target_pad=target.pad_id,
-            guide_SUT=self._guides(numbers, sources, targets) if self._links else None,
+            guide_SUT=self._guides(numbers, sources, targets) if self._links is not None else None,
         )
 
     def _guides(
         self, numbers: Sequence[int], sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> Tensor:
+        assert self._links is not None
         # Both sides end in eos.
         guide_SUT = torch.zeros(len(numbers), max(map(len, targets)) + 1, max(map(len, sources)) + 1)
         for place, number in enumerate(numbers):
-            source, target = torch.from_numpy(self._links[number]).long().T
+            source, target = torch.from_numpy(self._links[number].astype(np.int64)).view(-1, 2).T
             guide_SUT[place, target, source] = 1.0
         return guide_SUT / guide_SUT.sum(dim=2, keepdim=True).clamp(min=1)
 

@@ -51,6 +51,13 @@ def begins(length_S: Numbers) -> NDArray[np.int64]:
     return begin_S
 
 
+def joined(parts: Iterable[TokenIds]) -> TokenIds:
+    """The sentences of all parts, one part behind the other."""
+    all_parts = list(parts)
+    length_S = np.concatenate([part.length_S for part in all_parts])
+    return TokenIds(np.concatenate([part.ids_N for part in all_parts]), begins(length_S), length_S)
+
+
 def flatten(sentences: Iterable[Sequence[int]], dtype: np.dtype[Any]) -> TokenIds:
     """Lists of ids as flat arrays in memory."""
     rest, ids, lengths = iter(sentences), [np.empty(0, dtype)], [np.empty(0, np.uint32)]

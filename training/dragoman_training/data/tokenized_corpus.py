@@ -50,6 +50,8 @@ class TokenizedCorpus:
     """Sources and targets."""
     texts: tuple[Sequence[str], Sequence[str]] | None
     """Their texts, where they are to be segmented anew."""
+    links: TokenIds | None = None
+    """Which tokens come from which, as `link_blocks` has it, where that was asked for."""
     mark_P: NDArray[np.uint64]
     """A checksum of each pair's text."""
     num_read: int

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.data.corpora.cache import CorpusCache
-from dragoman_training.data.corpora.file_pairs import FilePairs, show_sample
+from dragoman_training.data.corpora.file_pairs import FilePairs, show_linking, show_sample
 from dragoman_training.data.corpora.parts import parts_of
 from dragoman_training.data.corpora.sample import filtered
 from dragoman_training.data.corpora.survey import survey
@@ -73,4 +73,6 @@ class MemoryPairs:
         """As `TrainingPairs` says."""
         self.report("Tokenizing.")
         max_tokens, pair_filter = self.recipe.data.max_tokens, self.recipe.filter
+        if self.recipe.guided_alignment.weight:
+            self.report(show_linking(len(self.corpus), self.recipe.guided_alignment.max_pairs))
         return tokenize(self.corpus, tokenizers, max_tokens=max_tokens, pair_filter=pair_filter)

@@ -100,8 +100,8 @@ class Trainer:
         self.progress.num_pairs = len(self._train)
         self.progress.left_out = self._train.left_out
         self.progress.corpus = self._train.fingerprint
-        if recipe.guided_alignment.weight:
-            self._train.guide(load_linker())
+        if recipe.guided_alignment.weight and not self._train.is_guided:
+            self._train.guide(load_linker(), max_pairs=recipe.guided_alignment.max_pairs)
         self._valid_corpus = spread(valid, config.validate_sentences)
         self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
         if not len(self._valid):

@@ -19,13 +19,15 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_training.data.corpora.cache import CorpusCache
 from dragoman_training.data.corpora.parts import Part, read_blocks
 from dragoman_training.data.corpora.sample import read_sample
-from dragoman_training.data.corpora.store import open_corpus, write_corpus
+from dragoman_training.data.corpora.store import open_corpus, open_links, write_corpus, write_links
 from dragoman_training.data.corpora.survey import FileFacts, check_unchanged
 from dragoman_training.data.corpora.tokenizing import Tokenizing, tokenize_blocks
 from dragoman_training.data.corpus import CorpusError
-from dragoman_training.data.token_ids import id_type
+from dragoman_training.data.links import link_blocks, link_type
+from dragoman_training.data.token_ids import TokenIds, id_type
 from dragoman_training.data.tokenized_corpus import TokenizedCorpus
 from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.run.guided_alignment import load_linker
 
 if TYPE_CHECKING:
     from dragoman_training.recipe.settings import Recipe, VocabularyConfig
@@ -101,7 +103,7 @@ class FilePairs:
                 types=(id_type(source.vocabulary_size), id_type(target.vocabulary_size)),
                 has_texts=tokenizing.has_texts,
                 leave_out_duplicates=self.recipe.filter.leave_out_duplicates,
-                advance=_teller(self._num_lines, self.report),
+                advance=_teller(self._num_lines, "Tokenized", "lines", self.report),
             )
             check_unchanged(self.facts)
 
@@ -112,7 +114,27 @@ class FilePairs:
             "has_texts": tokenizing.has_texts,
         }
         path = self.cache.entry("pairs", made_of, make)
-        return open_corpus(path, [part.weight for part in self.parts])
+        corpus = open_corpus(path, [part.weight for part in self.parts])
+        if self.recipe.guided_alignment.weight and len(corpus):
+            corpus = dataclasses.replace(corpus, links=self._links(path, corpus))
+        return corpus
+
+    def _links(self, pairs: Path, corpus: TokenizedCorpus) -> TokenIds:
+        """Which tokens come from which. Raises ValueError where the aligner's extra is not installed."""
+        learn, max_pairs = load_linker(), self.recipe.guided_alignment.max_pairs
+        dtype = link_type(corpus.sides)
+
+        def make(folder: Path) -> None:
+            self.report(show_linking(len(corpus), max_pairs))
+            write_links(
+                folder,
+                link_blocks(corpus.sides, learn, max_pairs),
+                dtype,
+                _teller(len(corpus), "Linked", "pairs", self.report),
+            )
+
+        path = self.cache.entry("links", {"pairs": pairs.name, "max_pairs": max_pairs}, make)
+        return open_links(path, dtype, len(corpus))
 
     @property
     def _num_lines(self) -> int:
@@ -142,7 +164,15 @@ def show_sample(config: "VocabularyConfig", num_pairs: int) -> str:
     return f"Training a vocabulary of {config.size:,} on {pairs}."
 
 
-def _teller(num_pairs: int, report: Callable[[str], None]) -> Callable[[int], None]:
+def show_linking(num_pairs: int, max_pairs: int) -> str:
+    """What is linked, and from what that is learnt, for people."""
+    learnt = ""
+    if num_pairs > max_pairs:
+        learnt = f"; that is learnt from {max_pairs:,}, evenly spread (guided_alignment.max_pairs)"
+    return f"Linking the tokens of {num_pairs:,} training pairs, which attention learns from{learnt}."
+
+
+def _teller(count: int, done_what: str, what: str, report: Callable[[str], None]) -> Callable[[int], None]:
     """Says every some seconds how far it is."""
     began = told = time.monotonic()
 
@@ -151,7 +181,7 @@ def _teller(num_pairs: int, report: Callable[[str], None]) -> Callable[[int], No
         now = time.monotonic()
         if now - told >= TELL_EVERY_SECONDS:
             told = now
-            left = (now - began) * (num_pairs - done) / max(done, 1)
-            report(f"Tokenized {done:,} of {num_pairs:,} lines; {left / 60:.1f} min left.")
+            left = (now - began) * (count - done) / max(done, 1)
+            report(f"{done_what} {done:,} of {count:,} {what}; {left / 60:.1f} min left.")
 
     return advance

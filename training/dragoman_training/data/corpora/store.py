@@ -174,6 +174,28 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
     )
 
 
+def write_links(
+    folder: Path, blocks: Iterable[TokenIds], dtype: np.dtype[Any], advance: Callable[[int], None]
+) -> None:
+    """Writes the links of pairs; `advance` is told of how many."""
+    with (
+        ArrayFile(folder / "links", dtype) as links,
+        ArrayFile(folder / "links.lengths", LENGTH) as lengths,
+    ):
+        for block in blocks:
+            links.append(block.ids_N)
+            lengths.append(block.length_S)
+            advance(lengths.length)
+    _write_index(folder, "links", None)
+
+
+def open_links(folder: Path, dtype: np.dtype[Any], num_pairs: int) -> TokenIds:
+    """Maps what `write_links` wrote. Raises CorpusCacheError where a file is missing or has another size."""
+    begin_P, length_P = _index(folder, "links", num_pairs)
+    length = int(begin_P[-1]) + int(length_P[-1])
+    return TokenIds(map_array(folder / "links", dtype, length), begin_P, length_P)
+
+
 def _index(folder: Path, name: str, num_pairs: int) -> tuple[NDArray[Any], NDArray[Any]]:
     lengths = folder / f"{name}.lengths"
     is_short = lengths.is_file() and lengths.stat().st_size == 2 * num_pairs
