@@ -31,7 +31,7 @@ train_target = "train.en"
 valid_source = "valid.de"
 valid_target = "valid.en"
 [vocabulary]
-size = 8000
+size = {vocabulary}
 [model]
 family = "transformer"
 width = 128
@@ -51,6 +51,7 @@ COLUMNS = (
     Column(key="pairs", header="pairs", format=",d"),
     Column(key="start", header="start"),
     Column(key="seconds", header="s to the first step", format=",.1f"),
+    Column(key="processor_seconds", header="s of a core", format=",.1f"),
     Column(key="peak", header="peak PSS, GiB", format=".2f"),
     Column(key="beside", header="beside the model", format=".2f"),
     Column(key="own", header="of it no files", format=".2f"),
@@ -64,6 +65,8 @@ class Run:
 
     seconds: float
     """From its start to the end of its first step."""
+    processor_seconds: float
+    """Of all cores until then, of the process that leads and those that tokenized for it."""
     peak: int
     """Most bytes of all its processes (PSS)."""
     own: int
@@ -91,6 +94,13 @@ class Run:
     help="Where pairs and token ids are kept meanwhile.  [default: a temporary folder]",
 )
 @click.option(
+    "--vocabulary",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(min=8),
+    help="Pieces of the vocabulary.",
+)
+@click.option(
     "--minutes",
     default=0.5,
     show_default=True,
@@ -110,6 +120,7 @@ def main(
     pairs: list[int],
     data: Path,
     folder: Path | None,
+    vocabulary: int,
     minutes: float,
     processes: int,
     json_path: Path | None,
@@ -134,7 +145,7 @@ def main(
                 (here / f"valid.{split}").write_bytes((data / f"val.{split}").read_bytes())
             console.print(f"Making {count:,} pairs …")
             write_pairs(data / "train.de", data / "train.en", count, (here / "train.de", here / "train.en"))
-            (here / "recipe.toml").write_text(RECIPE)
+            (here / "recipe.toml").write_text(RECIPE.format(vocabulary=vocabulary))
             for start in ("first", "second"):
                 run = train(here, start, minutes, processes)
                 console.print(f"{count:,} pairs, {start} start: {run}")
@@ -144,6 +155,7 @@ def main(
                     "pairs": count,
                     "start": start,
                     "seconds": run.seconds,
+                    "processor_seconds": run.processor_seconds,
                     "peak": run.peak / GIB,
                 }
                 size = sum(path.stat().st_size for path in (here / "corpus-cache").rglob("*"))
@@ -194,7 +206,8 @@ def train(folder: Path, start: str, minutes: float, processes: int) -> Run:
     found = [line for line in said.splitlines() if line.startswith(FIRST_STEP)]
     if running.returncode or not found:
         raise click.ClickException(f"training failed:\n{said[-3000:]}")
-    return Run(seconds=float(found[0].removeprefix(FIRST_STEP)) - began, peak=peak, own=own)
+    moment, busy = map(float, found[0].removeprefix(FIRST_STEP).split())
+    return Run(seconds=moment - began, processor_seconds=busy, peak=peak, own=own)
 
 
 if __name__ == "__main__":

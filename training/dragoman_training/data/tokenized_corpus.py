@@ -186,8 +186,12 @@ def count_seen(pairs: Sequence[tuple[str, str]], mark_P: NDArray[np.uint64]) -> 
     wanted = np.fromiter(marks(pairs), np.uint64, len(pairs))
     known = np.unique(wanted)
     is_seen = np.zeros(len(known) + 1, bool)
+    # Nearly none has even the first sixteen bits of one that is wanted.
+    has_bits = np.zeros(1 << 16, bool)
+    has_bits[known & 0xFFFF] = True
     for first in range(0, len(mark_P), SEARCHED_TOGETHER):
         block = mark_P[first : first + SEARCHED_TOGETHER]
+        block = block[has_bits[block & 0xFFFF]]
         places = np.searchsorted(known, block)
         found: NDArray[Any] = places[known[np.minimum(places, len(known) - 1)] == block]
         is_seen[found] = True
