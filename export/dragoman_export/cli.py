@@ -69,6 +69,14 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
     "checkpoint remembers, or training/recipes]",
 )
 @click.option(
+    "--sample-pairs",
+    default=500_000,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Training pairs that shortlist and alignments are learnt from; of a larger corpus so many, evenly "
+    "spread.",
+)
+@click.option(
     "--shortlist-targets",
     default=50,
     show_default=True,
@@ -107,6 +115,7 @@ def export(
     shortlist_text: tuple[Path, Path] | None,
     shortlist_lexicon: Path | None,
     recipe_folder: Path | None,
+    sample_pairs: int,
     shortlist_targets: int,
     shortlist_frequent: int,
     shortlist_probability: float,
@@ -196,6 +205,7 @@ def export(
                 corpus = corpus_to_learn_from(
                     members,
                     recipe_folder,
+                    max_pairs=sample_pairs,
                     has_shortlist=has_shortlist,
                     is_needed=shortlist is True,
                     report=report,

@@ -38,11 +38,12 @@ def corpus_to_learn_from(
     members: Sequence[Checkpoint],
     recipe_folder: Path | None,
     *,
+    max_pairs: int,
     has_shortlist: bool,
     is_needed: bool,
     report: Callable[[str], None],
 ) -> Corpus | None:
-    """None where nothing is to be learnt, or the corpus is neither there nor needed.
+    """At most so many pairs; None where nothing is to be learnt, or the corpus is neither there nor needed.
 
     Raises TrainingCorpusError where it is needed and not there.
     """
@@ -50,7 +51,7 @@ def corpus_to_learn_from(
     if not members[0].recipe.data.has_source or not (has_shortlist or has_heads):
         return None
     try:
-        return read_training_corpus(members[0], recipe_folder)
+        return read_training_corpus(members[0], recipe_folder, max_pairs=max_pairs, report=report)
     except TrainingCorpusError as error:
         if is_needed:
             raise

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.export.toy_checkpoint import CONFIGS
 from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 
-from dragoman_training.alignment.pieces.token_links import link_tokens
+from dragoman_training.alignment.pieces.token_links import TokenLinker
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.models import Seq2Seq, TransformerConfig
@@ -33,7 +33,7 @@ def tokenizer() -> Tokenizer:
 @pytest.fixture(scope="module")
 def pairs(tokenizer: Tokenizer) -> Pairs:
     pairs = Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=None)
-    pairs.guide(lambda given: [links_one_by_one(*pair) for pair in given])
+    pairs.guide(lambda sample: lambda given: [links_one_by_one(*pair) for pair in given], max_pairs=9)
     return pairs
 
 
@@ -58,9 +58,8 @@ def test_loss_is_the_cross_entropy_of_links() -> None:
 def test_guides_of_a_batch_are_the_links_of_its_pairs(tokenizer: Tokenizer) -> None:
     pairs = Pairs(toy_corpus(), tokenizer, tokenizer, max_tokens=None)
     assert pairs.batch([0, 1]).guide_SUT is None
-    pairs.guide(
-        lambda given: [np.array([[0, 0], [1, 0]], np.int32), *[np.empty((0, 2), np.int32)] * (len(given) - 1)]
-    )
+    first, other = np.array([[0, 0], [1, 0]], np.int32), np.empty((0, 2), np.int32)
+    pairs.guide(lambda sample: lambda given: [first, *[other] * (len(given) - 1)], max_pairs=9)
     batch = pairs.batch([0, 1])
     assert batch.guide_SUT is not None
     assert batch.guide_SUT.shape == (*batch.target_output_SU.shape, batch.source_ST.shape[1])
@@ -106,7 +105,7 @@ def test_links_are_those_of_an_aligner() -> None:
     random = np.random.default_rng(1)
     sources = [random.integers(5, 15, random.integers(2, 6)).tolist() for _ in range(200)]
     given = [(source, [token + 100 for token in reversed(source)]) for source in sources]
-    found = link_tokens(given)
+    found = TokenLinker(given)(given)
     same = [
         sorted(map(tuple, links.tolist())) == [(i, len(source) - 1 - i) for i in range(len(source))]
         for (source, _), links in zip(given, found, strict=True)

@@ -22,7 +22,7 @@ def corpora(toy_folder: Path, toy_checkpoint: Path) -> tuple[Corpus, Corpus]:
 def oddities(train: Corpus, valid: Corpus, checkpoint: Path) -> list[str]:
     loaded = load_checkpoint(checkpoint)
     pairs = Pairs(train, loaded.source_tokenizer, loaded.target_tokenizer, max_tokens=None)
-    return find_oddities(train, valid, pairs)
+    return find_oddities(pairs, valid)
 
 
 def test_an_ordinary_corpus_has_none(corpora: tuple[Corpus, Corpus], toy_checkpoint: Path) -> None:

@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-    from dragoman_training.data.corpus import Corpus
+    from dragoman_training.data.training_pairs import TrainingPairs
     from dragoman_training.processes import Processes
     from dragoman_training.recipe.settings import Recipe
     from dragoman_training.run.progress import Progress
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.",
 )
+@click.option(
+    "--corpus-cache",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for training pairs as token ids, made once for the same files, vocabulary and options. It "
+    "can be deleted when nobody trains. Default: corpus-cache beside the folder of checkpoints.",
+)
 @click.option("--resume", is_flag=True, help="Go on from the folder's last checkpoint.")
 def train(
     recipe_path: Path,
@@ -45,6 +51,7 @@ def train(
     overrides: tuple[str, ...],
     out: Path | None,
     device: str,
+    corpus_cache: Path | None,
     resume: bool,
 ) -> None:
     """Train a model by a recipe.
@@ -88,17 +95,25 @@ def train(
                 f"The training data is not the recipe's{left_out}: "
                 "say with --set card.data=…, card.licence=… and card.credit=… what holds of yours."
             )
-        _train(recipe, recipe_path.parent, folder, processes, resume=resume)
+        cache = corpus_cache or folder.absolute().parent / "corpus-cache"
+        _train(recipe, recipe_path.parent, folder, cache, processes, resume=resume)
 
 
 def _train(
-    recipe: "Recipe", data_folder: Path, folder: Path, processes: "Processes", *, resume: bool
+    recipe: "Recipe",
+    data_folder: Path,
+    folder: Path,
+    corpus_cache: Path,
+    processes: "Processes",
+    *,
+    resume: bool,
 ) -> None:
     """One process's part in the training."""
     import torch
 
     from dragoman_training.checkpoint import read_checkpoint, stored_tokenizers
     from dragoman_training.data.corpus import read_corpus
+    from dragoman_training.data.training_pairs import open_training_pairs
     from dragoman_training.run.reporter import Reporter
     from dragoman_training.run.resuming import changed_on_resuming, check_resumable
     from dragoman_training.run.run_folder import left_by_another
@@ -121,26 +136,23 @@ def _train(
         torch.set_num_threads(recipe.training.threads)
     say = click.echo if processes.leads else lambda line: None
     say("Reading the corpora.")
-    train_pairs = read_corpus(recipe.data, "train", data_folder)
     valid_pairs = read_corpus(recipe.data, "valid", data_folder)
+    train_pairs = processes.leader_first(lambda: open_training_pairs(recipe, data_folder, corpus_cache, say))
     start = None if saved else load_start(recipe, data_folder)
     if saved:
         tokenizers = stored_tokenizers(saved[0])
     elif start:
         tokenizers = start.source_tokenizer, start.target_tokenizer
     else:
-        say(f"Training a vocabulary of {recipe.vocabulary.size:,} on {len(train_pairs):,} pairs.")
         tokenizers = _new_tokenizers(recipe, train_pairs, processes)
-    say("Tokenizing.")
-    if recipe.guided_alignment.weight:
-        say("Linking the tokens of the training pairs, which attention learns from.")
+    tokenized = processes.leader_first(lambda: train_pairs.tokenized(tokenizers))
     first_step = saved[2]["step"] if saved else 0
     reporting = Reporter(folder, first_step=first_step) if processes.leads else nullcontext()
     with reporting as reporter, StopRequest(quiet=not processes.leads) as stop:
         trainer = Trainer(
             recipe,
             tokenizers,
-            train_pairs,
+            tokenized,
             valid_pairs,
             folder=folder,
             processes=processes,
@@ -182,14 +194,11 @@ def _best_and_way_on(recipe: "Recipe", progress: "Progress", best: Path) -> str:
 
 
 def _new_tokenizers(
-    recipe: "Recipe", train_pairs: "Corpus", processes: "Processes"
+    recipe: "Recipe", train_pairs: "TrainingPairs", processes: "Processes"
 ) -> tuple["Tokenizer", "Tokenizer"]:
     """Those that the process which leads trains on the corpus, in every process."""
     from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-    from dragoman_training.data.vocabulary import train_tokenizers
-
-    trained = train_tokenizers(train_pairs, recipe.vocabulary) if processes.leads else None
-    models = processes.from_leader([each.model for each in trained or ()])
+    models = processes.made_by_leader(lambda: [each.model for each in train_pairs.learn_vocabulary()])
     source = Tokenizer(models[0])
     return source, source if recipe.vocabulary.shared else Tokenizer(models[1])

@@ -1,13 +1,13 @@
 """The processes that train one model together, as torchrun starts them; or this one alone.
 
-Each has the whole corpus and knows every batch, so that only gradients and a few numbers travel.
+Each reads the whole corpus and knows every batch, so that only gradients and a few numbers travel.
 """
 
 import datetime
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 from torch import distributed, nn
@@ -59,6 +59,30 @@ class Processes:
         box = [value]
         distributed.broadcast_object_list(box, src=0, device=self.device)
         return box[0]
+
+    def made_by_leader(self, make: Callable[[], Value]) -> Value:
+        """What `make` makes in the leading process, in all of them; ValueError in all where it fails."""
+        if self.count == 1:
+            return make()
+        made: tuple[Value | None, str | None] = None, None
+        if self.leads:
+            try:
+                made = make(), None
+            except (ValueError, OSError) as error:
+                made = None, str(error)
+        value, failure = self.from_leader(made)
+        if failure is not None:
+            raise ValueError(failure)
+        return cast(Value, value)
+
+    def leader_first(self, make: Callable[[], Value]) -> Value:
+        """What `make` makes in each process, in the leading one before the others begin.
+
+        They find on disk what that has left there. Raises ValueError in all of them where it fails there.
+        """
+        own: list[Value] = []
+        self.made_by_leader(lambda: own.append(make()))
+        return own[0] if own else make()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from dragoman_training.data.tokenized_corpus import show_left_out
 from dragoman_training.recipe.settings import Recipe
 
 
@@ -44,4 +45,6 @@ def _own_data(recipe: Recipe, progress: Mapping[str, Any]) -> str:
         files = [*data.train_source, *data.train_target, *data.train_tsv]
         told = ", ".join(f"`{path_tail(file, 1)}`" for file in files) or data.hugging_face
     counted = "sentence pairs" if recipe.data.has_source else "sentences"
-    return f"{told}: {num_pairs:,} {counted}" if num_pairs else told
+    left_out = show_left_out(progress.get("left_out") or {})
+    without = f" (left out: {left_out})" if left_out else ""
+    return f"{told}: {num_pairs:,} {counted}{without}" if num_pairs else told

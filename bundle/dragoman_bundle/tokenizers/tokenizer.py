@@ -55,9 +55,12 @@ class Tokenizer:
         mapping = self._processor.encode(text, return_type="offset_mapping", return_bytes=False)
         return TokenizedText(text=text, ids=mapping["ids"], spans=mapping["offsets"])
 
-    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids of many sentences: the fast path, without spans."""
-        return self._encode_all(texts, int)
+    def encode_ids(self, texts: Sequence[str], *, num_threads: int = -1) -> list[list[int]]:
+        """Token ids of many sentences: the fast path, without spans.
+
+        `num_threads` is how many sentencepiece starts for many texts; -1: as many as there are cores.
+        """
+        return self._encode_all(texts, int, num_threads)
 
     def decode_text(self, ids: Sequence[int]) -> str:
         """Joins tokens to a text: the fast path, without spans."""
@@ -79,9 +82,11 @@ class Tokenizer:
         id_: int = self._processor.piece_to_id(piece)
         return id_ if self.piece(id_) == piece else None
 
-    def _encode_all(self, texts: Sequence[str], out_type: type[T]) -> list[list[T]]:
+    def _encode_all(self, texts: Sequence[str], out_type: type[T], num_threads: int) -> list[list[T]]:
         """The tokens of each text, as ids or as pieces."""
         if len(texts) < MIN_TEXTS_FOR_THREADS:
             return [self._processor.encode(text, out_type=out_type) for text in texts]
-        tokens: list[list[T]] = self._processor.encode(list(texts), out_type=out_type)
+        tokens: list[list[T]] = self._processor.encode(
+            list(texts), out_type=out_type, num_threads=num_threads
+        )
         return tokens

@@ -68,10 +68,10 @@ class VocabularyTokenizer(Tokenizer):
         first = [(0, len(code))] if len(ids) > len(spans) else []
         return TokenizedText(text=text, ids=ids, spans=[*first, *spans])
 
-    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_ids(self, texts: Sequence[str], *, num_threads: int = -1) -> list[list[int]]:
         """Token ids of many sentences: the fast path, without spans."""
         parts = [self._split_code(text) for text in texts]
-        cut = self._encode_all([rest for _, rest in parts], str)
+        cut = self._encode_all([rest for _, rest in parts], str, num_threads)
         return [self._ids(code, pieces) for (code, _), pieces in zip(parts, cut, strict=True)]
 
     def decode_text(self, ids: Sequence[int]) -> str:

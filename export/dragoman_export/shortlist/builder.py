@@ -21,7 +21,7 @@ from dragoman_training.data.training_corpus import TrainingCorpusError, token_pa
 NUM_ITERATIONS = 6
 """Passes of expectation maximisation."""
 MAX_PAIRS = 500_000
-"""Sentence pairs that the table is learnt from; of a larger corpus so many, evenly spread."""
+"""Sentence pairs that the table is learnt from, unless someone says another number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +67,7 @@ def build_shortlist(
         options,
         report,
         max_tokens=checkpoint.recipe.data.max_tokens,
+        max_pairs=len(corpus),
     )
 
 
@@ -78,13 +79,15 @@ def learn_shortlist(
     report: Callable[[str], None],
     *,
     max_tokens: int,
+    max_pairs: int = MAX_PAIRS,
 ) -> Shortlist:
     """Learns a table from the corpus and keeps of it what the options say.
 
-    Pairs with a side of more than `max_tokens` are left out. `report` is told, line by line, what is being
-    done and found. Raises TrainingCorpusError where no pair is left.
+    Of a corpus of more than `max_pairs` so many are learnt from, evenly spread, without those with a side of
+    more than `max_tokens`. `report` is told, line by line, what is being done and found. Raises
+    TrainingCorpusError where no pair is left.
     """
-    pairs = token_pairs(corpus, source, target, max_pairs=MAX_PAIRS, max_tokens=max_tokens)
+    pairs = token_pairs(corpus, source, target, max_pairs=max_pairs, max_tokens=max_tokens)
     if not pairs:
         raise TrainingCorpusError(f"no sentence pair has {max_tokens} tokens or fewer; use --no-shortlist")
     sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]

@@ -42,15 +42,41 @@ class BatchPlan(Sequence[list[int]]):
     __hash__ = None  # type: ignore[assignment]
 
 
+def draw_pairs(shares: Sequence[tuple[int, float]], shuffler: Shuffler) -> NDArray[np.uint32]:
+    """The numbers of the pairs of an epoch; `shares` are how many pairs stand together, and their weight.
+
+    Each comes as often as the weight says; what is behind the comma is a share of them, drawn at random.
+    """
+    drawn: list[NDArray[np.uint32]] = []
+    first = 0
+    for num_pairs, weight in shares:
+        numbers = np.arange(first, first + num_pairs, dtype=np.uint32)
+        times = int(weight)
+        drawn += [numbers] * times
+        if count := round((weight - times) * num_pairs):
+            some = numbers.copy()
+            shuffler.shuffle(some)
+            drawn.append(np.sort(some[:count]))
+        first += num_pairs
+    return np.concatenate(drawn)
+
+
 def plan_batches(
-    source_length_P: Numbers, target_length_P: Numbers, budget_tokens: int, *, shuffler: Shuffler | None
+    source_length_P: Numbers,
+    target_length_P: Numbers,
+    budget_tokens: int,
+    *,
+    shuffler: Shuffler | None,
+    numbers_N: NDArray[np.uint32] | None = None,
 ) -> BatchPlan:
     """Cuts pairs into batches: of like lengths, within a budget of padded tokens on either side.
 
-    A single pair that is longer is a batch of its own. Pairs of equal lengths come in random order and so do
-    batches; without a shuffler in the order of their numbers and of their lengths.
+    They are those of `numbers_N`, which is changed, or each once. A single pair that is longer is a batch of
+    its own. Pairs of equal lengths come in random order and so do batches; without a shuffler in the order of
+    their numbers and of their lengths.
     """
-    numbers_N = np.arange(len(source_length_P), dtype=np.uint32)
+    if numbers_N is None:
+        numbers_N = np.arange(len(source_length_P), dtype=np.uint32)
     if shuffler:
         shuffler.shuffle(numbers_N)
     numbers_N = _by_length(numbers_N, source_length_P, target_length_P)

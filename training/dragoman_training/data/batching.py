@@ -4,24 +4,21 @@ Shapes: S sentences, T source positions, U target positions.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
 
 import numpy as np
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from numpy.typing import NDArray
 from torch import Tensor
 
-from dragoman_training.data.batch_plan import BatchPlan, plan_batches
+from dragoman_training.data.batch_plan import BatchPlan, draw_pairs, plan_batches
 from dragoman_training.data.corpus import Corpus
+from dragoman_training.data.links import Learn, link_blocks
 from dragoman_training.data.shuffle import Shuffler
 from dragoman_training.data.subword_sampler import SubwordSampler
-from dragoman_training.data.token_ids import TokenIds, flatten
-from dragoman_training.data.tokenized_corpus import tokenize
-
-Pair = tuple[Sequence[int], Sequence[int]]
+from dragoman_training.data.token_ids import TokenIds, flatten, joined
+from dragoman_training.data.tokenized_corpus import ONE_SIDED, TOO_LONG, TokenizedCorpus, count_seen, tokenize
 
 
 @dataclass(frozen=True)
@@ -63,39 +60,70 @@ class Pairs:
 
     def __init__(
         self,
-        corpus: Corpus,
+        corpus: Corpus | TokenizedCorpus,
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         *,
         max_tokens: int | None,
         samplers: tuple[SubwordSampler | None, SubwordSampler | None] = (None, None),
     ) -> None:
-        """Tokenizes the corpus; pairs with a side of more than `max_tokens` tokens are left out.
+        """Tokenizes the corpus if nobody has, without pairs with a side of more than `max_tokens` tokens.
 
-        So are pairs with a side of which the vocabulary's normalization leaves nothing. `samplers` are for
-        `segment`, None for a side that is not sampled.
+        Left out, too, are pairs with a side of which the vocabulary's normalization leaves nothing.
+        `samplers` are for `segment`, None for a side that is not sampled.
         """
         self._tokenizers = (source_tokenizer, target_tokenizer)
-        self._corpus = corpus
         self._max_tokens = max_tokens
         self._samplers = samplers
-        tokenized = tokenize(corpus, self._tokenizers, max_tokens=max_tokens)
-        self._tokenized = tokenized
-        self._sides = tokenized.sides
-        self.num_left_out = tokenized.num_too_long
-        self.num_one_sided = corpus.num_one_sided + tokenized.num_one_sided
-        self._links: Sequence[NDArray[np.int32]] = ()
+        if isinstance(corpus, Corpus):
+            corpus = tokenize(corpus, self._tokenizers, max_tokens=max_tokens)
+        self._tokenized = corpus
+        self._sides = corpus.sides
+        self.left_out = {reason: number for reason, number in corpus.left_out.items() if number}
+        self._links = corpus.links
 
-    def guide(self, link: Callable[[Sequence[Pair]], Sequence[NDArray[np.int32]]]) -> None:
-        """From now on batches say which tokens come from which, by the links [N, 2] that `link` finds.
+    @property
+    def num_read(self) -> int:
+        """Pairs that had both sides, those left out included."""
+        return self._tokenized.num_read
+
+    @property
+    def num_left_out(self) -> int:
+        """Those with a side of too many tokens."""
+        return self.left_out.get(TOO_LONG, 0)
+
+    @property
+    def num_one_sided(self) -> int:
+        """Those with an empty side."""
+        return self.left_out.get(ONE_SIDED, 0)
+
+    @property
+    def num_copies(self) -> int:
+        """Those that have the same text on both sides, and are used."""
+        return self._tokenized.num_copies
+
+    @property
+    def fingerprint(self) -> str:
+        """As `Corpus.fingerprint` says it of the pairs that had both sides."""
+        return self._tokenized.fingerprint
+
+    def count_seen(self, corpus: Corpus) -> int:
+        """How many of the corpus' pairs are among these."""
+        pairs = list(zip(corpus.sources, corpus.targets, strict=True))
+        return count_seen(pairs, self._tokenized.mark_P)
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether batches say which tokens come from which."""
+        return self._links is not None
+
+    def guide(self, learn: Learn, *, max_pairs: int) -> None:
+        """From now on batches say which tokens come from which, as is learnt from at most so many pairs.
 
         Only where no side is sampled: links are of one segmentation.
         """
         assert not any(self._samplers)
-        sources, targets = self._sides
-        self._links = link(
-            [(sources[number].tolist(), targets[number].tolist()) for number in range(len(self))]
-        )
+        self._links = joined(link_blocks(self._sides, learn, max_pairs))
 
     def segment(self, seed: int) -> None:
         """Draws other segmentations for the sides that are sampled; the seed alone decides which.
@@ -103,23 +131,27 @@ class Pairs:
         A side whose sampled segmentation is longer than `max_tokens` keeps its best one.
         """
         generator = random.Random(seed)
-        texts = (self._corpus.sources, self._corpus.targets)
+        if not any(self._samplers):
+            return
+        assert self._tokenized.texts is not None
         source, target = (
             side if sampler is None else self._sample(side, own, sampler, generator)
-            for side, own, sampler in zip(self._tokenized.sides, texts, self._samplers, strict=True)
+            for side, own, sampler in zip(
+                self._tokenized.sides, self._tokenized.texts, self._samplers, strict=True
+            )
         )
         self._sides = (source, target)
 
     def _sample(
         self, best: TokenIds, texts: Sequence[str], sampler: SubwordSampler, generator: random.Random
     ) -> TokenIds:
-        """Another segmentation of each text that is not left out."""
-        drawn = (sampler.sample(text, generator) for text in compress(texts, self._tokenized.is_used))
+        """Another segmentation of each text."""
+        drawn = (sampler.sample(text, generator) for text in texts)
         return flatten(
-            [
+            (
                 best[number].tolist() if self._max_tokens and len(ids) > self._max_tokens else ids
                 for number, ids in enumerate(drawn)
-            ],
+            ),
             best.ids_N.dtype,
         )
 
@@ -135,17 +167,24 @@ class Pairs:
         return len(self._sides[0])
 
     def plan(self, budget_tokens: int, *, seed: int | None) -> BatchPlan:
-        """Cuts the corpus into batches of pair numbers, as `plan_batches` does; `seed` decides all orders.
+        """Cuts an epoch into batches of pair numbers, as `plan_batches` does; `seed` decides all orders.
 
-        None keeps the order of lengths.
+        It also decides which pairs come of a part whose weight is no whole number. None keeps the order of
+        lengths, and all pairs.
         """
         source_length_P, target_length_P = (side.lengths() for side in self._sides)
         shuffler = None if seed is None else Shuffler(seed)
-        return plan_batches(source_length_P, target_length_P, budget_tokens, shuffler=shuffler)
+        shares = self._tokenized.shares
+        numbers_N = None
+        if shuffler and any(share.weight != 1 for share in shares):
+            numbers_N = draw_pairs([(share.num_pairs, share.weight) for share in shares], shuffler)
+        return plan_batches(
+            source_length_P, target_length_P, budget_tokens, shuffler=shuffler, numbers_N=numbers_N
+        )
 
     def num_target_tokens(self, numbers: Sequence[int]) -> int:
         """Target tokens of some pairs, eos included."""
-        return sum(len(self._sides[1][number]) + 1 for number in numbers)
+        return int(self._sides[1].length_S[numbers].sum(dtype=np.int64)) + len(numbers)
 
     def batch(self, numbers: Sequence[int]) -> Batch:
         """The padded batch of some pairs."""
@@ -157,16 +196,17 @@ class Pairs:
             target_input_SU=pad_ids([[target.bos_id, *ids] for ids in targets], target.pad_id),
             target_output_SU=pad_ids([[*ids, target.eos_id] for ids in targets], target.pad_id),
             target_pad=target.pad_id,
-            guide_SUT=self._guides(numbers, sources, targets) if self._links else None,
+            guide_SUT=self._guides(numbers, sources, targets) if self._links is not None else None,
         )
 
     def _guides(
         self, numbers: Sequence[int], sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> Tensor:
+        assert self._links is not None
         # Both sides end in eos.
         guide_SUT = torch.zeros(len(numbers), max(map(len, targets)) + 1, max(map(len, sources)) + 1)
         for place, number in enumerate(numbers):
-            source, target = torch.from_numpy(self._links[number]).long().T
+            source, target = torch.from_numpy(self._links[number].astype(np.int64)).view(-1, 2).T
             guide_SUT[place, target, source] = 1.0
         return guide_SUT / guide_SUT.sum(dim=2, keepdim=True).clamp(min=1)
 

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dragoman_training.recipe.settings import DataConfig
+if TYPE_CHECKING:
+    # What tokenizes in a process of its own needs no PyTorch, which settings bring.
+    from dragoman_training.recipe.settings import DataConfig
 
 
 class CorpusError(ValueError):
@@ -31,10 +34,15 @@ class Corpus:
         checksum = 0
         for line in chain(self.sources, self.targets):
             checksum = zlib.crc32(f"{line}\n".encode(), checksum)
-        return f"{len(self):,} pairs, checksum {checksum:08x}"
+        return show_fingerprint(len(self), checksum)
 
 
-def read_corpus(data: DataConfig, split: str, folder: Path) -> Corpus:
+def show_fingerprint(num_pairs: int, checksum: int) -> str:
+    """A number of pairs and a CRC-32 of their text, as checkpoints keep them."""
+    return f"{num_pairs:,} pairs, checksum {checksum:08x}"
+
+
+def read_corpus(data: "DataConfig", split: str, folder: Path) -> Corpus:
     """Reads the `train` or `valid` pairs; relative paths start at `folder`.
 
     Pairs with an empty side are left out. Raises CorpusError for files that can't be read, that are not
@@ -74,7 +82,7 @@ def _both_sides(pairs: Iterable[tuple[str, str]], files: str) -> Corpus:
     return Corpus([source for source, _ in whole], [target for _, target in whole], one_sided)
 
 
-def _one_side(data: DataConfig, split: str, folder: Path) -> Corpus:
+def _one_side(data: "DataConfig", split: str, folder: Path) -> Corpus:
     """The target sides alone."""
     lines = [line.strip() for path in getattr(data, f"{split}_target") for line in read_lines(folder / path)]
     targets = [line for line in lines if line]
@@ -118,7 +126,7 @@ def _tsv_pairs(path: Path) -> Iterator[tuple[str, str]]:
             yield columns[0], columns[1]
 
 
-def _hugging_face_pairs(data: DataConfig, split: str, folder: Path) -> Iterator[tuple[str, str]]:
+def _hugging_face_pairs(data: "DataConfig", split: str, folder: Path) -> Iterator[tuple[str, str]]:
     try:
         import datasets
     except ImportError as error:

@@ -32,11 +32,12 @@ class Shuffler:
     def shuffle(self, values_N: NDArray[np.uint32]) -> None:
         """Shuffles in place (Fisher and Yates, from the last place down), 2^32 values at most."""
         last = len(values_N) - 1
+        is_twice_N = np.zeros(len(values_N), bool)
         while last >= MIN_FOR_ARRAYS:
             # All draws of a block are of one number of bits.
             of_these_bits = last + 2 - (1 << ((last + 1).bit_length() - 1))
             count = min(MAX_BLOCK, (last + 1) // BLOCK_SHARE, of_these_bits)
-            _swap(values_N, last, self._draw_below(last + 1, count))
+            _swap(values_N, last, self._draw_below(last + 1, count), is_twice_N)
             last -= count
         for place in range(last, 0, -1):
             size = place + 1
@@ -77,13 +78,20 @@ class Shuffler:
         return words
 
 
-def _swap(values_N: NDArray[np.uint32], last: int, others: NDArray[np.int64]) -> None:
-    """Swaps `last` with the first of the others, the place before it with the second, and so on."""
+def _swap(
+    values_N: NDArray[np.uint32], last: int, others: NDArray[np.int64], is_twice_N: NDArray[np.bool_]
+) -> None:
+    """Swaps `last` with the first of the others, the place before it with the second, and so on.
+
+    `is_twice_N` is all False before and after.
+    """
     places = np.arange(last, last - len(others), -1)
     ordered = np.sort(others)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     within = others > last - len(others)
-    in_turn = within | np.isin(others, twice)
+    is_twice_N[twice] = True
+    in_turn = within | is_twice_N[others]
+    is_twice_N[twice] = False
     in_turn[last - others[within]] = True
     # What touches places that no other step of the block touches may be done at once.
     own, free = ~in_turn, others[~in_turn]

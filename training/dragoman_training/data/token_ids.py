@@ -3,9 +3,9 @@
 Shapes: N tokens of all sentences, S sentences.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -13,24 +13,30 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.integer[Any]]
 
+BLOCK_SENTENCES = 100_000
+"""Sentences that are lists at one time while they become flat."""
+
 
 @dataclass(frozen=True, eq=False)
 class TokenIds:
     """Sentences by number, each a run of the flat array."""
 
     ids_N: Numbers
-    first_S: Numbers
-    """[S + 1]: where each sentence begins, and the end."""
+    begin_S: Numbers
+    """Where each sentence begins."""
+    length_S: Numbers
+    """How many tokens each has."""
 
     def __len__(self) -> int:
-        return len(self.first_S) - 1
+        return len(self.begin_S)
 
     def __getitem__(self, number: int) -> Numbers:
-        return self.ids_N[self.first_S[number] : self.first_S[number + 1]]
+        begin = int(self.begin_S[number])
+        return self.ids_N[begin : begin + int(self.length_S[number])]
 
     def lengths(self) -> Numbers:
         """How many tokens each sentence has: [S]."""
-        return np.diff(self.first_S)
+        return self.length_S
 
 
 def id_type(vocabulary_size: int) -> np.dtype[Any]:
@@ -38,8 +44,25 @@ def id_type(vocabulary_size: int) -> np.dtype[Any]:
     return np.dtype(np.uint16 if vocabulary_size <= 1 << 16 else np.uint32)
 
 
-def flatten(sentences: Sequence[Sequence[int]], dtype: np.dtype[Any]) -> TokenIds:
+def begins(length_S: Numbers) -> NDArray[np.int64]:
+    """Where sentences of these lengths begin that stand one behind the other: [S]."""
+    begin_S = np.zeros(len(length_S), np.int64)
+    np.cumsum(length_S[:-1], out=begin_S[1:])
+    return begin_S
+
+
+def joined(parts: Iterable[TokenIds]) -> TokenIds:
+    """The sentences of all parts, one part behind the other."""
+    all_parts = list(parts)
+    length_S = np.concatenate([part.length_S for part in all_parts])
+    return TokenIds(np.concatenate([part.ids_N for part in all_parts]), begins(length_S), length_S)
+
+
+def flatten(sentences: Iterable[Sequence[int]], dtype: np.dtype[Any]) -> TokenIds:
     """Lists of ids as flat arrays in memory."""
-    lengths_S = np.fromiter((len(sentence) for sentence in sentences), np.int64, len(sentences))
-    first_S = np.concatenate([[0], np.cumsum(lengths_S)])
-    return TokenIds(np.fromiter(chain.from_iterable(sentences), dtype, int(first_S[-1])), first_S)
+    rest, ids, lengths = iter(sentences), [np.empty(0, dtype)], [np.empty(0, np.uint32)]
+    while block := list(islice(rest, BLOCK_SENTENCES)):
+        lengths.append(np.fromiter(map(len, block), np.uint32, len(block)))
+        ids.append(np.fromiter(chain.from_iterable(block), dtype, int(lengths[-1].sum())))
+    length_S = np.concatenate(lengths)
+    return TokenIds(np.concatenate(ids), begins(length_S), length_S)

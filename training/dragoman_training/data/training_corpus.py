@@ -1,42 +1,75 @@
 """The pairs that a checkpoint was trained on, found again, for what else is learnt from them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.data.corpora.parts import parts_of
+from dragoman_training.data.corpora.sample import filtered, fingerprint_of, read_sample
+from dragoman_training.data.corpora.survey import survey
 from dragoman_training.data.corpus import Corpus, CorpusError, read_corpus
 from dragoman_training.run.validation import spread
 
 RECIPE_FOLDER = Path("training/recipes")
 """Where paths begin of a checkpoint that remembers no folder, or one that is not on this machine."""
 
+SAMPLE_PAIRS = 500_000
+"""Training pairs that are learnt from, unless someone says another number."""
+
 
 class TrainingCorpusError(ValueError):
     """The training corpus can't be read, or nothing be learnt from it. Says the way out."""
 
 
-def read_training_corpus(checkpoint: Checkpoint, folder: Path | None = None) -> Corpus:
-    """The training pairs that the checkpoint's recipe names; relative paths start at `folder`.
+def read_training_corpus(
+    checkpoint: Checkpoint,
+    folder: Path | None = None,
+    *,
+    max_pairs: int = SAMPLE_PAIRS,
+    report: Callable[[str], None] = lambda line: None,
+) -> Corpus:
+    """The training pairs that the checkpoint's recipe names; of a larger corpus so many, evenly spread.
 
-    Without one they start where they did in training, or at `RECIPE_FOLDER` where that folder is gone.
+    Pairs that the recipe's filter leaves out are none of them. Relative paths start at `folder`; without one
+    where they did in training, or at `RECIPE_FOLDER` where that folder is gone. `report` is told of a sample.
     Raises TrainingCorpusError where they can't be read, or where other pairs stand there now: of the words of
     those a shortlist would know nothing.
     """
     way_out = "Say with --recipe-folder where the recipe's paths start"
     if folder is None:
         folder = _remembered_folder(checkpoint)
+    trained = checkpoint.progress.get("corpus")
     try:
-        corpus = read_corpus(checkpoint.recipe.data, "train", folder)
+        found, sample, count = _sample(checkpoint, folder, max_pairs, has_fingerprint=trained is not None)
     except CorpusError as error:
         raise TrainingCorpusError(f"the training corpus is not there: {error}. {way_out}") from error
-    trained, found = checkpoint.progress.get("corpus"), corpus.fingerprint()
     if trained not in (None, found):
         raise TrainingCorpusError(
             f"the files of the training corpus hold other pairs ({found}) than the model was trained on "
             f"({trained}). {way_out}"
         )
-    return corpus
+    if count > max_pairs:
+        report(f"learning from {max_pairs:,} of {count:,} training pairs, evenly spread")
+    return sample
+
+
+def _sample(
+    checkpoint: Checkpoint, folder: Path, max_pairs: int, *, has_fingerprint: bool
+) -> tuple[str | None, Corpus, int]:
+    """The fingerprint of all pairs where it is wanted, the sample, and of how many pairs."""
+    recipe = checkpoint.recipe
+    parts = parts_of(recipe.data, folder)
+    if parts is None:
+        corpus = read_corpus(recipe.data, "train", folder)
+        return corpus.fingerprint(), filtered(spread(corpus, max_pairs), recipe.filter), len(corpus)
+    facts = survey(parts)
+    sample = read_sample(parts, facts, max_pairs, recipe.filter)
+    if not len(sample):
+        raise CorpusError("data: the train files hold no sentence pair")
+    count = sum(facts[part.paths[0]].num_lines for part in parts)
+    return fingerprint_of(parts) if has_fingerprint else None, sample, count
 
 
 def _remembered_folder(checkpoint: Checkpoint) -> Path:

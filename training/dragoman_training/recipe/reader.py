@@ -17,7 +17,7 @@ from dragoman_training.recipe.settings import Recipe, RecipeError
 
 FAMILIES: dict[str, type[ModelConfig]] = {each.family: each for each in typing.get_args(ModelConfig)}
 
-TRAINING_DATA = ("train_", "hugging_face")
+TRAINING_DATA = ("train_source", "train_target", "train_tsv", "hugging_face")
 """How the keys of [data] begin that say what is trained on."""
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.names import check_language, check_name
 
+from dragoman_training.data.pair_filter import FilterConfig
 from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.models import LanguageModelConfig, ModelConfig, PlainConfig, TransformerConfig
 from dragoman_training.recipe.checks import (
@@ -17,6 +18,9 @@ from dragoman_training.recipe.checks import (
 )
 from dragoman_training.run.guided_alignment import GuidedAlignmentConfig
 from dragoman_training.run.scheduled_sampling import ScheduledSamplingConfig
+
+MAX_WEIGHT = 1000
+"""How often a pair comes in an epoch, at most."""
 
 
 class RecipeError(ValueError):
@@ -49,6 +53,9 @@ class DataConfig:
     """Files with a source, a tab and a target per line."""
     valid_tsv: tuple[str, ...] = ()
     """The same for validation."""
+    train_weights: tuple[float, ...] = ()
+    """How often the pairs of each of these files come in an epoch, on average: 2 is twice, 0.3 a share of
+    them, drawn anew each time; once where nothing is said."""
     hugging_face: str = ""
     """Name or folder of a data set with a `translation` column; its split `validation` is used where no
     validation files are given."""
@@ -73,6 +80,7 @@ class DataConfig:
             raise RecipeError(
                 "data: give exactly one of train_source and train_target, train_tsv, hugging_face"
             )
+        self._check_weights()
         if not self.hugging_face:
             require_default(self, "data", "hugging_face_config", because="data.hugging_face is not given")
         for split in ("train", "valid"):
@@ -84,6 +92,19 @@ class DataConfig:
             if self.has_source:
                 wanted = "valid_tsv" if self.train_tsv else "valid_source and valid_target"
             raise RecipeError(f"data: there is nothing to validate on; give {wanted}")
+
+    def _check_weights(self) -> None:
+        files = self.train_tsv or self.train_target
+        if self.train_weights and len(self.train_weights) != len(files):
+            raise RecipeError(
+                f"data.train_weights has {len(self.train_weights)} numbers, but there are {len(files)} "
+                "training files of a side: give one for each"
+            )
+        for weight in self.train_weights:
+            if not 0 < weight <= MAX_WEIGHT:
+                raise RecipeError(
+                    f"data.train_weights has {weight:g}, but each must be above 0 and at most {MAX_WEIGHT}"
+                )
 
     @property
     def has_source(self) -> bool:
@@ -102,6 +123,8 @@ class VocabularyConfig:
 
     size: int = 8000
     """Pieces in each vocabulary."""
+    max_pairs: int = 500_000
+    """Training pairs that it is trained on; of a larger corpus so many, evenly spread."""
     shared: bool = True
     """Whether source and target use one vocabulary and one embedding."""
     model_type: Literal["unigram", "bpe"] = "unigram"
@@ -114,7 +137,7 @@ class VocabularyConfig:
     keeps them apart, as Chinese and Japanese want it."""
 
     def __post_init__(self) -> None:
-        require_at_least(self, "vocabulary", size=8, character_coverage=0.98)
+        require_at_least(self, "vocabulary", size=8, max_pairs=1, character_coverage=0.98)
         require_at_most(self, "vocabulary", size=1_000_000, character_coverage=1)
 
 
@@ -249,6 +272,8 @@ class Recipe:
     """Where the sentence pairs come from."""
     model: ModelConfig
     """Family and sizes."""
+    filter: FilterConfig = field(default_factory=FilterConfig)
+    """Which training pairs are left out."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     """Sentencepiece vocabularies."""
     training: TrainingConfig = field(default_factory=TrainingConfig)
@@ -291,6 +316,13 @@ class Recipe:
         elif not self.data.has_source:
             raise RecipeError(
                 'data.source_language: is missing; only a language model (model.family = "lm") has none'
+            )
+        if not self.data.has_source:
+            require_default(
+                self.filter,
+                "filter",
+                *("max_length_ratio", "leave_out_copies"),
+                because="model.family is lm, which has no source side",
             )
         if self.guided_alignment.weight:
             self._check_guided()

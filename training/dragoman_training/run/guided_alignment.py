@@ -3,16 +3,12 @@
 Shapes: S sentences, U target positions, T source positions.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from dragoman_training.data.links import Learn
 from dragoman_training.recipe.checks import require_at_least
-
-if TYPE_CHECKING:
-    from dragoman_training.alignment.pieces.token_links import Pair, TokenLinks
 
 LEAST_WEIGHT = 1e-6
 """An attention below it costs no more."""
@@ -30,9 +26,11 @@ class GuidedAlignmentConfig:
     weight: float = 0.0
     """Weight of that loss beside the translation's, each a mean over target tokens; 0.05 to 0.3 are usual,
     0 is off."""
+    max_pairs: int = 500_000
+    """Training pairs that the HMM learns from; of a larger corpus so many, evenly spread."""
 
     def __post_init__(self) -> None:
-        require_at_least(self, "guided_alignment", weight=0)
+        require_at_least(self, "guided_alignment", weight=0, max_pairs=1)
 
 
 def guided_loss(attention_SUT: Tensor, guide_SUT: Tensor) -> Tensor:
@@ -43,13 +41,13 @@ def guided_loss(attention_SUT: Tensor, guide_SUT: Tensor) -> Tensor:
     return -(guide_SUT * attention_SUT.float().clamp(min=LEAST_WEIGHT).log()).sum()
 
 
-def load_linker() -> "Callable[[Sequence[Pair]], list[TokenLinks]]":
-    """The function that links tokens. Raises ValueError where its extra is not installed."""
+def load_linker() -> Learn:
+    """What learns to link tokens. Raises ValueError where its extra is not installed."""
     try:
-        from dragoman_training.alignment.pieces.token_links import link_tokens
+        from dragoman_training.alignment.pieces.token_links import TokenLinker
     except ImportError as error:
         raise ValueError(
             f"guided_alignment.weight needs an aligner, and {error.name} is not installed: install the extra "
             "`align` beside `training`, or set it to 0"
         ) from error
-    return link_tokens
+    return TokenLinker

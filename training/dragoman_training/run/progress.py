@@ -44,6 +44,8 @@ class Progress:
     """Where the recipe's relative paths begin, as a full path; None where a checkpoint does not say."""
     num_pairs: int | None = None
     """Training pairs, without those left out; None where a checkpoint does not say."""
+    left_out: dict[str, int] = dataclasses.field(default_factory=dict)
+    """How many training pairs were left out, by reason."""
     corpus: str | None = None
     """What `Corpus.fingerprint` says of the training pairs; None where a checkpoint does not."""
     valid_corpus: str | None = None

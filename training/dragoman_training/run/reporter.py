@@ -17,6 +17,7 @@ from rich.progress import (
 from torch.utils.tensorboard import SummaryWriter
 
 from dragoman_training.data.batching import Pairs
+from dragoman_training.data.tokenized_corpus import show_left_out
 from dragoman_training.models import Seq2Seq
 from dragoman_training.processes import Processes
 from dragoman_training.run.validation import Validation, show_perplexity
@@ -81,8 +82,7 @@ class Reporter:
     def describe(self, model: Seq2Seq, pairs: Pairs, batches_per_epoch: int, processes: Processes) -> None:
         """Says what is about to be trained."""
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        reasons = ((pairs.num_left_out, "too long"), (pairs.num_one_sided, "with an empty side"))
-        left_out = ", ".join(f"{number:,} {reason}" for number, reason in reasons if number)
+        left_out = show_left_out(pairs.left_out)
         self._print(
             f"{parameters:,} parameters; {len(pairs):,} pairs{f' ({left_out})' if left_out else ''}; "
             f"{batches_per_epoch:,} batches an epoch; on {processes.device}"

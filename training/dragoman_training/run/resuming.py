@@ -88,12 +88,12 @@ def fixed_differences(one: Recipe, other: Recipe) -> Iterator[tuple[str, Any, An
     """
     tables = [
         f"{table}.{field.name}"
-        for table in ("model", "vocabulary", "subword_sampling")
+        for table in ("filter", "model", "vocabulary", "subword_sampling")
         for field in dataclasses.fields(getattr(one, table))
     ]
     for key in (
         *tables,
-        *("data.source_language", "data.target_language", "data.max_tokens"),
+        *("data.source_language", "data.target_language", "data.max_tokens", "data.train_weights"),
         *("training.batch_tokens", "training.accumulate_batches", "training.seed", "training.optimizer"),
         *("training.early_stopping", "training.start_from"),
     ):

@@ -23,7 +23,7 @@ def load_start(recipe: Recipe, folder: Path) -> Checkpoint | None:
     for table in ("model", "vocabulary"):
         begun, wanted = (dataclasses.asdict(getattr(each, table)) for each in (start.recipe, recipe))
         for key in (*begun, *wanted):
-            if begun.get(key) != wanted.get(key) and key != "dropout":
+            if begun.get(key) != wanted.get(key) and key not in ("dropout", "max_pairs"):
                 raise CheckpointError(
                     f"training.start_from: {path} has {table}.{key} {begun.get(key)!r}, the recipe "
                     f"{wanted.get(key)!r}; take its [model] and [vocabulary], where only dropout may differ"

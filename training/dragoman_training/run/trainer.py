@@ -20,6 +20,7 @@ from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus, CorpusError
 from dragoman_training.data.oddities import find_oddities
 from dragoman_training.data.subword_sampler import make_samplers
+from dragoman_training.data.tokenized_corpus import ONE_SIDED, TokenizedCorpus, show_left_out
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import build_model
 from dragoman_training.precision import choose_dtype, precision_of
@@ -59,7 +60,7 @@ class Trainer:
         self,
         recipe: Recipe,
         tokenizers: tuple[Tokenizer, Tokenizer],
-        train: Corpus,
+        train: Corpus | TokenizedCorpus,
         valid: Corpus,
         *,
         folder: Path,
@@ -67,7 +68,7 @@ class Trainer:
         reporter: Reporter | None,
         stop: StopRequest,
     ) -> None:
-        """Tokenizes the corpora and builds the model; only the process that leads has a reporter.
+        """Builds the model, and tokenizes what is not yet; only the process that leads has a reporter.
 
         Raises CorpusError where no pair is left to train or to validate on, ValueError for a precision the
         device has not.
@@ -78,7 +79,6 @@ class Trainer:
         self.recipe = recipe
         self.progress = Progress(
             processes=processes.count,
-            corpus=train.fingerprint(),
             valid_corpus=valid.fingerprint(),
             precision=precision_of(self._dtype),
             device=processes.device.type,
@@ -96,13 +96,12 @@ class Trainer:
             samplers=make_samplers(tokenizers, recipe.subword_sampling, recipe.vocabulary.model_type),
         )
         if not len(self._train):
-            reason = f"data.max_tokens is {recipe.data.max_tokens}, which"
-            if not self._train.num_left_out:
-                reason = "the vocabulary's normalization"
-            raise CorpusError(f"{reason} leaves none of the {len(train)} training pairs")
+            raise CorpusError(_nothing_left(self._train, recipe))
         self.progress.num_pairs = len(self._train)
-        if recipe.guided_alignment.weight:
-            self._train.guide(load_linker())
+        self.progress.left_out = self._train.left_out
+        self.progress.corpus = self._train.fingerprint
+        if recipe.guided_alignment.weight and not self._train.is_guided:
+            self._train.guide(load_linker(), max_pairs=recipe.guided_alignment.max_pairs)
         self._valid_corpus = spread(valid, config.validate_sentences)
         self._valid = Pairs(self._valid_corpus, *tokenizers, max_tokens=None)
         if not len(self._valid):
@@ -125,6 +124,7 @@ class Trainer:
         )
         self._over = False
         self._is_trained = False
+        self._planned: tuple[int, BatchPlan] | None = None
         batches_per_epoch = len(self._plan(0))
         self._batches_per_step = config.accumulate_batches * processes.count
         self._steps_per_epoch = math.ceil(batches_per_epoch / self._batches_per_step)
@@ -132,7 +132,7 @@ class Trainer:
         self._validate_every = max(1, round(config.validate_every_epochs * self._steps_per_epoch))
         if reporter:
             reporter.describe(self._model, self._train, batches_per_epoch, processes)
-            for oddity in find_oddities(train, valid, self._train):
+            for oddity in find_oddities(self._train, valid):
                 reporter.warn(oddity)
             if config.warmup_steps >= self._total_steps:
                 reporter.warn(
@@ -204,8 +204,12 @@ class Trainer:
     def _plan(self, epoch: int) -> BatchPlan:
         """The epoch's batches, cut from its segmentations."""
         config = self.recipe.training
-        self._train.segment(_draw(config.seed, "segmentation", epoch))
-        return self._train.plan(config.batch_tokens, seed=config.seed * 1_000_003 + epoch)
+        if self._planned is None or self._planned[0] != epoch:
+            self._planned = None
+            self._train.segment(_draw(config.seed, "segmentation", epoch))
+            plan = self._train.plan(config.batch_tokens, seed=config.seed * 1_000_003 + epoch)
+            self._planned = epoch, plan
+        return self._planned[1]
 
     def _steps_to_the_end(self, num_batches: int) -> int:
         """All steps of the run, given the batches of this epoch: another segmentation has others."""
@@ -401,6 +405,7 @@ class Trainer:
             saved,
             processes=now.processes,
             num_pairs=now.num_pairs,
+            left_out=now.left_out,
             corpus=now.corpus,
             valid_corpus=now.valid_corpus,
             precision=now.precision,
@@ -419,6 +424,16 @@ class Trainer:
             state = {"scale": self.progress.loss_scale, "_growth_tracker": self.progress.loss_scale_age}
             scaler.load_state_dict({**scaler.state_dict(), **state})
         return scaler
+
+
+def _nothing_left(pairs: Pairs, recipe: Recipe) -> str:
+    """Why there is no pair to train on."""
+    reason = "the vocabulary's normalization leaves"
+    if pairs.num_left_out:
+        reason = f"data.max_tokens is {recipe.data.max_tokens}, which leaves"
+    elif set(pairs.left_out) - {ONE_SIDED}:
+        reason = f"the recipe's filter ({show_left_out(pairs.left_out)}) leaves"
+    return f"{reason} none of the {pairs.num_read} training pairs"
 
 
 def _draw(*place: object) -> int:

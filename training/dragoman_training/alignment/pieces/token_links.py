@@ -12,20 +12,22 @@ Pair = tuple[Sequence[int], Sequence[int]]
 TokenLinks = NDArray[np.int32]
 """[links, 2]: source and target position, from 0 on."""
 
-BLOCK_PAIRS = 10_000
+
+class TokenLinker:
+    """Links tokens by what it learnt from pairs of token ids. The same pairs give the same links."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        words = _words(pairs)
+        longest = max((len(side) for pair in words for side in pair), default=0)
+        # Numbers of tokens are not spelt.
+        options = TrainingOptions(model="hmm", spelling=0, max_words=max(1, longest))
+        self._aligner = train_aligner(words, options, WordRule(lowercase=False))
+
+    def __call__(self, pairs: Sequence[Pair]) -> list[TokenLinks]:
+        """The links of each of some pairs, of which none need be among those learnt from."""
+        matrices = self._aligner.align(_words(pairs), "grow-diag-final-and")
+        return [np.argwhere(matrix).astype(np.int32) for matrix in matrices]
 
 
-def link_tokens(pairs: Sequence[Pair]) -> list[TokenLinks]:
-    """The links of each pair of token ids. The same pairs give the same links."""
-    words = [([str(token) for token in one], [str(token) for token in other]) for one, other in pairs]
-    longest = max((len(side) for pair in words for side in pair), default=0)
-    # Numbers of tokens are not spelt.
-    options = TrainingOptions(model="hmm", spelling=0, max_words=max(1, longest))
-    aligner = train_aligner(words, options, WordRule(lowercase=False))
-    links: list[TokenLinks] = []
-    for first in range(0, len(words), BLOCK_PAIRS):
-        block = words[first : first + BLOCK_PAIRS]
-        links += [
-            np.argwhere(matrix).astype(np.int32) for matrix in aligner.align(block, "grow-diag-final-and")
-        ]
-    return links
+def _words(pairs: Sequence[Pair]) -> list[tuple[list[str], list[str]]]:
+    return [([str(token) for token in one], [str(token) for token in other]) for one, other in pairs]

@@ -1,0 +1,398 @@
+"""Training pairs in files: read in blocks, tokenized by several processes, kept on disk, found again."""
+
+import fcntl
+import gzip
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from tests.training.toy_pairs import SOURCES, TARGETS, toy_tokenizer
+
+from dragoman_training.data.batching import Pairs
+from dragoman_training.data.corpora import file_pairs, parts, survey
+from dragoman_training.data.corpora.cache import CorpusCache, CorpusCacheError
+from dragoman_training.data.corpora.file_pairs import FilePairs
+from dragoman_training.data.corpus import Corpus, CorpusError, read_corpus
+from dragoman_training.data.pair_filter import FilterConfig
+from dragoman_training.data.subword_sampler import make_samplers
+from dragoman_training.data.subword_sampling import SubwordSamplingConfig
+from dragoman_training.data.tokenized_corpus import TokenizedCorpus, tokenize
+from dragoman_training.data.training_pairs import open_training_pairs
+from dragoman_training.data.vocabulary import train_tokenizers
+from dragoman_training.models import LanguageModelConfig, LuongConfig
+from dragoman_training.recipe.settings import DataConfig, Recipe, TrainingConfig, VocabularyConfig
+from dragoman_training.run.guided_alignment import GuidedAlignmentConfig, load_linker
+
+ODD = (
+    "\ufeffein hund\r\n\n  der Mann ruft.\u2028so \n\u200b\nnur hier\nein mann ruft. \xa0\nein hund"
+    + " hund" * 40
+)
+ODD_TARGET = "\ufeffa dog\r\nlost\nthe man calls.\x85so\n\u200b\n \na man calls.\n" + "a dog " * 30
+"""Marks of byte order, ends of lines of both kinds and what only looks like one, empty sides, and no end."""
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return toy_tokenizer()
+
+
+@pytest.fixture(autouse=True)
+def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "BLOCK_LINES", 5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two pairs of files, the second zipped."""
+    (tmp_path / "a.de").write_text("".join(f"{line}\n" for line in SOURCES))
+    (tmp_path / "a.en").write_text("".join(f"{line}\n" for line in TARGETS))
+    (tmp_path / "b.de.gz").write_bytes(gzip.compress(ODD.encode()))
+    (tmp_path / "b.en").write_text(ODD_TARGET, newline="")
+    return tmp_path
+
+
+def recipe_of(**tables: Any) -> Recipe:
+    data = DataConfig(
+        source_language="de",
+        target_language="en",
+        train_source=("a.de", "b.de.gz"),
+        train_target=("a.en", "b.en"),
+        valid_tsv=("v",),
+        max_tokens=30,
+    )
+    settings = {"data": data, "vocabulary": VocabularyConfig(size=55)} | tables
+    return Recipe(name="toy", model=LuongConfig(), **settings)
+
+
+def opened(recipe: Recipe, folder: Path, said: list[str] | None = None) -> FilePairs:
+    report = (lambda line: None) if said is None else said.append
+    pairs = open_training_pairs(recipe, folder, folder / "cache", report)
+    assert isinstance(pairs, FilePairs)
+    return pairs
+
+
+def in_memory(recipe: Recipe, folder: Path, tokenizer: Tokenizer) -> TokenizedCorpus:
+    """The same pairs as lists held them."""
+    corpus = read_corpus(recipe.data, "train", folder)
+    tokenizers = tokenizer, tokenizer
+    return tokenize(corpus, tokenizers, max_tokens=recipe.data.max_tokens, pair_filter=recipe.filter)
+
+
+def assert_same(one: TokenizedCorpus, other: TokenizedCorpus) -> None:
+    assert len(one) == len(other) > 0
+    for ours, theirs in zip(one.sides, other.sides, strict=True):
+        assert [ours[n].tolist() for n in range(len(ours))] == [
+            theirs[n].tolist() for n in range(len(theirs))
+        ]
+        assert ours.lengths().tolist() == theirs.lengths().tolist()
+    assert np.array_equal(one.mark_P, other.mark_P)
+    for name in ("num_read", "fingerprint", "num_unknown", "num_copies"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert Counter(one.left_out) == Counter(other.left_out)
+
+
+FILTERS = {
+    "none": FilterConfig(),
+    "all": FilterConfig(
+        max_characters=60, max_length_ratio=1.5, leave_out_copies=True, leave_out_duplicates=True
+    ),
+}
+
+
+@pytest.mark.parametrize("num_processes", [1, 2])
+@pytest.mark.parametrize("wanted", FILTERS)
+def test_what_is_on_disk_is_what_lists_held(
+    folder: Path, tokenizer: Tokenizer, num_processes: int, wanted: str
+) -> None:
+    recipe = recipe_of(filter=FILTERS[wanted])
+    found = opened(recipe, folder).tokenized((tokenizer, tokenizer), num_processes=num_processes)
+    assert_same(found, in_memory(recipe, folder, tokenizer))
+    assert sum(share.num_pairs for share in found.shares) == len(found)
+
+
+def test_tab_separated_files_and_a_language_models_text_too(folder: Path, tokenizer: Tokenizer) -> None:
+    lines = [f"{source}\t{target}\tcomment\r\n" for source, target in zip(SOURCES, TARGETS, strict=True)]
+    (folder / "a.tsv").write_text("".join([*lines, "\n", "\tlost\n", "\t\n", "ein hund\ta dog"]), newline="")
+    pairs = DataConfig(source_language="de", target_language="en", train_tsv=("a.tsv",), valid_tsv=("v",))
+    text = DataConfig(target_language="en", train_target=("a.en", "b.en"), valid_target=("v",))
+    for data in (pairs, text):
+        recipe = replace(recipe_of(), data=data) if data.has_source else recipe_of_text(data)
+        found = opened(recipe, folder).tokenized((tokenizer, tokenizer))
+        assert_same(found, in_memory(recipe, folder, tokenizer))
+
+
+def recipe_of_text(data: DataConfig) -> Recipe:
+    return Recipe(
+        name="toy", data=data, model=LanguageModelConfig(), training=TrainingConfig(early_stopping="loss")
+    )
+
+
+def test_batches_and_segmentations_are_those_of_lists(folder: Path, tokenizer: Tokenizer) -> None:
+    config = SubwordSamplingConfig(source=True, target=True, alpha=0.3)
+    recipe = recipe_of(subword_sampling=config)
+    corpora = [
+        opened(recipe, folder).tokenized((tokenizer, tokenizer)),
+        in_memory(recipe, folder, tokenizer),
+    ]
+    batches = []
+    for corpus in corpora:
+        samplers = make_samplers((tokenizer, tokenizer), config, "unigram")
+        pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=30, samplers=samplers)
+        pairs.segment(7)
+        batches.append([pairs.batch(numbers).source_ST.tolist() for numbers in pairs.plan(60, seed=3)])
+    assert batches[0] == batches[1]
+    assert len(batches[0]) > 3
+
+
+def test_a_vocabulary_is_the_one_that_the_whole_corpus_gives(folder: Path) -> None:
+    recipe, said = recipe_of(), []
+    learnt, same = opened(recipe, folder, said).learn_vocabulary()
+    assert learnt is same
+    whole = read_corpus(recipe.data, "train", folder)
+    assert learnt.model == train_tokenizers(whole, recipe.vocabulary)[0].model
+    assert said == ["Training a vocabulary of 55 on 31 pairs."]
+
+
+def test_a_vocabulary_of_a_sample_says_so(folder: Path) -> None:
+    said: list[str] = []
+    recipe = recipe_of(vocabulary=VocabularyConfig(size=36, max_pairs=12, shared=False))
+    source, target = opened(recipe, folder, said).learn_vocabulary()
+    assert source.model != target.model
+    assert said == ["Training a vocabulary of 36 on 12 of 31 pairs, evenly spread (vocabulary.max_pairs)."]
+
+
+def test_what_is_made_once_is_found_again(folder: Path, tokenizer: Tokenizer) -> None:
+    said: list[str] = []
+    for _ in range(2):
+        pairs = opened(recipe_of(), folder, said)
+        pairs.learn_vocabulary()
+        pairs.tokenized((tokenizer, tokenizer))
+    assert [line.split()[0] for line in said] == ["Training", "Tokenizing"]
+
+
+def entries(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "cache").iterdir() if path.is_dir()} - {"files"}
+
+
+@pytest.mark.parametrize(
+    "change", ["text", "max_tokens", "filter", "vocabulary", "order", "texts", "version"]
+)
+def test_what_is_made_of_something_else_is_another(
+    folder: Path, tokenizer: Tokenizer, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_of()
+    opened(recipe, folder).tokenized((tokenizer, tokenizer))
+    before, tokenizers = entries(folder), (tokenizer, tokenizer)
+    match change:
+        case "text":
+            # The same size, and the same time of change.
+            was = (folder / "a.en").stat()
+            (folder / "a.en").write_text((folder / "a.en").read_text().replace("dog", "cat"))
+            os.utime(folder / "a.en", ns=(was.st_atime_ns, was.st_mtime_ns))
+        case "max_tokens":
+            recipe = replace(recipe, data=replace(recipe.data, max_tokens=9))
+        case "filter":
+            recipe = replace(recipe, filter=FilterConfig(leave_out_copies=True))
+        case "vocabulary":
+            other = train_tokenizers(Corpus(SOURCES, TARGETS), VocabularyConfig(size=50))[0]
+            tokenizers = other, other
+        case "order":
+            data = replace(recipe.data, train_source=("b.de.gz", "a.de"), train_target=("b.en", "a.en"))
+            recipe = replace(recipe, data=data)
+        case "texts":
+            recipe = replace(recipe, subword_sampling=SubwordSamplingConfig(source=True))
+        case "version":
+            monkeypatch.setattr("dragoman_training.data.corpora.cache.FORMAT", 0)
+    found = opened(recipe, folder).tokenized(tokenizers)
+    assert len(entries(folder)) == len(before) + 1
+    assert_same(found, in_memory(recipe, folder, tokenizers[0]))
+
+
+def test_weights_and_names_of_files_change_nothing_that_is_kept(folder: Path, tokenizer: Tokenizer) -> None:
+    recipe = recipe_of()
+    opened(recipe, folder).tokenized((tokenizer, tokenizer))
+    before = entries(folder)
+    (folder / "a.de").rename(folder / "c.de")
+    data = replace(recipe.data, train_source=("c.de", "b.de.gz"), train_weights=(2.0, 1.0))
+    found = opened(replace(recipe, data=data), folder).tokenized((tokenizer, tokenizer))
+    assert entries(folder) == before
+    assert [share.weight for share in found.shares] == [2, 1]
+
+
+def test_files_that_are_as_they_were_are_not_read_again(
+    folder: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "SETTLED_NANOSECONDS", 0)
+    pairs = opened(recipe_of(), folder)
+    pairs.tokenized((tokenizer, tokenizer))
+    monkeypatch.setattr(survey, "open_file", lambda path: pytest.fail("it was read again"))
+    opened(recipe_of(), folder).tokenized((tokenizer, tokenizer))
+
+
+def test_files_that_were_just_changed_are_read_again(folder: Path) -> None:
+    """A change within the clock's grain would not be seen in their times."""
+    opened(recipe_of(), folder)
+    assert not (folder / "cache" / "files").exists()
+
+
+def test_a_corpus_that_changes_meanwhile_is_refused_and_leaves_nothing(
+    folder: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = opened(recipe_of(), folder)
+    write = file_pairs.write_corpus
+
+    def changing(*arguments: Any, **options: Any) -> None:
+        write(*arguments, **options)
+        (folder / "a.en").write_text((folder / "a.en").read_text().replace("dog", "cat"))
+
+    monkeypatch.setattr(file_pairs, "write_corpus", changing)
+    with pytest.raises(CorpusError, match=r"a\.en was changed while it was read"):
+        pairs.tokenized((tokenizer, tokenizer))
+    assert entries(folder) == set()
+
+
+@pytest.mark.parametrize("num_processes", [1, 2])
+def test_a_line_that_is_no_text_is_named_wherever_it_is(
+    folder: Path, tokenizer: Tokenizer, num_processes: int
+) -> None:
+    (folder / "a.de").write_bytes(b"ein\n" * 17 + b"zw\xffei\n" + b"ein\n" * 6)
+    pairs = opened(recipe_of(vocabulary=VocabularyConfig(size=40, max_pairs=30)), folder)
+    with pytest.raises(CorpusError, match=r"a\.de, line 18: not UTF-8"):
+        pairs.tokenized((tokenizer, tokenizer), num_processes=num_processes)
+    with pytest.raises(CorpusError, match=r"a\.de, line 18: not UTF-8"):
+        pairs.learn_vocabulary()
+    assert entries(folder) == set()
+
+
+def test_files_of_unequal_length_are_refused_before_anything_is_made(folder: Path) -> None:
+    (folder / "a.en").write_text("one\n" * 23 + "two")
+    assert len(opened(recipe_of(), folder).parts) == 2
+    (folder / "a.en").write_text("one\n")
+    with pytest.raises(CorpusError, match=r"a\.de has 24 lines, but .*a\.en has 1"):
+        opened(recipe_of(), folder)
+
+
+@pytest.fixture
+def small_disk() -> Iterator[None]:
+    """No file may be larger than so many bytes: what the system then says is what it says of a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_told_with_the_way_out_and_leaves_nothing(
+    folder: Path, tokenizer: Tokenizer, small_disk: None
+) -> None:
+    pairs = opened(recipe_of(), folder)
+    with pytest.raises(CorpusCacheError, match=r"cache \(File too large; .* GiB are free\).*--corpus-cache"):
+        pairs.tokenized((tokenizer, tokenizer))
+    assert entries(folder) == set()
+
+
+def test_a_damaged_entry_is_refused_with_its_name(folder: Path, tokenizer: Tokenizer) -> None:
+    opened(recipe_of(), folder).tokenized((tokenizer, tokenizer))
+    (entry,) = entries(folder)
+    ids = folder / "cache" / entry / "target.ids"
+    ids.write_bytes(ids.read_bytes()[:-2])
+    with pytest.raises(CorpusCacheError, match=rf"target\.ids is damaged: .*delete the folder .*{entry}"):
+        opened(recipe_of(), folder).tokenized((tokenizer, tokenizer))
+    (folder / "cache" / entry / "summary.json").write_text("{}")
+    with pytest.raises(CorpusCacheError, match=rf"{entry} is damaged.*delete it"):
+        opened(recipe_of(), folder).tokenized((tokenizer, tokenizer))
+
+
+def test_what_another_process_makes_is_waited_for(tmp_path: Path) -> None:
+    said: list[str] = []
+    cache = CorpusCache(tmp_path, said.append)
+    path = cache.entry("thing", {"of": 1}, lambda part: None)
+    shutil.rmtree(path)
+    found: list[Path] = []
+
+    def make_too() -> None:
+        found.append(cache.entry("thing", {"of": 1}, lambda part: pytest.fail("it was made twice")))
+
+    with path.with_name(f"{path.name}.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=make_too)
+        waiting.start()
+        while not said:
+            time.sleep(0.01)
+        # The other one is done.
+        path.mkdir()
+    waiting.join(30)
+    assert found == [path]
+    assert "Another process makes" in said[0]
+
+
+def test_what_a_process_left_half_is_made_anew(tmp_path: Path) -> None:
+    cache = CorpusCache(tmp_path, lambda line: None)
+
+    def interrupted(part: Path) -> None:
+        (part / "half").touch()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cache.entry("thing", {}, interrupted)
+    (lock,) = tmp_path.iterdir()
+    assert lock.suffix == ".lock"
+    # One that had no time to tidy up.
+    lock.with_suffix(".part").mkdir()
+    (lock.with_suffix(".part") / "half").touch()
+    path = cache.entry("thing", {}, lambda part: (part / "whole").touch())
+    assert sorted(each.name for each in path.iterdir()) == ["made-of.json", "whole"]
+
+
+def test_processes_that_tokenize_have_no_pytorch() -> None:
+    """Each of them would hold it once more, and begin seconds later."""
+    code = "import sys, dragoman_training.data.corpora.tokenizing; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_links_of_tokens_are_those_of_lists_and_made_once(folder: Path, tokenizer: Tokenizer) -> None:
+    said: list[str] = []
+    recipe = recipe_of(guided_alignment=GuidedAlignmentConfig(weight=0.1))
+    found = [
+        Pairs(
+            opened(recipe, folder, said).tokenized((tokenizer, tokenizer)),
+            tokenizer,
+            tokenizer,
+            max_tokens=30,
+        )
+        for _ in range(2)
+    ]
+    expected = Pairs(in_memory(recipe, folder, tokenizer), tokenizer, tokenizer, max_tokens=30)
+    assert all(pairs.is_guided for pairs in found)
+    assert not expected.is_guided
+    expected.guide(load_linker(), max_pairs=1000)
+    numbers = range(len(expected))
+    guides = [pairs.batch(numbers).guide_SUT for pairs in (*found, expected)]
+    assert guides[2] is not None
+    assert float(guides[2].sum()) > len(expected)
+    for guide in guides[:2]:
+        assert guide is not None
+        assert torch.equal(guide, guides[2])
+    assert [line.split()[0] for line in said] == ["Tokenizing", "Linking"]
+
+
+def test_tokens_that_no_pair_of_the_sample_has_are_linked_too(folder: Path, tokenizer: Tokenizer) -> None:
+    said: list[str] = []
+    recipe = recipe_of(guided_alignment=GuidedAlignmentConfig(weight=0.1, max_pairs=2))
+    pairs = opened(recipe, folder, said).tokenized((tokenizer, tokenizer))
+    assert pairs.links is not None
+    assert len(pairs.links) == len(pairs)
+    assert said[1].endswith("that is learnt from 2, evenly spread (guided_alignment.max_pairs).")

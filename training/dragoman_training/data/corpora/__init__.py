@@ -1,0 +1,1 @@
+"""Corpora of any size: read block by block, tokenized by all cores, kept as arrays on disk."""

@@ -1,0 +1,205 @@
+"""A tokenized corpus in a folder: written once, block by block, and opened by any number of processes.
+
+Shapes: P pairs that are used.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman_training.data.corpora.arrays import ArrayFile, MappedTexts, map_array, write_array
+from dragoman_training.data.corpora.cache import CorpusCacheError
+from dragoman_training.data.corpora.checksum import combine_crc32
+from dragoman_training.data.corpora.tokenizing import TokenizedBlock
+from dragoman_training.data.corpus import show_fingerprint
+from dragoman_training.data.pair_filter import DUPLICATES
+from dragoman_training.data.token_ids import TokenIds, begins
+from dragoman_training.data.tokenized_corpus import (
+    ONE_SIDED,
+    Share,
+    TokenizedCorpus,
+    first_of_equals,
+)
+
+SIDES = ("source", "target")
+LENGTH, MARK, BEGIN, BYTE = (np.dtype(kind) for kind in ("u4", "u8", "i8", "u1"))
+
+
+@dataclass
+class _Counts:
+    """What is summed up over blocks."""
+
+    num_read: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    num_unknown: list[int] = field(default_factory=lambda: [0, 0])
+    num_copies: int = 0
+    checksums: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0), (0, 0)])
+
+    def add(self, block: TokenizedBlock) -> None:
+        self.num_read += block.num_read
+        self.left_out.update(block.tokens.left_out)
+        self.left_out[ONE_SIDED] += block.num_one_sided
+        self.num_copies += block.tokens.num_copies
+        for side in (0, 1):
+            self.num_unknown[side] += block.tokens.num_unknown[side]
+            (before, length), (own, own_length) = self.checksums[side], block.checksums[side]
+            self.checksums[side] = combine_crc32(before, own, own_length), length + own_length
+
+    def fingerprint(self) -> str:
+        (source, _), (target, length) = self.checksums
+        return show_fingerprint(self.num_read, combine_crc32(source, target, length))
+
+
+def write_corpus(
+    folder: Path,
+    blocks: Iterable[TokenizedBlock],
+    *,
+    num_parts: int,
+    types: tuple[np.dtype[Any], np.dtype[Any]],
+    has_texts: bool,
+    leave_out_duplicates: bool,
+    advance: Callable[[int], None],
+) -> None:
+    """Writes blocks, whose ids have these `types`; `advance` is told how many pairs were read."""
+    counts, part_counts = _Counts(), [0] * num_parts
+    lengths_of = [*SIDES, *(f"{side}-text" for side in SIDES if has_texts)]
+    with ExitStack() as stack:
+
+        def file(name: str, dtype: np.dtype[Any]) -> ArrayFile:
+            return stack.enter_context(ArrayFile(folder / name, dtype))
+
+        ids = [file(f"{side}.ids", dtype) for side, dtype in zip(SIDES, types, strict=True)]
+        lengths = {name: file(f"{name}.lengths", LENGTH) for name in lengths_of}
+        mark = file("marks", MARK)
+        texts = [file(f"{side}-text.bytes", BYTE) for side in SIDES if has_texts]
+        for block in blocks:
+            counts.add(block)
+            for place, side in enumerate(SIDES):
+                tokens = block.tokens.sides[place]
+                ids[place].append(tokens.ids_N)
+                lengths[side].append(tokens.length_S)
+                if block.texts is not None:
+                    own = block.texts[place]
+                    texts[place].append(np.frombuffer(b"".join(own), BYTE))
+                    lengths[f"{side}-text"].append(np.fromiter(map(len, own), LENGTH, len(own)))
+            mark.append(block.tokens.mark_P)
+            part_counts[block.part_number] += len(block.tokens.mark_P)
+            advance(counts.num_read)
+        sizes = [each.length for each in ids]
+        text_sizes = [each.length for each in texts]
+    if leave_out_duplicates:
+        mark_P = np.fromfile(folder / "marks", MARK)
+        is_first = first_of_equals(mark_P)
+        counts.left_out[DUPLICATES] = int((~is_first).sum())
+        cuts = np.cumsum(part_counts)[:-1]
+        part_counts = [int(own.sum()) for own in np.split(is_first, cuts)]
+        write_array(folder / "marks", mark_P[is_first])
+    for name in lengths_of:
+        _write_index(folder, name, is_first if leave_out_duplicates else None)
+    summary = {
+        "num_pairs": sum(part_counts),
+        "types": [dtype.str for dtype in types],
+        "num_tokens": sizes,
+        "num_bytes": text_sizes,
+        "part_counts": part_counts,
+        "num_read": counts.num_read,
+        "fingerprint": counts.fingerprint(),
+        "left_out": dict(counts.left_out),
+        "num_unknown": counts.num_unknown,
+        "num_copies": counts.num_copies,
+    }
+    (folder / "summary.json").write_text(json.dumps(summary, indent=1))
+
+
+def _write_index(folder: Path, name: str, is_used: NDArray[np.bool_] | None) -> None:
+    """Where sentences begin, and how long they are, of those that are used."""
+    length_S = np.fromfile(folder / f"{name}.lengths", LENGTH)
+    begin_S = begins(length_S)
+    if is_used is not None:
+        begin_S, length_S = begin_S[is_used], length_S[is_used]
+    # Most corpora's sentences are short, and lengths are gone through whole in each epoch.
+    if not len(length_S) or int(length_S.max()) < 1 << 16:
+        length_S = length_S.astype(np.uint16)
+    write_array(folder / f"{name}.lengths", length_S)
+    write_array(folder / f"{name}.begins", begin_S)
+
+
+def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
+    """Maps what `write_corpus` wrote; the parts come as often as `weights` says.
+
+    Raises CorpusCacheError where a file is missing or has another size.
+    """
+    try:
+        summary = json.loads((folder / "summary.json").read_text())
+        num_pairs = int(summary["num_pairs"])
+        types = [np.dtype(each) for each in summary["types"]]
+        shares = [
+            Share(num_pairs=count, weight=weight)
+            for count, weight in zip(summary["part_counts"], weights, strict=True)
+        ]
+        num_bytes = summary["num_bytes"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CorpusCacheError(f"{folder} is damaged ({error}): delete it, and it is made anew") from error
+    source, target = (
+        TokenIds(map_array(folder / f"{side}.ids", dtype, length), *_index(folder, side, num_pairs))
+        for side, dtype, length in zip(SIDES, types, summary["num_tokens"], strict=True)
+    )
+    texts = None
+    if num_bytes:
+        own = [
+            MappedTexts(
+                map_array(folder / f"{side}-text.bytes", BYTE, length),
+                *_index(folder, f"{side}-text", num_pairs),
+            )
+            for side, length in zip(SIDES, num_bytes, strict=True)
+        ]
+        texts = own[0], own[1]
+    return TokenizedCorpus(
+        sides=(source, target),
+        texts=texts,
+        mark_P=map_array(folder / "marks", MARK, num_pairs),
+        num_read=summary["num_read"],
+        fingerprint=summary["fingerprint"],
+        left_out=summary["left_out"],
+        num_unknown=(summary["num_unknown"][0], summary["num_unknown"][1]),
+        num_copies=summary["num_copies"],
+        shares=shares,
+    )
+
+
+def write_links(
+    folder: Path, blocks: Iterable[TokenIds], dtype: np.dtype[Any], advance: Callable[[int], None]
+) -> None:
+    """Writes the links of pairs; `advance` is told of how many."""
+    with (
+        ArrayFile(folder / "links", dtype) as links,
+        ArrayFile(folder / "links.lengths", LENGTH) as lengths,
+    ):
+        for block in blocks:
+            links.append(block.ids_N)
+            lengths.append(block.length_S)
+            advance(lengths.length)
+    _write_index(folder, "links", None)
+
+
+def open_links(folder: Path, dtype: np.dtype[Any], num_pairs: int) -> TokenIds:
+    """Maps what `write_links` wrote. Raises CorpusCacheError where a file is missing or has another size."""
+    begin_P, length_P = _index(folder, "links", num_pairs)
+    length = int(begin_P[-1]) + int(length_P[-1])
+    return TokenIds(map_array(folder / "links", dtype, length), begin_P, length_P)
+
+
+def _index(folder: Path, name: str, num_pairs: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    lengths = folder / f"{name}.lengths"
+    is_short = lengths.is_file() and lengths.stat().st_size == 2 * num_pairs
+    return (
+        map_array(folder / f"{name}.begins", BEGIN, num_pairs),
+        map_array(lengths, np.dtype(np.uint16) if is_short else LENGTH, num_pairs),
+    )
