@@ -233,6 +233,7 @@ def export(
                     recipe_folder,
                     has_shortlist=has_shortlist,
                     is_needed=shortlist is True,
+                    has_check_text=text is not None,
                     report=report,
                 )
                 bundle = export_bundle(
