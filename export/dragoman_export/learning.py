@@ -1,4 +1,4 @@
-"""What an export takes from the training corpus, if it can: a shortlist, the head that aligns, text to check on."""
+"""What an export takes from the training corpus, if it can: a shortlist, heads that align, text to check."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
