@@ -199,17 +199,17 @@ def test_graphs_are_checked_on_the_text_that_is_given_or_the_training_corpus(
     arguments = [luong_file, "--out", out, "--precisions", "int8", "--no-shortlist", "--force"]
     code, output = call(export, *arguments, "--recipe-folder", recipe_folder)
     assert code == 0, output
-    assert "translations\nof sentences of the training corpus.\n" in (out / "README.md").read_text()
+    assert "outputs\nfor sentences of the training corpus.\n" in (out / "README.md").read_text()
     (tmp_path / "own.de").write_text("\n\nab cd ef\n")
     code, output = call(export, *arguments, "--check-text", tmp_path / "own.de")
     assert code == 0, output
-    assert "translations\nof sentences of `own.de`.\n" in (out / "README.md").read_text()
+    assert "outputs\nfor sentences of `own.de`.\n" in (out / "README.md").read_text()
     code, output = call(export, *arguments, "--recipe-folder", tmp_path)
     assert code == 0, output
     assert "checked on samples of the model's own: the training corpus is not there" in " ".join(
         output.split()
     )
-    assert "translations\nof random tokens, drawn as it says them.\n" in (out / "README.md").read_text()
+    assert "outputs\nfor random tokens, drawn as it says them.\n" in (out / "README.md").read_text()
 
 
 def test_a_text_without_a_line_is_refused(luong_file: Path, tmp_path: Path) -> None:

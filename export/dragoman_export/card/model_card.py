@@ -96,8 +96,8 @@ def write_card(
 
 ## Parity with PyTorch
 
-Before the bundle was written, its graphs and the PyTorch model were stepped along the model's translations
-of {_sentences(check_text)}.
+Before the bundle was written, its graphs and the PyTorch model were stepped along the model's own outputs
+for {_sentences(check_text)}.
 What is lost is the Kullback-Leibler divergence of what the graphs say of the next token from what PyTorch
 says, in nats a token; PyTorch itself loses some by rounding as int8 does; and the entropy is how unsure
 PyTorch is of that token. An error is a difference of its log-probability.

@@ -27,7 +27,7 @@ class BatchShape:
 
 BATCH_SHAPES = (
     BatchShape(beam_size=1, lengths=(1,), max_steps=8),
-    BatchShape(beam_size=1, lengths=(2, 17, 9), max_steps=48),
+    BatchShape(beam_size=1, lengths=(2, 17, 9), max_steps=32),
     BatchShape(beam_size=2, lengths=(7,), max_steps=16),
     BatchShape(beam_size=5, lengths=(100, 1, 2, 33, 12, 64, 5), max_steps=12),
     BatchShape(beam_size=8, lengths=(3, 17), max_steps=12),
