@@ -1,5 +1,6 @@
 """`dragoman export` and `dragoman record-quality`: wiring alone."""
 
+import os
 from pathlib import Path
 
 import click
@@ -97,6 +98,24 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
     type=click.FloatRange(0, 1),
     help="Least probability of a target piece, given the source piece.",
 )
+@click.option(
+    "--check-text",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Source sentences, one a line, on which the graphs of lower precisions are held against PyTorch.  "
+    "[default: those of the training corpus or --shortlist-text, or else samples of the model's own]",
+)
+@click.option(
+    "--max-memory",
+    metavar="GB",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Refuse a checkpoint whose export would take more.  [default: what is available]",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    help="Threads of PyTorch and onnxruntime.  [default: the processors this process may use, at most 4]",
+)
 @click.option("--force", is_flag=True, help="Replace a bundle that is already there.")
 def export(
     *,
@@ -119,6 +138,9 @@ def export(
     shortlist_targets: int,
     shortlist_frequent: int,
     shortlist_probability: float,
+    check_text: Path | None,
+    max_memory: float | None,
+    threads: int | None,
     force: bool,
 ) -> None:
     """Turn a checkpoint into a bundle that can be served, or several into one of an ensemble.
@@ -162,17 +184,29 @@ def export(
             "--shortlist needs the corpus of a recipe, which a model from elsewhere has not; give "
             "--shortlist-text or --shortlist-lexicon"
         )
+    # Threads that wait in a loop would take the cores from those that work, and from whatever else runs.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    import torch
     from rich.console import Console
 
     from dragoman_export.exporter import export_bundle, export_foreign
     from dragoman_export.learning import corpus_to_learn_from, learns_shortlist
+    from dragoman_export.machine import available_memory, count_threads
+    from dragoman_export.parity.sentences import CheckText
+    from dragoman_export.room import check_room
     from dragoman_export.shortlist.builder import ShortlistOptions
     from dragoman_export.shortlist.files import ShortlistFiles
     from dragoman_training.decoding.members import load_members
 
     console = Console(stderr=True, highlight=False)
     name, version = out.parent.name, out.name
+    torch.set_num_threads(threads or count_threads())
     try:
+        check_room(
+            [*paths, *foreign.local_paths()],
+            available_memory() if max_memory is None else int(max_memory * 1e9),
+        )
+        text = None if check_text is None else CheckText.read(check_text)
         with console.status("") as status:
 
             def report(line: str) -> None:
@@ -197,6 +231,7 @@ def export(
                     overwrite=force,
                     shortlist_files=files,
                     shortlist_options=options,
+                    check_text=text,
                     report=report,
                 )
             else:
@@ -208,6 +243,7 @@ def export(
                     max_pairs=sample_pairs,
                     has_shortlist=has_shortlist,
                     is_needed=shortlist is True,
+                    has_check_text=text is not None,
                     report=report,
                 )
                 bundle = export_bundle(
@@ -220,12 +256,15 @@ def export(
                     corpus=corpus,
                     shortlist_files=files,
                     shortlist_options=options if has_shortlist or files else None,
+                    check_text=text,
                     report=report,
                 )
     except KeyboardInterrupt:
         click.echo("Stopped; nothing was written.", err=True)
         raise SystemExit(130) from None
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        raise click.ClickException(f"{error}; nothing was written") from error
+    except ValueError as error:
         raise click.ClickException(str(error)) from error
     for file, entry in bundle.manifest.files.items():
         click.echo(f"{entry.size / 1e6:9.3f} MB  {file}")

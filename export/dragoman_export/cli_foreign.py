@@ -33,6 +33,11 @@ class Foreign:
         """Whether any is."""
         return self.from_hf is not None or self.from_ctranslate2 is not None
 
+    def local_paths(self) -> list[Path]:
+        """Where it lies, if that is on this machine and not on a hub."""
+        named = [self.from_ctranslate2, self.from_hf and Path(self.from_hf)]
+        return [path for path in named if path and path.exists()]
+
     def check(self) -> None:
         """Raises click.UsageError for options that do not go together."""
         if self.from_hf is not None and self.from_ctranslate2 is not None:

@@ -24,8 +24,11 @@ from dragoman_export.graphs.trace import Graphs, trace
 from dragoman_export.int8 import quantize
 from dragoman_export.int8.bounded import bounded_states
 from dragoman_export.manifest import make_manifest, special_ids
-from dragoman_export.parity.gate import Parity, ParityError, ParityGate
+from dragoman_export.parity.bounds import ParityError
+from dragoman_export.parity.gate import Parity, ParityGate
 from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.parity.sentences import CheckText, text_sources
+from dragoman_export.progress import Stages, num_stages
 from dragoman_export.recipe_file import recipe_files, recipe_toml
 from dragoman_export.shortlist.builder import ShortlistOptions, build_shortlist
 from dragoman_export.shortlist.files import ShortlistFiles
@@ -49,16 +52,21 @@ def export_bundle(
     corpus: Corpus | None = None,
     shortlist_files: ShortlistFiles | None = None,
     shortlist_options: ShortlistOptions | None = None,
+    check_text: CheckText | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
     """Writes a bundle of a checkpoint, or of several as an ensemble, as `export_subject` does.
 
     From the training corpus, where it is given, a Transformer's alignment head is chosen, and with
-    `shortlist_options` a lexical shortlist learnt; or that is made of files, where they are given.
+    `shortlist_options` a lexical shortlist learnt; or that is made of files, where they are given. The graphs
+    are checked on the corpus if there is no `check_text`.
     """
     subject, build, asked = subject_of(members), None, "--no-shortlist"
     if corpus is not None:
         subject = with_alignment_head(subject, corpus, report)
+        if check_text is None:
+            lines = corpus.targets if subject.continues else corpus.sources
+            check_text = CheckText.of(lines, "the training corpus")
     if shortlist_options is not None:
         if shortlist_files is not None:
             build = shortlist_files.builder(subject, shortlist_options, report)
@@ -74,6 +82,7 @@ def export_bundle(
         precisions=precisions,
         overwrite=overwrite,
         build_shortlist=build,
+        check_text=check_text,
         report=report,
     )
 
@@ -88,13 +97,19 @@ def export_foreign(
     overwrite: bool = False,
     shortlist_files: ShortlistFiles | None = None,
     shortlist_options: ShortlistOptions,
+    check_text: CheckText | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
-    """Writes a bundle of a model from elsewhere as `export_subject` does, its shortlist made of the files."""
+    """Writes a bundle of a model from elsewhere as `export_subject` does, its shortlist made of the files.
+
+    The graphs are checked on their text where there is some and no other is given.
+    """
     build = None
     if shortlist_files is not None:
         build = shortlist_files.builder(subject, shortlist_options, report)
         subject = _with_told(subject, shortlist_options.command_line(shortlist_files.told()))
+        if check_text is None and shortlist_files.text is not None:
+            check_text = CheckText.read(shortlist_files.text[0])
     return export_subject(
         subject,
         destination,
@@ -103,6 +118,7 @@ def export_foreign(
         precisions=precisions,
         overwrite=overwrite,
         build_shortlist=build,
+        check_text=check_text,
         report=report,
     )
 
@@ -116,9 +132,12 @@ def export_subject(
     precisions: Sequence[str],
     overwrite: bool = False,
     build_shortlist: Callable[[], Shortlist] | None = None,
+    check_text: CheckText | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
     """Writes a bundle and opens it. `report` is told, line by line, what is being done and found.
+
+    Graphs of lower precisions are checked on `check_text`, or where there is none on samples of the model's.
 
     Raises ParityError where the graphs do not decode as PyTorch does, BundleError where the destination holds
     something and `overwrite` is not set, or where name, version or a language can't be one. The destination
@@ -129,8 +148,13 @@ def export_subject(
     check_language("the source language", subject.source_language)
     check_language("the target language", subject.target_language)
     source, target = subject.source_tokenizer, subject.target_tokenizer
+    stages = Stages(num_stages(precisions, has_shortlist=build_shortlist is not None), report)
     with staged_bundle(destination, overwrite=overwrite) as folder:
-        report("decoding with PyTorch")
+        stages.begin("decoding with PyTorch")
+        text = None
+        if check_text is not None:
+            limit = subject.decoding.max_source_tokens
+            text = text_sources(check_text, source, source_end=subject.source_end, max_tokens=limit)
         gate = ParityGate(
             subject.model,
             subject.decoding,
@@ -138,21 +162,22 @@ def export_subject(
             source_ids=special_ids(source),
             target_ids=special_ids(target),
             source_end=subject.source_end,
+            text=text,
         )
-        graphs = make_graphs(subject.model, precisions, report)
+        graphs = make_graphs(subject.model, precisions, stages.begin)
         shortlist_graphs = {}
         if build_shortlist is not None:
-            report("making the graphs of the shortlist")
+            stages.begin("making the graphs of the shortlist")
             shortlist_graphs = {precision: make_shortlist_graphs(each) for precision, each in graphs.items()}
         contract = tensor_contract(graphs)
         parities: dict[str, Parity] = {}
         for precision in precisions:
-            report(f"{precision}: writing the graphs")
+            stages.begin(f"{precision}: writing the graphs")
             write_graphs(graphs[precision], folder / precision, shortlist_graphs.get(precision))
             write_regroup_graph(contract, precision, folder / precision)
             try:
                 parities[precision] = _check(
-                    gate, subject, folder / precision, precision in shortlist_graphs, report
+                    gate, subject, folder / precision, precision in shortlist_graphs, stages
                 )
             except ParityError as error:
                 raise ParityError(f"{error}{_way_out(precision, parities, precisions)}") from error
@@ -171,7 +196,7 @@ def export_subject(
         )
         for file, recipe in zip(recipe_files(subject.recipes), subject.recipes, strict=True):
             (folder / file).write_text(recipe_toml(recipe), encoding="utf-8")
-        (folder / CARD_FILE).write_text(write_card(manifest, subject, parities), encoding="utf-8")
+        (folder / CARD_FILE).write_text(write_card(manifest, subject, parities, check_text), encoding="utf-8")
         seal(folder, manifest)
     return open_bundle(destination)
 
@@ -182,18 +207,16 @@ def _with_told(subject: Subject, options: str) -> Subject:
     return dataclasses.replace(subject, training=told)
 
 
-def _check(
-    gate: ParityGate, subject: Subject, folder: Path, has_shortlist: bool, report: Callable[[str], None]
-) -> Parity:
+def _check(gate: ParityGate, subject: Subject, folder: Path, has_shortlist: bool, stages: Stages) -> Parity:
     """Holds a precision's graphs against PyTorch, those of a shortlist too. Raises ParityError."""
     tokenizers = subject.source_tokenizer, subject.target_tokenizer
-    report(f"{folder.name}: decoding with onnxruntime")
+    stages.begin(f"{folder.name}: decoding with onnxruntime")
     parity = gate.check(OnnxStepper.between(*tokenizers, folder), folder.name)
-    report(f"{folder.name}: {parity.describe()}")
+    stages.tell(f"{folder.name}: {parity.describe()}")
     if has_shortlist:
-        report(f"{folder.name} with candidates: decoding with onnxruntime")
+        stages.begin(f"{folder.name} with candidates: decoding with onnxruntime")
         found = gate.check_shortlist(ShortlistStepper.between(*tokenizers, folder), folder.name)
-        report(f"{folder.name} with candidates: {found.describe()}")
+        stages.tell(f"{folder.name} with candidates: {found.describe()}")
     return parity
 
 

@@ -1,4 +1,4 @@
-"""What an export learns from the training corpus, and whether it can: a shortlist, and which head aligns."""
+"""What an export takes from the training corpus, if it can: a shortlist, heads that align, text to check."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,14 +41,15 @@ def corpus_to_learn_from(
     max_pairs: int,
     has_shortlist: bool,
     is_needed: bool,
+    has_check_text: bool,
     report: Callable[[str], None],
 ) -> Corpus | None:
-    """At most so many pairs; None where nothing is to be learnt, or the corpus is neither there nor needed.
+    """At most so many pairs; None where they are good for nothing, or neither there nor needed.
 
     Raises TrainingCorpusError where it is needed and not there.
     """
     has_heads = [member.recipe.model.family for member in members] == ["transformer"]
-    if not members[0].recipe.data.has_source or not (has_shortlist or has_heads):
+    if has_check_text and not (has_shortlist or has_heads):
         return None
     try:
         return read_training_corpus(members[0], recipe_folder, max_pairs=max_pairs, report=report)
@@ -59,4 +60,6 @@ def corpus_to_learn_from(
             report(f"no shortlist: {error}")
         if has_heads:
             report(f"alignments are the mean of the last layer's heads: {error}")
+        if not has_check_text:
+            report(f"the graphs are checked on samples of the model's own: {error}")
         return None

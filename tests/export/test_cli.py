@@ -71,7 +71,8 @@ def test_every_stage_of_an_export_is_told_as_a_line_where_there_is_no_terminal(
         "int8: writing the graphs",
         "int8: decoding with onnxruntime",
     ]
-    assert [line for line in lines if line in stages] == stages
+    numbered = [f"[{number}/7] {stage}" for number, stage in enumerate(stages[1:], start=1)]
+    assert [line for line in lines if line in (stages[0], *numbered)] == [stages[0], *numbered]
     # A long one stays one line.
     assert any("--recipe-folder" in line and line.startswith("no shortlist: ") for line in lines)
 
@@ -189,6 +190,34 @@ def test_without_the_corpus_there_is_no_shortlist_and_it_is_said(luong_file: Pat
     code, output = call(export, *arguments, "--force", "--recipe-folder", tmp_path, "--shortlist")
     assert code == 1
     assert "is not there" in output
+
+
+def test_graphs_are_checked_on_the_text_that_is_given_or_the_training_corpus(
+    luong_file: Path, recipe_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "de-en" / "1"
+    arguments = [luong_file, "--out", out, "--precisions", "int8", "--no-shortlist", "--force"]
+    code, output = call(export, *arguments, "--recipe-folder", recipe_folder)
+    assert code == 0, output
+    assert "outputs\nfor sentences of the training corpus.\n" in (out / "README.md").read_text()
+    (tmp_path / "own.de").write_text("\n\nab cd ef\n")
+    code, output = call(export, *arguments, "--check-text", tmp_path / "own.de")
+    assert code == 0, output
+    assert "outputs\nfor sentences of `own.de`.\n" in (out / "README.md").read_text()
+    code, output = call(export, *arguments, "--recipe-folder", tmp_path)
+    assert code == 0, output
+    assert "checked on samples of the model's own: the training corpus is not there" in " ".join(
+        output.split()
+    )
+    assert "outputs\nfor random tokens, drawn as it says them.\n" in (out / "README.md").read_text()
+
+
+def test_a_text_without_a_line_is_refused(luong_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n \n")
+    arguments = [luong_file, "--out", tmp_path / "de-en" / "1", "--check-text", tmp_path / "empty"]
+    code, output = call(export, *arguments)
+    assert code == 1
+    assert "has no line to check the graphs with" in " ".join(output.split())
 
 
 def test_a_model_begun_with_another_learns_no_shortlist_from_its_own_text(

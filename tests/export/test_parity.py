@@ -13,7 +13,8 @@ from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, open_stepper
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.trace import Graphs
-from dragoman_export.parity.gate import ParityError, ParityGate
+from dragoman_export.parity.bounds import ParityError
+from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.decoding.search import Ids, Scores
@@ -46,7 +47,7 @@ def test_sound_graphs_pass(
     checkpoint: Checkpoint, gate: ParityGate, graphs_folder: Path, precision: str
 ) -> None:
     parity = gate.check(open_stepper(graphs_folder / precision, checkpoint), precision)
-    assert parity.num_tokens >= parity.num_sentences == 46
+    assert parity.num_tokens >= parity.num_sentences == 25
     if precision == "fp32":
         assert parity.num_identical == parity.num_sentences
         assert parity.max_error < 1e-4
@@ -58,7 +59,7 @@ def test_sound_fp16_graphs_pass(family: str, tokenizer: Tokenizer, tmp_path: Pat
     gate = open_gate(checkpoint)
     write_graphs(make_graphs(checkpoint.model, ["fp16"])["fp16"], tmp_path / "fp16")
     parity = gate.check(open_stepper(tmp_path / "fp16", checkpoint), "fp16")
-    assert 0 < parity.mean_error < 0.005
+    assert 0 < parity.loss < 0.25 * parity.rounded_loss + 1e-6
 
 
 def tampered(graphs: Graphs, name: str, change: Callable[[np.ndarray], None]) -> Graphs:

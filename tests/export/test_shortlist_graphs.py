@@ -13,7 +13,8 @@ from tests.export.toy_checkpoint import open_stepper, random_sources
 from dragoman_export.contract import shortlist_memory
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.trace import Graphs
-from dragoman_export.parity.gate import ParityError, ParityGate
+from dragoman_export.parity.bounds import ParityError
+from dragoman_export.parity.gate import ParityGate
 from dragoman_export.shortlist.graphs import ShortlistGraphs, make_shortlist_graphs
 from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_training.checkpoint import Checkpoint

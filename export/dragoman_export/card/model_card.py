@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dragoman_bundle.manifest import Manifest, Quality
 
 from dragoman_export.parity.gate import Parity
+from dragoman_export.parity.sentences import CheckText
 from dragoman_export.subject import NOT_STATED, Subject
 from dragoman_training.markdown import table
 
@@ -22,7 +23,15 @@ QUALITY_HEAD = (
     "Score",
     "Signature",
 )
-PARITY_HEAD = ("Precision", "Same best output", "Mean error", "Largest error", "Tokens compared")
+PARITY_HEAD = (
+    "Precision",
+    "Tokens",
+    "Lost",
+    "Lost by rounding in PyTorch",
+    "Entropy",
+    "Same next token",
+    "Largest error",
+)
 
 QUALITY_BEGIN = "<!-- quality: written by dragoman record-quality -->"
 QUALITY_END = "<!-- end of quality -->"
@@ -32,8 +41,10 @@ class CardError(ValueError):
     """A card whose quality table can't be found."""
 
 
-def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Parity]) -> str:
-    """The card of a bundle that has just been exported."""
+def write_card(
+    manifest: Manifest, subject: Subject, parities: Mapping[str, Parity], check_text: CheckText | None
+) -> str:
+    """The card of a bundle that has just been exported, its graphs checked on that text."""
     card = subject.card
     decoding = manifest.decoding
     out = f"models/{manifest.key}"
@@ -52,10 +63,12 @@ def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Pari
     parity_rows = [
         (
             precision,
-            f"{parity.num_identical} of {parity.num_sentences}",
-            f"{parity.mean_error:.1e}",
-            f"{parity.max_error:.1e}",
             str(parity.num_tokens),
+            f"{parity.loss:.1e}",
+            f"{parity.rounded_loss:.1e}",
+            f"{parity.entropy:.2f}",
+            f"{parity.agreement:.1%}",
+            f"{parity.max_error:.1e}",
         )
         for precision, parity in parities.items()
     ]
@@ -83,8 +96,11 @@ def write_card(manifest: Manifest, subject: Subject, parities: Mapping[str, Pari
 
 ## Parity with PyTorch
 
-Before the bundle was written, its graphs and the PyTorch model decoded the same sentences of random tokens.
-Errors are differences of a token's log-probability, in nats.
+Before the bundle was written, its graphs and the PyTorch model were stepped along the model's own outputs
+for {_sentences(check_text)}.
+What is lost is the Kullback-Leibler divergence of what the graphs say of the next token from what PyTorch
+says, in nats a token; PyTorch itself loses some by rounding as int8 does; and the entropy is how unsure
+PyTorch is of that token. An error is a difference of its log-probability.
 
 {table(PARITY_HEAD, parity_rows, words=len(PARITY_HEAD))}
 """
@@ -129,6 +145,12 @@ def _purpose(manifest: Manifest, subject: Subject) -> str:
     if subject.continues:
         return f"Continues text in {manifest.target_language}: of a sentence's beginning it writes the rest."
     return f"Translates {manifest.source_language} to {manifest.target_language}."
+
+
+def _sentences(check_text: CheckText | None) -> str:
+    if check_text is None:
+        return "random tokens, drawn as it says them"
+    return f"sentences of {check_text.origin}"
 
 
 def _vocabulary(manifest: Manifest, subject: Subject) -> str:

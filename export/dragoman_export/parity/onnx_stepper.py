@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import onnxruntime
+import torch
 from dragoman_bundle.manifest import ENCODER_GRAPH, STEP_GRAPH
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
@@ -105,6 +106,8 @@ def open_session(path: Path) -> onnxruntime.InferenceSession:
     """A session on the CPU."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    # By itself it counts processors that a container may not use. An export has bounded PyTorch's.
+    options.intra_op_num_threads = torch.get_num_threads()
     # Threads that wait in a loop would take the cores from PyTorch between two runs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

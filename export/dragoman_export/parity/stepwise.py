@@ -35,10 +35,6 @@ class StepDifferences:
     """Largest absolute difference of a candidate's score."""
     attention: NDArray[np.float32]
     """Largest absolute difference of an attention weight."""
-    margin: NDArray[np.float32]
-    """Nats by which PyTorch prefers its best candidate to the second."""
-    agrees: NDArray[np.bool_]
-    """Whether both have the same best candidate."""
 
 
 @torch.inference_mode()
@@ -60,7 +56,7 @@ def compare_steps(
     else:
         assert isinstance(stepper, ShortlistStepper)
         context = stepper.encode(sources, candidates)
-        model = _kept_to(model, candidates)
+        model = kept_to(model, candidates)
     reference = _Reference(model, sources, stepper.source_pad_id)
     lengths = np.array([len(target) for target in targets])
     forced_SU = pad_ids(targets, stepper.eos_id).numpy()
@@ -80,8 +76,6 @@ def compare_steps(
                 "score": apart["forced_score"][:, 0],
                 "candidates": apart["top_score"].max(axis=1),
                 "attention": apart["attention"].max(axis=(1, 2)),
-                "margin": expected["top_score"][:, 0] - expected["top_score"][:, 1],
-                "agrees": found["top_index"][:, 0] == expected["top_index"][:, 0],
             }
         )
         for name in parts[-1]:
@@ -123,7 +117,7 @@ class _KeptOutput(nn.Module):
         return self.output(features_SD).masked_fill(self.barred_SV, -torch.inf)
 
 
-def _kept_to(model: Seq2Seq, candidates: Sequence[Ids]) -> Seq2Seq:
+def kept_to(model: Seq2Seq, candidates: Sequence[Ids]) -> Seq2Seq:
     """The model, its parameters shared, with every sentence kept to its candidates."""
     kept = copy.copy(model)
     # What a module is made of is in dicts, which a copy would share with the model.

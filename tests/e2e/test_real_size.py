@@ -1,0 +1,86 @@
+"""A whole checkpoint of the size that people have: exported, checked, served and called."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dragoman_bundle import Bundle, open_bundle
+from tests.conftest import toy_pairs
+from tests.e2e.real_size import VOCABULARY, write_real_size
+from tests.e2e.server_process import COMMAND, ServerProcess
+
+from dragoman_export.from_hf import load_marian
+from dragoman_training.decoding.search import beam_search
+from dragoman_training.decoding.stepper import TorchStepper
+
+MAX_PEAK_BYTES = 3 << 30
+SENTENCES = ["ein hund sieht der vogel.", "der alter mann ruft heute."]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hub") / "opus-mt-de-en"
+    folder.mkdir()
+    write_real_size(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def models(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of bundles with the checkpoint's, by the command, in no more memory than is promised."""
+    folder = tmp_path_factory.mktemp("models")
+    text = checkpoint.parent / "check.de"
+    text.write_text("".join(f"{source}\n" for source, _ in toy_pairs(40, seed=5)))
+    command = [*COMMAND, "export", "--from-hf", checkpoint, "--out", folder / "opus" / "1"]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen([*command, "--check-text", text, "--threads", "2"], stderr=log)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    said = (folder / "log").read_text()
+    (folder / "log").unlink()
+    assert process.returncode == 0, said
+    assert "[7/7] int8: decoding with onnxruntime" in said.splitlines()
+    assert usage.ru_maxrss * 1024 < MAX_PEAK_BYTES, f"{usage.ru_maxrss / 1024**2:.2f} GiB"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bundle(models: Path) -> Bundle:
+    return open_bundle(models / "opus" / "1")
+
+
+@pytest.fixture(scope="module")
+def server(models: Path) -> Iterator[ServerProcess]:
+    running = ServerProcess(models, "fp32")
+    yield running
+    assert running.stop() == 0
+
+
+def test_both_precisions_passed_the_gate_and_the_card_tells_by_how_much(bundle: Bundle) -> None:
+    assert bundle.manifest.precisions == ("fp32", "int8")
+    assert bundle.manifest.target_vocabulary == VOCABULARY
+    card = (bundle.path / "README.md").read_text()
+    assert "sentences of `check.de`" in card
+    assert "| int8 | " in card
+
+
+def test_what_is_served_is_what_pytorch_decodes(
+    checkpoint: Path, bundle: Bundle, server: ServerProcess
+) -> None:
+    subject = load_marian(str(checkpoint))
+    source, target = subject.source_tokenizer, subject.target_tokenizer
+    stepper = TorchStepper(
+        subject.model, source_pad_id=source.pad_id, bos_id=target.bos_id, eos_id=target.eos_id
+    )
+    sources = [[*ids, source.eos_id] for ids in source.encode_ids(SENTENCES)]
+    expected = [
+        target.decode_text(list(hypotheses[0].tokens))
+        for hypotheses in beam_search(stepper, sources, subject.decoding)
+    ]
+    command = [*COMMAND, "translate", "--server", server.address, "--from", "de", "--to", "en"]
+    done = subprocess.run([*command, *SENTENCES], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == expected
+    assert all(expected)
