@@ -17,8 +17,8 @@ from dragoman_server.models.model import Model, ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.quoting import quote
 from dragoman_server.text.cleaning import clean
-from dragoman_server.text.document import TranslationOptions
 from dragoman_server.text.length import LengthPolicy
+from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.segmentation import Segmentation
 from dragoman_server.text.translator import TranslationRequest
 

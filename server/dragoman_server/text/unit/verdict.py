@@ -1,0 +1,42 @@
+"""What a reader should know of a unit's translation."""
+
+from collections.abc import Iterator, Sequence
+
+from dragoman_server.engine import FinishReason
+from dragoman_server.text.cleaning import Span
+from dragoman_server.text.protection.protected import SpanKind
+from dragoman_server.text.source import Source
+from dragoman_server.text.unit.answer import UnitAnswer
+from dragoman_server.text.unit.attempt import Attempt, Stage, Task
+from dragoman_server.text.warnings import (
+    TranslationWarning,
+    WarningKind,
+    has_odd_length,
+    is_untranslated,
+    repeats,
+)
+
+
+def unit_warnings(
+    source: Source, task: Task, attempt: Attempt, answer: UnitAnswer, lost_numbers: Sequence[Span]
+) -> Iterator[TranslationWarning]:
+    """The warnings of a unit's best translation."""
+    text = source.cleaned.text[slice(*task.span)]
+
+    def warn(kind: WarningKind, span: Span = task.span) -> TranslationWarning:
+        return TranslationWarning(kind=kind, span=source.cleaned.of_caller(span))
+
+    if attempt.stage is Stage.AROUND:
+        for item in task.items:
+            if not item.floats and item.kind is not SpanKind.TERM:
+                yield warn(WarningKind.SPAN_PUT_BACK, item.span)
+    for span in lost_numbers:
+        yield warn(WarningKind.NUMBER_PUT_BACK, span)
+    if answer.finish_reason is FinishReason.LENGTH:
+        yield warn(WarningKind.OUTPUT_LIMIT)
+    if repeats(answer.text, text):
+        yield warn(WarningKind.REPETITION)
+    if not source.is_markup and has_odd_length(answer.text, text):
+        yield warn(WarningKind.LENGTH)
+    if is_untranslated(answer.text, text):
+        yield warn(WarningKind.UNTRANSLATED)
