@@ -38,8 +38,12 @@ WORDS = st.sampled_from(
     ]
 )
 SPANS = st.sampled_from(
-    ["{name}", "{0}", "%s", "%1$s", "%(x)s", "${x}", "{{x}}", ":item", "www.beispiel.de", "https://a.de/b?c=1", "info@beispiel.de", "#Berg", "@anna", "👩\u200d👩\u200d👧", "👍🏽", "Łódź", "北京", "/etc/hosts"]
-    + ["`x = 1`", "{n, plural, one {# Satz. Ja.} other {#}}"]
+    [
+        *["{name}", "{0}", "%s", "%1$s", "%(x)s", "${x}", "{{x}}", ":item", "www.beispiel.de", "https://a.de/b?c=1", "i@beispiel.de"],
+        *["#Berg", "@anna", "👩\u200d👩\u200d👧", "👍🏽", "Łódź", "北京", "/etc/hosts"],
+        "`x = 1`",
+        "{n, plural, one {# Satz. Ja.} other {#}}",
+    ]
 )
 ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
 
@@ -95,7 +99,7 @@ MARKUP = st.recursive(
                 "<x id='1'/>",
                 "2.500",
                 "www.beispiel.de",
-            ]  # fmt: skip
+            ]
         ),
         min_size=0,
         max_size=4,
