@@ -218,7 +218,7 @@ def complete(document: Document, bundle: Bundle, *, waited_seconds: float = 0.0)
         timings=Timings(
             queue=waited_seconds + queue if document.states else 0.0, encode=encode, decode=decode
         ),
-        warnings=tuple(sorted(_warnings(document), key=lambda each: each.span)),
+        warnings=tuple(sorted(_warnings(document, bundle), key=lambda each: each.span)),
     )
 
 
@@ -349,11 +349,17 @@ def _place(link: Alignment, source: Source, offset: int) -> Alignment:
     return replace(link, source=source.cleaned.of_caller(link.source), target=(start + offset, end + offset))
 
 
-def _warnings(document: Document) -> Iterator[TranslationWarning]:
+def _warnings(document: Document, bundle: Bundle) -> Iterator[TranslationWarning]:
     yield from document.warnings
+    manifest = bundle.manifest
     for state in document.states:
         yield from unit_warnings(
-            document.source, state.task, state.attempt, state.answers[0], state.lost_numbers
+            document.source,
+            state.task,
+            state.attempt,
+            state.answers[0],
+            lost_numbers=state.lost_numbers,
+            languages=(manifest.source_language, manifest.target_language),
         )
 
 

@@ -13,6 +13,7 @@ from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shippe
 from dragoman_server.text.length import LengthPolicy
 from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
 from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
+from dragoman_server.text.protection.terms import Term, TermIndex
 
 OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0, return_alignments=True)
 HTML = TranslationOptions(
@@ -232,7 +233,58 @@ def test_what_is_truncated_is_missing_and_told(bundle: Bundle) -> None:
 
 def test_protection_can_be_off(bundle: Bundle) -> None:
     options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(is_automatic=False))
-    assert translated("Hallo {name}, 27!", bundle, options, forgets).text == "it is good"
+    found = translated("Hallo {name}, 27!", bundle, options, forgets)
+    assert found.text == "it is good"
+    assert ("number_missing", (14, 16)) in [(each.kind.value, each.span) for each in found.warnings]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [("gut gut gut gut", "repetition"), ("so " + "gut ja " * 2 + "wort für wort " * 9, "length")],
+    ids=["repetition", "length"],
+)
+def test_what_a_search_does_wrong_is_told(bundle: Bundle, answer: str, kind: str) -> None:
+    found = translated("Es ist da.", bundle, OPTIONS, lambda _: answer)
+    assert kind in [warning.kind.value for warning in found.warnings]
+    assert {warning.span for warning in found.warnings} == {(0, 10)}
+
+
+def test_a_glossary_changes_nothing_where_its_term_is_there(bundle: Bundle) -> None:
+    shown: list[str] = []
+
+    def notes(text: str) -> str:
+        shown.append(text)
+        return "The dog is there"
+
+    index = TermIndex([Term(source="Hund", target="dog"), Term(source="große Hund", target="big dog")])
+    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
+    assert translated("Der Hund ist da", bundle, options, notes).text == "The dog is there"
+    assert shown == ["Der Hund ist da"]
+    # The longest counts, and is put where the model lacks it.
+    assert "big dog" in translated("Der große Hund ist da", bundle, options, notes).text
+
+
+@ANSWERING
+def test_a_term_is_there_whatever_the_model_says(bundle: Bundle, answer: Answer) -> None:
+    index = TermIndex([Term(source="hund", target="hound"), Term(source="NATO", target=None)])
+    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
+    text = translated("Der Hund, die NATO und hund. HUND. Hundert.", bundle, options, answer).text
+    words = Counter(re.findall(r"\w+", text))
+    assert words["Hound"] >= 1
+    assert words["hound"] >= 1
+    assert words["HOUND"] == 1
+    assert words["NATO"] == 1
+
+
+def test_a_term_in_markup_is_escaped(bundle: Bundle) -> None:
+    index = TermIndex([Term(source="Hund", target="a < b")])
+    options = TranslationOptions(
+        beam_size=1,
+        length_penalty=1.0,
+        text_format=TextFormat.HTML,
+        protection=Protection(finders=(index,)),
+    )
+    assert translated("<p>Hund</p>", bundle, options, forgets).text == "<p>a &lt; b</p>"
 
 
 @pytest.mark.parametrize("text", ["駅はどこですか。", "Как дела?", "北京 上海"])

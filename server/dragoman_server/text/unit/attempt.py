@@ -6,6 +6,7 @@ around  the unit is cut at all of them, and what is between is translated on its
 """
 
 import enum
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -142,7 +143,8 @@ def around(source: Source, task: Task) -> Attempt:
     spans = [
         trimmed
         for a, b in outside(task.span, hard)
-        if (trimmed := trim(text, (a, b), items)) and holds_letter(text_outside(text, trimmed, items))
+        if (trimmed := _words(text, (a, b), task.span, items))
+        and holds_letter(text_outside(text, trimmed, items))
     ]
     cleaned = source.cleaned
     edges = [cleaned.starts[task.span[0]]]
@@ -165,6 +167,26 @@ def around(source: Source, task: Task) -> Attempt:
         for span in spans
     )
     return Attempt(stage=Stage.AROUND, pieces=pieces, gaps=gaps)
+
+
+def _words(text: str, span: Span, unit: Span, items: Sequence[Protected]) -> Span | None:
+    """A part of a unit without the punctuation at its ends, which is not the unit's own: it stays where it
+    is."""
+    trimmed = trim(text, span, items)
+    if trimmed is None:
+        return None
+    start, end = trimmed
+    starting = {item.span[0]: item.span[1] for item in items if item.floats}
+    ending = {stop: first for first, stop in starting.items()}
+    while start < end and start > unit[0] and (start in starting or not text[start].isalnum()):
+        start = starting.get(start, start + 1)
+    while start < end < unit[1] and (end in ending or not _is_of_word(text[end - 1])):
+        end = ending.get(end, end - 1)
+    return (start, end) if start < end else None
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
 def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected]) -> Attempt | None:

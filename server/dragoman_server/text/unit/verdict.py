@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dragoman_server.engine import FinishReason
 from dragoman_server.text.cleaning import Span
+from dragoman_server.text.protection.numbers import Number, missing_numbers, numbers_in
 from dragoman_server.text.protection.protected import SpanKind
 from dragoman_server.text.source import Source
 from dragoman_server.text.unit.answer import UnitAnswer
@@ -18,9 +19,18 @@ from dragoman_server.text.warnings import (
 
 
 def unit_warnings(
-    source: Source, task: Task, attempt: Attempt, answer: UnitAnswer, lost_numbers: Sequence[Span]
+    source: Source,
+    task: Task,
+    attempt: Attempt,
+    answer: UnitAnswer,
+    *,
+    lost_numbers: Sequence[Span],
+    languages: tuple[str, str],
 ) -> Iterator[TranslationWarning]:
-    """The warnings of a unit's best translation."""
+    """The warnings of a unit's best translation, from the first of its languages to the second.
+
+    The `lost_numbers` are those that were put back. Where numbers are not kept, it looks for them in the
+    answer."""
     text = source.cleaned.text[slice(*task.span)]
 
     def warn(kind: WarningKind, span: Span = task.span) -> TranslationWarning:
@@ -32,6 +42,13 @@ def unit_warnings(
                 yield warn(WarningKind.SPAN_PUT_BACK, item.span)
     for span in lost_numbers:
         yield warn(WarningKind.NUMBER_PUT_BACK, span)
+    if not task.numbers and not lost_numbers:
+        found = [number for number in numbers_in(text) if not _is_in(number, task)]
+        for number in missing_numbers(
+            found, answer.text, source_language=languages[0], target_language=languages[1]
+        ):
+            start = task.span[0]
+            yield warn(WarningKind.NUMBER_MISSING, (start + number.span[0], start + number.span[1]))
     if answer.finish_reason is FinishReason.LENGTH:
         yield warn(WarningKind.OUTPUT_LIMIT)
     if repeats(answer.text, text):
@@ -40,3 +57,8 @@ def unit_warnings(
         yield warn(WarningKind.LENGTH)
     if is_untranslated(answer.text, text):
         yield warn(WarningKind.UNTRANSLATED)
+
+
+def _is_in(number: Number, task: Task) -> bool:
+    start, end = (task.span[0] + place for place in number.span)
+    return any(item.span[0] < end and start < item.span[1] for item in task.items)
