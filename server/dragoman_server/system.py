@@ -42,9 +42,17 @@ class BundleSystem:
         """The lines' translations, one to one."""
         return [translated.text for translated in self.translate_texts(lines)]
 
-    def translate_texts(self, lines: Sequence[str]) -> list[TranslatedText]:
-        """The same with all that is known of each."""
-        documents = [prepare(line, self._bundle, self._options, deadline=None) for line in lines]
+    @property
+    def options(self) -> TranslationOptions:
+        """How lines are translated."""
+        return self._options
+
+    def translate_texts(
+        self, lines: Sequence[str], options: TranslationOptions | None = None
+    ) -> list[TranslatedText]:
+        """The same with all that is known of each; with other `options` if any are given."""
+        options = options or self._options
+        documents = [prepare(line, self._bundle, options, deadline=None) for line in lines]
         while sentences := [sentence for document in documents for sentence in document.sentences]:
             futures = iter(self._engine.submit(sentences))
             documents = [

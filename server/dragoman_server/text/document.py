@@ -152,20 +152,17 @@ def prepare(
     num_tokens = sum(len(ids) for state in states for piece in state.ids for ids in piece)
     if options.max_text_tokens is not None and num_tokens > options.max_text_tokens:
         raise TextTooLongError(num_tokens=num_tokens, max_tokens=options.max_text_tokens)
-    return _with_sentences(
-        Document(
-            source=source,
-            options=options,
-            deadline=deadline,
-            units=tuple(units),
-            gaps=source.gaps([unit.span for unit in units]),
-            states=tuple(states),
-            sentences=(),
-            split=fitted.split,
-            truncated=fitted.truncated,
-            warnings=tuple(reader.warnings),
-        ),
-        bundle,
+    return Document(
+        source=source,
+        options=options,
+        deadline=deadline,
+        units=tuple(units),
+        gaps=source.gaps([unit.span for unit in units]),
+        states=tuple(states),
+        sentences=_sentences(states, options, bundle, deadline),
+        split=fitted.split,
+        truncated=fitted.truncated,
+        warnings=tuple(reader.warnings),
     )
 
 
@@ -184,7 +181,11 @@ def advance(document: Document, results: Sequence[SentenceResult], bundle: Bundl
         )
         for state in document.states
     ]
-    return _with_sentences(replace(document, states=tuple(states)), bundle)
+    return replace(
+        document,
+        states=tuple(states),
+        sentences=_sentences(states, document.options, bundle, document.deadline),
+    )
 
 
 def complete(document: Document, bundle: Bundle, *, waited_seconds: float = 0.0) -> TranslatedText:
@@ -240,14 +241,18 @@ def _judged(
         most=options.num_hypotheses,
         is_aligned=options.return_alignments,
     )
-    state = replace(state, seconds=_sum(state.seconds, _slowest(results)))
+    seconds = _sum(state.seconds, _slowest(results))
     if judgement.answers:
-        return replace(state, answers=judgement.answers)
+        return replace(state, seconds=seconds, answers=judgement.answers)
     lost = {item.span: item for item in judgement.lost}
     lost |= {item.span: item for item in state.task.numbers if item.span in state.lost_numbers}
     attempt = next_attempt(source, state.task, state.attempt.stage, list(lost.values()))
-    state = replace(
-        state, attempt=attempt, ids=_tokenize(attempt, bundle, None), lost_numbers=tuple(sorted(lost))
+    state = UnitState(
+        task=state.task,
+        attempt=attempt,
+        ids=_tokenize(attempt, bundle, None),
+        lost_numbers=tuple(sorted(lost)),
+        seconds=seconds,
     )
     return _without_sentences(source, state, options, bundle)
 
@@ -256,8 +261,9 @@ def _without_sentences(
     source: Source, state: UnitState, options: TranslationOptions, bundle: Bundle
 ) -> UnitState:
     """A unit of which the tokenizer sees nothing has its answer at once; another is as it was."""
-    if any(map(any, state.ids)):
-        return state
+    for piece in state.ids:
+        if any(piece):
+            return state
     return _judged(source, state, [[] for _ in state.ids], options, bundle)
 
 
@@ -277,34 +283,36 @@ def _tokenize(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None) -> 
     return tuple(found)
 
 
-def _with_sentences(document: Document, bundle: Bundle) -> Document:
-    """The document with the sentences of what it has no answers to."""
-    options = document.options
+def _sentences(
+    states: Sequence[UnitState], options: TranslationOptions, bundle: Bundle, deadline: float | None
+) -> tuple[Sentence, ...]:
+    """What is to be searched of the units that have no answers."""
     sentences = []
     prefix = options.target_prefix
-    for state in document.states:
+    for state in states:
+        if state.answers and not prefix:
+            continue
+        num_hypotheses = options.num_searched_hypotheses
+        if state.task.is_checked and state.attempt.stage is not Stage.AROUND:
+            num_hypotheses = options.beam_size
         for piece, of_piece in zip(state.attempt.pieces, state.ids, strict=True):
-            searched = [ids for ids in of_piece if ids]
-            if not state.answers:
-                is_aligned = options.return_alignments or bool(piece.floating or piece.elements)
-                num_hypotheses = options.num_searched_hypotheses
-                if state.task.is_checked and state.attempt.stage is not Stage.AROUND:
-                    num_hypotheses = options.beam_size
-                sentences += [
-                    Sentence(
-                        source=ids,
-                        options=_search_options(options, bundle, len(ids), len(prefix), num_hypotheses),
-                        target_prefix=prefix,
-                        return_attention=is_aligned,
-                        priority=options.priority,
-                        deadline=document.deadline,
+            for ids in of_piece:
+                if ids and not state.answers:
+                    is_aligned = options.return_alignments or bool(piece.floating or piece.elements)
+                    sentences.append(
+                        Sentence(
+                            source=ids,
+                            options=_search_options(options, bundle, len(ids), len(prefix), num_hypotheses),
+                            target_prefix=prefix,
+                            return_attention=is_aligned,
+                            priority=options.priority,
+                            deadline=deadline,
+                        )
                     )
-                    for ids in searched
-                ]
-            if searched:
+            if any(of_piece):
                 # It is the first sentence's.
                 prefix = ()
-    return replace(document, sentences=tuple(sentences))
+    return tuple(sentences)
 
 
 def _search_options(

@@ -67,6 +67,8 @@ def is_untranslated(answer: str, source: str) -> bool:
 
 
 def _has_repetition(words: Sequence[str]) -> bool:
+    if len(set(words)) > len(words) - MIN_REPETITIONS + 1:
+        return False
     return any(length >= (MIN_REPETITIONS - 1) * size for size, length in _runs(words))
 
 

@@ -99,7 +99,7 @@ def _read(
     for hypothesis, rendered, tokens in pooled:
         text = bundle.target_tokenizer.decode_text(hypothesis.tokens)
         replaced: list[tuple[Span, Protected]] | None = []
-        if lost is not None:
+        if lost is not None and task.is_checked:
             replaced = find_masks(rendered.masks, text)
             missing = _missing(source, task, rendered, _outside(text, replaced or []), bundle)
             if replaced is None or missing or _lacks_terms(task, rendered, text):

@@ -45,6 +45,8 @@ class Task:
     """Positions inside of it with what stands there: comments, and tags of empty elements."""
     in_capitals: bool = False
     """Whether it is translated as if in small letters."""
+    small_letters: str = ""
+    """Then, how the vocabulary has it in these: as long as it."""
 
     @property
     def is_plain(self) -> bool:
@@ -223,9 +225,9 @@ def _piece(
     rendered = render(text, span, items, words)
     shown: tuple[Rendered, ...] = (rendered,)
     if task.in_capitals:
-        shown = tuple(
-            rendered.with_text(_with_masks(reading, rendered)) for reading in readings(rendered.text)
-        )
+        written = _in_small_letters(task, rendered)
+        ways = dict.fromkeys((written, *readings(rendered.text)))
+        shown = tuple(rendered.with_text(_with_masks(way, rendered)) for way in ways)
     floating = [
         Floating(
             position=item.span[0],
@@ -242,6 +244,15 @@ def _piece(
     ]
     elements = elements_within(task.elements, span)
     return Piece(span=span, shown=shown, floating=tuple(floating), elements=tuple(elements))
+
+
+def _in_small_letters(task: Task, rendered: Rendered) -> str:
+    """What is shown, with the letters of the task."""
+    start = task.span[0]
+    return "".join(
+        task.small_letters[place - start] if task.small_letters and character.isupper() else character
+        for character, place in zip(rendered.text, rendered.starts, strict=True)
+    )
 
 
 def _with_masks(reading: str, rendered: Rendered) -> str:

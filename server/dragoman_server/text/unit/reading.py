@@ -23,6 +23,7 @@ from dragoman_server.text.unit.attempt import (
     text_outside,
     trim,
 )
+from dragoman_server.text.unit.capitals import by_vocabulary
 from dragoman_server.text.warnings import TranslationWarning, WarningKind
 
 # Letters of other scripts than Latin begin here.
@@ -96,13 +97,20 @@ class TaskReader:
 
     def _make(self, span: Span, items: Sequence[Protected]) -> Task:
         manifest = self._bundle.manifest
-        return make_task(
+        task = make_task(
             self._source,
             span,
             items,
             is_automatic=self._is_automatic,
             languages=(manifest.source_language, manifest.target_language),
         )
+        if not task.in_capitals:
+            return task
+        text = self._source.cleaned.tokenizer_text[slice(*span)]
+        return replace(task, small_letters=by_vocabulary(text, self._count_pieces))
+
+    def _count_pieces(self, words: Sequence[str]) -> list[int]:
+        return list(map(len, self._bundle.source_tokenizer.encode_ids(words)))
 
     def _unreadable(self, unit: Unit, is_unknown: bool) -> Sequence[Protected] | None:
         """The protected spans of a unit with those that can't be read; None where there are none, or none
