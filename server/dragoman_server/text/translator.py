@@ -21,7 +21,7 @@ from dragoman_server.text.cleaning import Span
 from dragoman_server.text.document import Document, TranslatedText, advance, complete, prepare
 from dragoman_server.text.gathering import tell_when_ended
 from dragoman_server.text.length import TextTooLongError, UnitTooLongError
-from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.segmentation import holds_letter
 
 T = TypeVar("T")
@@ -34,6 +34,8 @@ _MICROSECONDS_PER_TEXT = 70
 _MICROSECONDS_PER_UNIT = 30
 _MICROSECONDS_PER_CHARACTER = 0.5
 _MICROSECONDS_PER_ALIGNED_CHARACTER = 8
+# Of text with tags, or with terms to be looked for, in which much may have to be placed.
+_MICROSECONDS_PER_SEARCHED_CHARACTER = 20
 
 _MAX_CANCELLED_ON_LOOP = 100
 
@@ -151,9 +153,11 @@ def _check_room(request: TranslationRequest) -> None:
 
 def _is_small(request: TranslationRequest, num_units: int) -> bool:
     options = request.options
-    microseconds_per_character = (
-        _MICROSECONDS_PER_ALIGNED_CHARACTER if options.return_alignments else _MICROSECONDS_PER_CHARACTER
-    )
+    microseconds_per_character = _MICROSECONDS_PER_CHARACTER
+    if options.return_alignments:
+        microseconds_per_character = _MICROSECONDS_PER_ALIGNED_CHARACTER
+    if options.text_format is not TextFormat.PLAIN or options.protection.finders:
+        microseconds_per_character = _MICROSECONDS_PER_SEARCHED_CHARACTER
     microseconds = (
         len(request.texts) * _MICROSECONDS_PER_TEXT
         + num_units * _MICROSECONDS_PER_UNIT
