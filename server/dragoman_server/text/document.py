@@ -181,10 +181,17 @@ def advance(document: Document, results: Sequence[SentenceResult], bundle: Bundl
         )
         for state in document.states
     ]
-    return replace(
-        document,
+    return Document(
+        source=document.source,
+        options=document.options,
+        deadline=document.deadline,
+        units=document.units,
+        gaps=document.gaps,
         states=tuple(states),
         sentences=_sentences(states, document.options, bundle, document.deadline),
+        split=document.split,
+        truncated=document.truncated,
+        warnings=document.warnings,
     )
 
 
@@ -219,7 +226,7 @@ def complete(document: Document, bundle: Bundle, *, waited_seconds: float = 0.0)
         timings=Timings(
             queue=waited_seconds + queue if document.states else 0.0, encode=encode, decode=decode
         ),
-        warnings=tuple(sorted(_warnings(document, bundle), key=lambda each: each.span)),
+        warnings=tuple(sorted(_warnings(document, bundle), key=_span)),
     )
 
 
@@ -243,7 +250,14 @@ def _judged(
     )
     seconds = _sum(state.seconds, _slowest(results))
     if judgement.answers:
-        return replace(state, seconds=seconds, answers=judgement.answers)
+        return UnitState(
+            task=state.task,
+            attempt=state.attempt,
+            ids=state.ids,
+            answers=judgement.answers,
+            lost_numbers=state.lost_numbers,
+            seconds=seconds,
+        )
     lost = {item.span: item for item in judgement.lost}
     lost |= {item.span: item for item in state.task.numbers if item.span in state.lost_numbers}
     attempt = next_attempt(source, state.task, state.attempt.stage, list(lost.values()))
@@ -355,6 +369,10 @@ def _place(link: Alignment, source: Source, offset: int) -> Alignment:
     """The link of a unit as one of the caller's text and the whole hypothesis."""
     start, end = link.target
     return replace(link, source=source.cleaned.of_caller(link.source), target=(start + offset, end + offset))
+
+
+def _span(warning: TranslationWarning) -> Span:
+    return warning.span
 
 
 def _warnings(document: Document, bundle: Bundle) -> Iterator[TranslationWarning]:

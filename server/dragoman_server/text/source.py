@@ -27,7 +27,7 @@ class Source:
     """Other tags and comments, in order."""
     is_markup: bool = False
 
-    @cached_property
+    @property
     def shielded(self) -> str:
         """The text to look for sentences in: in protected spans nothing ends one."""
         if not self.protected:
@@ -95,7 +95,7 @@ class Source:
 
     def gaps(self, spans: Sequence[Span]) -> tuple[str, ...]:
         """What stands before, between and behind units, as it stands in the answer."""
-        replaced = [item for item in self.protected if item.output is not None]
+        replaced = [item for item in self.protected if item.output is not None] if self.protected else []
         if not self.is_markup and not replaced:
             return self.cleaned.between(spans)
         cleaned = self.cleaned

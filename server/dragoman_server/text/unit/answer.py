@@ -68,6 +68,10 @@ def judge(
         ]
         return Judgement(answers=tuple(_joined(attempt.gaps, found)))
     [piece], [shown], [tokens] = attempt.pieces, results, ids
+    if task.is_plain and most == 1 and not (is_aligned or source.is_markup) and shown:
+        # The commonest case by far, told at once.
+        best = shown[0].hypotheses[0]
+        return Judgement(answers=(_unit_answer(best, bundle.target_tokenizer.decode_text(best.tokens)),))
     lost: list[tuple[Protected, ...]] = []
     answers = tuple(distinct(_read(source, task, piece, shown, tokens, bundle, is_aligned, lost), most=most))
     return Judgement(answers=answers, lost=lost[0] if lost else ())
@@ -206,17 +210,25 @@ def _answer(
         in_capitals=task.in_capitals,
         is_markup=source.is_markup,
     )
-    return UnitAnswer(
-        text=restored.text,
-        score=hypothesis.score,
-        log_probability=hypothesis.log_probability,
-        finish_reason=hypothesis.finish_reason,
-        num_tokens=len(hypothesis.tokens) + (hypothesis.finish_reason is FinishReason.STOP),
-        links=tuple(
+    return _unit_answer(
+        hypothesis,
+        restored.text,
+        tuple(
             replace(link, source=rendered.of_source(link.source), target=restored.of_answer(link.target))
             for link in links
             if is_aligned
         ),
+    )
+
+
+def _unit_answer(hypothesis: Hypothesis, text: str, links: tuple[Alignment, ...] = ()) -> UnitAnswer:
+    return UnitAnswer(
+        text=text,
+        score=hypothesis.score,
+        log_probability=hypothesis.log_probability,
+        finish_reason=hypothesis.finish_reason,
+        num_tokens=len(hypothesis.tokens) + (hypothesis.finish_reason is FinishReason.STOP),
+        links=links,
     )
 
 

@@ -54,14 +54,9 @@ class Task:
         return not (self.items or self.numbers or self.elements or self.floating or self.in_capitals)
 
     @property
-    def needs_links(self) -> bool:
-        """Whether something is placed by what each word comes from."""
-        return bool(self.elements or self.floating) or any(item.floats for item in self.items)
-
-    @property
     def is_checked(self) -> bool:
         """Whether an answer may not do."""
-        return bool(self.numbers) or any(not item.floats for item in self.items)
+        return bool(self.numbers) or (bool(self.items) and any(not item.floats for item in self.items))
 
 
 @dataclass(frozen=True, kw_only=True)
