@@ -12,7 +12,7 @@ from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.loader import engine_limits, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
-from dragoman_server.text.document import TranslationOptions
+from dragoman_server.text.options import Protection, TranslationOptions
 from dragoman_server.text.segmentation import Segmentation
 
 
@@ -53,6 +53,8 @@ def translation_options(bundle: Bundle, beam_size: int) -> TranslationOptions:
         beam_size=beam_size,
         length_penalty=bundle.manifest.decoding.length_penalty,
         segmentation=Segmentation.LINE,
+        # Of every sentence one search.
+        protection=Protection(is_automatic=False),
     )
 
 

@@ -27,9 +27,18 @@ if TYPE_CHECKING:
         UnavailableError,
         UnsupportedError,
     )
-    from dragoman.model import DecodingDefaults, Model, ModelReference, Quality
-    from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
-    from dragoman.translation import Alignment, FinishReason, Hypothesis, StreamResult, Timings, Translation
+    from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
+    from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
+    from dragoman.translation import (
+        Alignment,
+        FinishReason,
+        Hypothesis,
+        StreamResult,
+        Timings,
+        Translation,
+        TranslationWarning,
+        WarningKind,
+    )
 
 __all__ = [
     "Alignment",
@@ -43,6 +52,7 @@ __all__ = [
     "DragomanError",
     "FieldViolation",
     "FinishReason",
+    "Glossary",
     "Hypothesis",
     "InvalidRequestError",
     "LengthPolicy",
@@ -56,15 +66,22 @@ __all__ = [
     "ServerError",
     "Settings",
     "StreamResult",
+    "TextFormat",
     "Timings",
     "Translation",
+    "TranslationWarning",
     "UnavailableError",
     "UnsupportedError",
+    "WarningKind",
 ]
 
 __version__: str
 
 _MODULES = {
+    "WarningKind": "dragoman.translation",
+    "TranslationWarning": "dragoman.translation",
+    "TextFormat": "dragoman.settings",
+    "Glossary": "dragoman.model",
     "AsyncClient": "dragoman.async_client",
     "Client": "dragoman.client",
     "AuthenticationError": "dragoman.errors",

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -19,9 +19,9 @@ from dragoman.channel import call_metadata, channel_options, open_channel, read_
 from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
-from dragoman.model import Model
+from dragoman.model import Glossary, Model
 from dragoman.portions import Portion, Portions
-from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
+from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
 from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
 from dragoman.unreachable import cause_of
@@ -137,6 +137,12 @@ class AsyncClient:
         length_policy: LengthPolicy | None = None,
         segmentation: Segmentation | None = None,
         priority: Priority | None = None,
+        text_format: TextFormat | None = None,
+        protect: bool | None = None,
+        do_not_translate: Sequence[str] | None = None,
+        patterns: Sequence[str] | None = None,
+        terms: Mapping[str, str] | None = None,
+        glossaries: Sequence[str] | None = None,
         alignments: bool = False,
         timeout_seconds: float | None = None,
     ) -> list[Translation]:
@@ -159,6 +165,12 @@ class AsyncClient:
             length_policy=length_policy,
             segmentation=segmentation,
             priority=priority,
+            text_format=text_format,
+            protect=protect,
+            do_not_translate=do_not_translate,
+            patterns=patterns,
+            terms=terms,
+            glossaries=glossaries,
             alignments=alignments,
         )
         portions = Portions(check_texts(texts), settings, patience_seconds=self._patience_seconds)
@@ -198,6 +210,12 @@ class AsyncClient:
         length_policy: LengthPolicy | None = None,
         segmentation: Segmentation | None = None,
         priority: Priority | None = None,
+        text_format: TextFormat | None = None,
+        protect: bool | None = None,
+        do_not_translate: Sequence[str] | None = None,
+        patterns: Sequence[str] | None = None,
+        terms: Mapping[str, str] | None = None,
+        glossaries: Sequence[str] | None = None,
         alignments: bool = False,
         in_order: bool = False,
         window: int = 256,
@@ -229,6 +247,12 @@ class AsyncClient:
             length_policy=length_policy,
             segmentation=segmentation,
             priority=priority,
+            text_format=text_format,
+            protect=protect,
+            do_not_translate=do_not_translate,
+            patterns=patterns,
+            terms=terms,
+            glossaries=glossaries,
             alignments=alignments,
         )
         ledger = Ledger[Key](in_order=in_order)
@@ -294,6 +318,18 @@ class AsyncClient:
         except grpc.aio.AioRpcError as error:
             raise await self._error(error) from error
         return [messages.model(model) for model in response.models]
+
+    async def glossaries(self) -> list[Glossary]:
+        """The glossaries of the server, by name."""
+        try:
+            response = await _answer(
+                self._stub.ListGlossaries(
+                    pb.ListGlossariesRequest(), timeout=self._timeout_seconds, metadata=self._metadata
+                )
+            )
+        except grpc.aio.AioRpcError as error:
+            raise await self._error(error) from error
+        return [messages.glossary(glossary) for glossary in response.glossaries]
 
     async def model(self, name: str) -> Model:
         """One model, by "name" or "name/version". Raises ModelNotFoundError, which names those there are."""

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -15,9 +15,9 @@ from dragoman.channel import call_metadata, open_channel, read_address
 from dragoman.deadline import Deadline, within_clock
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
-from dragoman.model import Model
+from dragoman.model import Glossary, Model
 from dragoman.portions import Portion, Portions
-from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
+from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
 from dragoman.texts import check_texts
 from dragoman.translation import Key, StreamResult, Translation
 from dragoman.unreachable import cause_of
@@ -105,6 +105,12 @@ class Client:
         length_policy: LengthPolicy | None = None,
         segmentation: Segmentation | None = None,
         priority: Priority | None = None,
+        text_format: TextFormat | None = None,
+        protect: bool | None = None,
+        do_not_translate: Sequence[str] | None = None,
+        patterns: Sequence[str] | None = None,
+        terms: Mapping[str, str] | None = None,
+        glossaries: Sequence[str] | None = None,
         alignments: bool = False,
         timeout_seconds: float | None = None,
     ) -> list[Translation]:
@@ -127,6 +133,12 @@ class Client:
             length_policy=length_policy,
             segmentation=segmentation,
             priority=priority,
+            text_format=text_format,
+            protect=protect,
+            do_not_translate=do_not_translate,
+            patterns=patterns,
+            terms=terms,
+            glossaries=glossaries,
             alignments=alignments,
         )
         portions = Portions(check_texts(texts), settings, patience_seconds=self._patience_seconds)
@@ -168,6 +180,12 @@ class Client:
         length_policy: LengthPolicy | None = None,
         segmentation: Segmentation | None = None,
         priority: Priority | None = None,
+        text_format: TextFormat | None = None,
+        protect: bool | None = None,
+        do_not_translate: Sequence[str] | None = None,
+        patterns: Sequence[str] | None = None,
+        terms: Mapping[str, str] | None = None,
+        glossaries: Sequence[str] | None = None,
         alignments: bool = False,
         in_order: bool = False,
         window: int = 256,
@@ -198,6 +216,12 @@ class Client:
             length_policy=length_policy,
             segmentation=segmentation,
             priority=priority,
+            text_format=text_format,
+            protect=protect,
+            do_not_translate=do_not_translate,
+            patterns=patterns,
+            terms=terms,
+            glossaries=glossaries,
             alignments=alignments,
         )
         ledger = Ledger[Key](in_order=in_order)
@@ -236,6 +260,16 @@ class Client:
         except grpc.RpcError as error:
             raise self._error(error) from error
         return [messages.model(model) for model in response.models]
+
+    def glossaries(self) -> list[Glossary]:
+        """The glossaries of the server, by name."""
+        try:
+            response = self._stub.ListGlossaries(
+                pb.ListGlossariesRequest(), timeout=self._timeout_seconds, metadata=self._metadata
+            )
+        except grpc.RpcError as error:
+            raise self._error(error) from error
+        return [messages.glossary(glossary) for glossary in response.glossaries]
 
     def model(self, name: str) -> Model:
         """One model, by "name" or "name/version". Raises ModelNotFoundError, which names those there are."""

@@ -2,9 +2,17 @@
 
 from google.protobuf.duration_pb2 import Duration
 
-from dragoman.model import DecodingDefaults, Model, ModelReference, Quality
+from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
 from dragoman.settings import Settings
-from dragoman.translation import Alignment, FinishReason, Hypothesis, Timings, Translation
+from dragoman.translation import (
+    Alignment,
+    FinishReason,
+    Hypothesis,
+    Timings,
+    Translation,
+    TranslationWarning,
+    WarningKind,
+)
 from dragoman.v1 import translation_pb2 as pb
 
 TEXTS_PER_MESSAGE = 32
@@ -21,6 +29,10 @@ _LENGTH_POLICIES = {
 }
 _LENGTH_POLICY_NAMES = {value: name for name, value in _LENGTH_POLICIES.items()}
 _SEGMENTATIONS = {"sentence": pb.SEGMENTATION_SENTENCE, "line": pb.SEGMENTATION_LINE}
+_TEXT_FORMATS = {"plain": pb.TEXT_FORMAT_PLAIN, "html": pb.TEXT_FORMAT_HTML}
+_WARNING_KINDS = {
+    getattr(pb, f"WARNING_KIND_{kind.name}"): kind for kind in WarningKind if kind is not WarningKind.UNKNOWN
+}
 _PRIORITIES = {"interactive": pb.PRIORITY_INTERACTIVE, "bulk": pb.PRIORITY_BULK}
 _FINISH_REASONS = {
     pb.FINISH_REASON_STOP: FinishReason.STOP,
@@ -39,6 +51,8 @@ def translate_request(texts: list[str], settings: Settings) -> pb.TranslateReque
         return_alignments=settings.alignments,
         segmentation=_segmentation(settings),
         priority=_priority(settings),
+        text_format=_text_format(settings),
+        protection=_protection(settings),
     )
 
 
@@ -54,6 +68,8 @@ def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
             segmentation=_segmentation(settings),
             priority=_priority(settings),
             join_results=True,
+            text_format=_text_format(settings),
+            protection=_protection(settings),
         )
     )
 
@@ -85,6 +101,23 @@ def _priority(settings: Settings) -> pb.Priority | None:
     return _PRIORITIES[settings.priority] if settings.priority is not None else None
 
 
+def _text_format(settings: Settings) -> pb.TextFormat | None:
+    return _TEXT_FORMATS[settings.text_format] if settings.text_format is not None else None
+
+
+def _protection(settings: Settings) -> pb.Protection | None:
+    """None where nothing is asked for: older servers have no such thing."""
+    terms = settings.terms or {}
+    protection = pb.Protection(
+        automatic=settings.protect,
+        do_not_translate=settings.do_not_translate or (),
+        patterns=settings.patterns or (),
+        terms=[pb.Term(source=source, target=target) for source, target in terms.items()],
+        glossaries=settings.glossaries or (),
+    )
+    return protection if protection.ByteSize() else None
+
+
 def translations(response: pb.TranslateResponse) -> list[Translation]:
     """The translations of a response, in its order."""
     model = model_reference(response.model)
@@ -106,6 +139,14 @@ def translation(message: pb.Translation, model: ModelReference) -> Translation:
             queue_seconds=_seconds(message.timings.queue),
             encode_seconds=_seconds(message.timings.encode),
             decode_seconds=_seconds(message.timings.decode),
+        ),
+        warnings=tuple(
+            TranslationWarning(
+                kind=_WARNING_KINDS.get(warning.kind, WarningKind.UNKNOWN),
+                start=warning.start,
+                end=warning.end,
+            )
+            for warning in message.warnings
         ),
     )
 
@@ -177,6 +218,11 @@ def model(message: pb.Model) -> Model:
         credit=message.credit,
         loaded=not message.HasField("loaded") or message.loaded,
     )
+
+
+def glossary(message: pb.Glossary) -> Glossary:
+    """One glossary's description."""
+    return Glossary(name=message.name, languages=tuple(message.languages), entries=message.entries)
 
 
 def _defaults(message: pb.DecodingOptions) -> DecodingDefaults:

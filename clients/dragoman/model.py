@@ -90,3 +90,15 @@ class Model:
     """Credit owed to the makers of its training data."""
     loaded: bool = True
     """Whether it is loaded; the first request to one that is not waits until it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glossary:
+    """A glossary that the server has."""
+
+    name: str
+    """What requests call it."""
+    languages: tuple[str, ...]
+    """Languages that it translates between."""
+    entries: int
+    """Number of its entries."""

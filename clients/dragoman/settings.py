@@ -1,5 +1,6 @@
 """How a caller wants texts translated, checked as far as a client can tell."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -9,6 +10,7 @@ from dragoman.texts import check_text
 LengthPolicy = Literal["split", "reject", "truncate"]
 Segmentation = Literal["sentence", "line"]
 Priority = Literal["interactive", "bulk"]
+TextFormat = Literal["plain", "html"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,18 @@ class Settings:
     """How a text is cut into the units that the model translates."""
     priority: Priority | None = None
     """Who goes first where the server is full; None is interactive for a call and bulk for a stream."""
+    text_format: TextFormat | None = None
+    """What the texts are; None is plain."""
+    protect: bool | None = None
+    """Whether the server protects what is certain, such as URLs and placeholders; None is yes."""
+    do_not_translate: Sequence[str] | None = None
+    """Words that stay as they are."""
+    patterns: Sequence[str] | None = None
+    """Regular expressions, in the syntax of RE2, whose matches stay as they are."""
+    terms: Mapping[str, str] | None = None
+    """Words, and what they are translated by."""
+    glossaries: Sequence[str] | None = None
+    """Names of the server's glossaries that count, behind `terms`."""
     alignments: bool = False
     """Whether each hypothesis comes with its word alignments."""
 
@@ -46,6 +60,18 @@ class Settings:
             value = getattr(self, name)
             if value is not None:
                 check_text(value, name)
+        for name in ("do_not_translate", "patterns", "glossaries"):
+            value = getattr(self, name)
+            if value is not None:
+                # A list, as it is once it has been JSON.
+                object.__setattr__(self, name, _check_list(value, name))
+        if self.terms is not None:
+            if not isinstance(self.terms, Mapping):
+                raise TypeError(f"terms is {type(self.terms).__name__}, not a mapping of words to words")
+            terms = {
+                check_text(word, "terms"): check_text(target, "terms") for word, target in self.terms.items()
+            }
+            object.__setattr__(self, "terms", terms)
         for name in ("beam_size", "num_hypotheses", "max_output_tokens"):
             value = getattr(self, name)
             if value is not None:
@@ -56,7 +82,14 @@ class Settings:
             ("length_policy", LengthPolicy),
             ("segmentation", Segmentation),
             ("priority", Priority),
+            ("text_format", TextFormat),
         ):
             value = getattr(self, name)
             if value is not None and value not in get_args(choices):
                 raise invalid(name, f"is {value!r}; it must be one of {', '.join(get_args(choices))}")
+
+
+def _check_list(value: object, name: str) -> list[str]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a list of strings; got {value!r:.40}")
+    return [check_text(text, f"{name}[{position}]") for position, text in enumerate(value)]

@@ -70,6 +70,45 @@ class Timings:
     """Beam search."""
 
 
+class WarningKind(StrEnum):
+    """What may be wrong with a translation."""
+
+    UNKNOWN_TOKENS = "unknown_tokens"
+    """The model can't read something; it is in the translation as it was, unless protection is off."""
+    SPAN_PUT_BACK = "span_put_back"
+    """What must be kept came out only by translating the text around it apart: word order may be wrong."""
+    SPAN_MISSING = "span_missing"
+    """What must be kept is not there: it was truncated."""
+    NUMBER_PUT_BACK = "number_put_back"
+    """The model changed a number; it was put back."""
+    NUMBER_MISSING = "number_missing"
+    """A number of the source is not in the translation."""
+    REPETITION = "repetition"
+    """The translation says the same over and over."""
+    OUTPUT_LIMIT = "output_limit"
+    """The translation was cut at its limit of tokens."""
+    LENGTH = "length"
+    """The translation is far longer or shorter than its source."""
+    UNTRANSLATED = "untranslated"
+    """The source was left as it is."""
+    FOREIGN_SCRIPT = "foreign_script"
+    """The text is not in the source language's script."""
+    UNKNOWN = "unknown"
+    """The server told of something that this client does not know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationWarning:
+    """A warning about a part of the text, as a half-open range of code points."""
+
+    kind: WarningKind
+    """What may be wrong."""
+    start: int
+    """First code point of the part."""
+    end: int
+    """One past its last."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Translation:
     """The translation of one text."""
@@ -93,6 +132,8 @@ class Translation:
     """Target tokens of the best hypothesis, with the end of each sentence that the model ended."""
     timings: Timings
     """Where the time went."""
+    warnings: tuple[TranslationWarning, ...] = ()
+    """What a reader should know of the best hypothesis, in the order of the text."""
 
     @property
     def limited(self) -> bool:

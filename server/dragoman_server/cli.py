@@ -76,6 +76,13 @@ class _LongRunning(click.Command):
     help="File of those who may call, a line each: NAME TOKEN.  [default: everybody who reaches the port]",
 )
 @click.option(
+    "--glossaries",
+    type=click.Path(path_type=Path),
+    default=ServerConfig.glossaries,
+    help="Folder of glossaries that requests may name, as NAME.tsv: a first line of languages, then a line "
+    "for each term, with tabs between.  [default: glossaries in the models folder]",
+)
+@click.option(
     "--device",
     type=click.Choice(["auto", "cpu", "cuda"]),
     default=EngineConfig.device,
@@ -146,6 +153,18 @@ class _LongRunning(click.Command):
     type=_POSITIVE,
     default=RequestLimits.max_output_tokens,
     help="Most output tokens per sentence, whether a request asks for them or leaves it to the model.",
+)
+@click.option(
+    "--max-terms",
+    type=_POSITIVE,
+    default=RequestLimits.max_terms,
+    help="Most terms that a call may bring; glossaries may have more.",
+)
+@click.option(
+    "--max-patterns",
+    type=_POSITIVE,
+    default=RequestLimits.max_patterns,
+    help="Most patterns that a call may bring.",
 )
 @click.option(
     "--max-message-bytes",
@@ -254,8 +273,8 @@ class _LongRunning(click.Command):
     "--max-reload-seconds",
     type=click.FloatRange(min=0, min_open=True),
     default=ServerConfig.max_reload_seconds,
-    help="How long the models folder, or the tokens, may take to be read again after SIGHUP; what takes "
-    "longer stays as it was.",
+    help="How long the models folder, the tokens or the glossaries may take to be read again after "
+    "SIGHUP; what takes longer stays as it was.",
 )
 @click.option(
     "--log-format", type=click.Choice(["json", "text"]), default="json", help="Form of a line of the log."
@@ -277,6 +296,7 @@ def serve(
     tls_certificate: Path | None,
     tls_key: Path | None,
     tokens: Path | None,
+    glossaries: Path | None,
     device: str,
     precision: str,
     shortlist: bool,
@@ -289,6 +309,8 @@ def serve(
     max_interactive_tokens: int,
     max_beam_size: int,
     max_output_tokens: int,
+    max_terms: int,
+    max_patterns: int,
     max_message_bytes: int,
     max_stream_items: int,
     max_stream_idle_seconds: float,
@@ -312,8 +334,8 @@ def serve(
     """Serve the bundles of a folder over gRPC.
 
     Every option can be given by an environment variable too: --max-texts by DRAGOMAN_SERVE_MAX_TEXTS. SIGTERM
-    and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder and the tokens
-    read again: new bundles are served, and those that are gone end once nobody uses them.
+    and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder, the tokens and
+    the glossaries read again: new bundles are served, and those that are gone end once nobody uses them.
 
     The exit code is 0 after a drain that answered every accepted call, 3 where --drain-seconds cut some off,
     1 where the server could not start or lost an engine, and 2 for options that are none.
@@ -325,6 +347,7 @@ def serve(
     from dragoman_server.api.callers import TokenFileError
     from dragoman_server.api.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
+    from dragoman_server.glossaries import GlossaryError
     from dragoman_server.logs import open_log
     from dragoman_server.models.repository import RepositoryError
     from dragoman_server.server import EngineEndedError, PortError
@@ -342,6 +365,7 @@ def serve(
             tls_certificate=tls_certificate,
             tls_key=tls_key,
             tokens=tokens,
+            glossaries=glossaries,
             drain_seconds=drain_seconds,
             max_reload_seconds=max_reload_seconds,
             reflection=reflection,
@@ -352,6 +376,8 @@ def serve(
                 max_interactive_tokens=max_interactive_tokens,
                 max_beam_size=max_beam_size,
                 max_output_tokens=max_output_tokens,
+                max_terms=max_terms,
+                max_patterns=max_patterns,
                 max_message_bytes=max_message_bytes,
                 max_stream_items=max_stream_items,
                 max_stream_idle_seconds=max_stream_idle_seconds,
@@ -388,6 +414,7 @@ def serve(
             CertificateError,
             DeviceUnavailableError,
             EngineEndedError,
+            GlossaryError,
             PortError,
             RepositoryError,
             TokenFileError,

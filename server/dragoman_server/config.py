@@ -26,6 +26,10 @@ class RequestLimits:
     """Widest beam of a request."""
     max_output_tokens: int = 1024
     """Most output tokens per sentence, whether a request asks for them or leaves it to the model's bundle."""
+    max_terms: int = 10_000
+    """Most terms of one call, do_not_translate included; a glossary of the server may have more."""
+    max_patterns: int = 16
+    """Most patterns of one call, each of which is looked for in every text."""
     max_message_bytes: int = 4 * 1024 * 1024
     """Most bytes of one gRPC message received; what is sent is bounded by what was accepted. It is
     decoded at once, on the event loop: one of nothing but empty texts takes some 30 times its size."""
@@ -53,6 +57,8 @@ class RequestLimits:
             "max_interactive_tokens",
             "max_beam_size",
             "max_output_tokens",
+            "max_terms",
+            "max_patterns",
             "max_message_bytes",
             "max_stream_items",
             "max_calls",
@@ -149,6 +155,8 @@ class ServerConfig:
     """PEM file of its key, without a password."""
     tokens: Path | None = None
     """File of those who may call, as `callers.read_tokens` reads it; None: everybody who reaches the port."""
+    glossaries: Path | None = None
+    """Folder of glossaries, as NAME.tsv; None: "glossaries" in the models folder, if it is there."""
     drain_seconds: float = 30.0
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
     max_reload_seconds: float = 300.0

@@ -37,6 +37,7 @@ from dragoman_server.api.interceptors.unknown_callers import UnknownCallers
 from dragoman_server.api.service import TranslationService
 from dragoman_server.config import ServerConfig
 from dragoman_server.engine import DeviceUnavailableError
+from dragoman_server.glossaries import FOLDER, Glossaries, GlossaryError
 from dragoman_server.logs import Log
 from dragoman_server.metrics.log import LogMetrics
 from dragoman_server.metrics.process import ProcessMetrics
@@ -80,8 +81,13 @@ class Server:
         self._health = Health(self._metrics.serving, config.limits)
         self._callers = Callers(config.tokens)
         self._translator = Translator()
+        self._glossaries = Glossaries(config.glossaries or config.models / FOLDER)
         self._service = TranslationService(
-            gate=self._gate, callers=self._callers, translator=self._translator, limits=config.limits
+            gate=self._gate,
+            callers=self._callers,
+            translator=self._translator,
+            limits=config.limits,
+            glossaries=self._glossaries,
         )
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
@@ -104,11 +110,12 @@ class Server:
     async def start(self) -> None:
         """Listens and loads the models. Where this is cancelled, it ends after the model it is at.
 
-        Raises TokenFileError, CertificateError, PortError, RepositoryError, or DeviceUnavailableError; the
-        ports are free again then.
+        Raises TokenFileError, GlossaryError, CertificateError, PortError, RepositoryError, or
+        DeviceUnavailableError; the ports are free again then.
         """
         try:
             self._callers.use(await wait_for(run_apart(self._callers.read), None))
+            self._glossaries.use(await wait_for(run_apart(self._glossaries.read), None))
             await self._listen()
             await self._models.load()
             await self._models.load_pinned(shows_device=True)
@@ -122,8 +129,8 @@ class Server:
     async def reload(self) -> None:
         """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
 
-        The tokens too. Where either can't be read, or not within `max_reload_seconds`, it stays as it is, and
-        log and metrics say so.
+        The tokens and the glossaries too. What can't be read, or not within `max_reload_seconds`, stays as it
+        is, and log and metrics say so.
         """
         is_reloaded = False
         try:
@@ -149,12 +156,17 @@ class Server:
 
     async def _reload(self) -> bool:
         """Whether all was read again."""
-        tokens_are_read, max_seconds = True, self._config.max_reload_seconds
+        files_are_read, max_seconds = True, self._config.max_reload_seconds
         try:
             self._callers.use(await wait_for(run_apart(self._callers.read), max_seconds))
         except (TokenFileError, TimeoutError) as error:
-            tokens_are_read = False
+            files_are_read = False
             logger.error("tokens not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
+        try:
+            self._glossaries.use(await wait_for(run_apart(self._glossaries.read), max_seconds))
+        except (GlossaryError, TimeoutError) as error:
+            files_are_read = False
+            logger.error("glossaries not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
         try:
             await self._models.load(max_seconds=max_seconds)
         except (DeviceUnavailableError, RepositoryError, TimeoutError) as error:
@@ -162,8 +174,8 @@ class Server:
             return False
         self._open()
         await self._models.load_pinned()
-        logger.info("reloaded" if tokens_are_read else "models reloaded", extra={"models": self._keys()})
-        return tokens_are_read
+        logger.info("reloaded" if files_are_read else "models reloaded", extra={"models": self._keys()})
+        return files_are_read
 
     def _make_on_demand(self, loader: ModelLoader) -> ModelsOnDemand | None:
         """None where all models are loaded from the start."""

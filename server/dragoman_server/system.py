@@ -11,7 +11,8 @@ from dragoman_server.config import EngineConfig
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.loader import open_decoder, open_engine
-from dragoman_server.text.document import TranslatedText, TranslationOptions, complete, prepare
+from dragoman_server.text.document import TranslatedText, advance, complete, prepare
+from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.segmentation import Segmentation
 
 MAX_QUEUE = 10_000_000
@@ -41,15 +42,24 @@ class BundleSystem:
         """The lines' translations, one to one."""
         return [translated.text for translated in self.translate_texts(lines)]
 
-    def translate_texts(self, lines: Sequence[str]) -> list[TranslatedText]:
-        """The same with all that is known of each."""
-        documents = [prepare(line, self._bundle, self._options, deadline=None) for line in lines]
-        sentences = [sentence for document in documents for sentence in document.sentences]
-        futures = iter(self._engine.submit(sentences) if sentences else [])
-        return [
-            complete(document, [next(futures).result() for _ in document.sentences], self._bundle)
-            for document in documents
-        ]
+    @property
+    def options(self) -> TranslationOptions:
+        """How lines are translated."""
+        return self._options
+
+    def translate_texts(
+        self, lines: Sequence[str], options: TranslationOptions | None = None
+    ) -> list[TranslatedText]:
+        """The same with all that is known of each; with other `options` if any are given."""
+        options = options or self._options
+        documents = [prepare(line, self._bundle, options, deadline=None) for line in lines]
+        while sentences := [sentence for document in documents for sentence in document.sentences]:
+            futures = iter(self._engine.submit(sentences))
+            documents = [
+                advance(document, [next(futures).result() for _ in document.sentences], self._bundle)
+                for document in documents
+            ]
+        return [complete(document, self._bundle) for document in documents]
 
 
 @contextmanager

@@ -55,6 +55,7 @@ def test_every_alert_says_what_is_wrong_and_what_to_do(rules: list[dict[str, Any
         "DragomanSlow",
         "DragomanErrors",
         "DragomanRefusals",
+        "DragomanTextsHarmed",
         "DragomanQueueNearlyFull",
         "DragomanCpuFallback",
     ]

@@ -21,7 +21,8 @@ from dragoman_export.from_hf import MarianError, load_marian
 from dragoman_export.from_hf.weights import marian_transformer
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.text.document import TranslationOptions, prepare
+from dragoman_server.text.document import prepare
+from dragoman_server.text.options import TranslationOptions
 from dragoman_training.decoding import search
 from dragoman_training.decoding.stepper import TorchStepper
 

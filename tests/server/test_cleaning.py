@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_server.text.cleaning import clean
-from dragoman_server.text.document import Document, TranslationOptions, prepare
+from dragoman_server.text.document import Document, prepare
 from dragoman_server.text.length import LengthPolicy, UnitTooLongError
+from dragoman_server.text.options import TranslationOptions
 
 SHIPPED = Path(__file__).parents[2] / "models" / "de-en" / "1"
 HIDDEN = [
@@ -77,7 +78,7 @@ def test_it_changes_neither_units_nor_tokens_nor_what_stands_between(
     document = prepare(insert(text, inserted), bundle, OPTIONS, deadline=None)
     assert tokens(document) == tokens(plain)
     assert document.units == plain.units
-    assert document.source.caller_text == insert(text, inserted)
+    assert document.source.cleaned.caller_text == insert(text, inserted)
     # "3." and the like between units are as the caller wrote them.
     assert [clean(gap).text for gap in document.gaps] == list(plain.gaps)
 
@@ -203,7 +204,7 @@ def test_what_stands_between_units_is_as_the_caller_wrote_it(
 def test_a_text_of_which_no_letter_is_left_has_no_units(bundle: Bundle, text: str) -> None:
     document = prepare(text, bundle, OPTIONS, deadline=None)
     assert document.units == ()
-    assert document.source.caller_text == text
+    assert document.source.cleaned.caller_text == text
 
 
 def test_a_sentence_that_is_too_long_is_told_where_the_caller_wrote_it(bundle: Bundle) -> None:

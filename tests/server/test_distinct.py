@@ -2,16 +2,23 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from dragoman_bundle import Bundle, open_bundle
 from tests.server.copying_bundle import write_bundle
 
 from dragoman_server.engine import FinishReason, Hypothesis, SentenceResult
-from dragoman_server.text.distinct import ReadHypothesis, distinct, first_of_each_text
-from dragoman_server.text.document import Document, TranslationOptions, complete, prepare
+from dragoman_server.text.distinct import distinct, first_of_each_text
+from dragoman_server.text.document import Document, advance, complete, prepare
+from dragoman_server.text.options import TranslationOptions
 
 PIECES = ["", "ab", "a", "b", "c", " "]
+
+
+class Found(NamedTuple):
+    text: str
+    tokens: tuple[int, ...]
 
 
 def read(tokens: Sequence[int]) -> str:
@@ -40,9 +47,8 @@ def hypothesis(*tokens: int, score: float = 0.0) -> Hypothesis:
     ],
 )
 def test_a_text_comes_once(ranked: list[tuple[int, ...]], most: int, expected: list[tuple[int, ...]]) -> None:
-    found = distinct([hypothesis(*tokens) for tokens in ranked], read, most=most)
-    assert [hypothesis.tokens for hypothesis, _ in found] == expected
-    assert [text for _, text in found] == [read(tokens) for tokens in expected]
+    found = distinct([Found(read(tokens), tokens) for tokens in ranked], most=most)
+    assert list(found) == [Found(read(tokens), tokens) for tokens in expected]
 
 
 def prepared(bundle: Bundle, text: str, num_hypotheses: int) -> Document:
@@ -77,7 +83,7 @@ def test_the_joined_texts_of_sentences_differ(bundle: Bundle) -> None:
         )
         for texts in of_sentences
     ]
-    translated = complete(document, results, bundle)
+    translated = complete(advance(document, results, bundle), bundle)
     assert [found.text for found in translated.hypotheses] == ["ja ja ja", "nein ja ja"]
     assert [found.score for found in translated.hypotheses] == [0.0, -1.0]
 
@@ -93,13 +99,11 @@ def test_sentences_that_differ_may_join_to_one_text(bundle: Bundle) -> None:
         )
         for texts in (["ja ja", "ja"], ["nein", "ja nein"])
     ]
-    assert [found.text for found in complete(document, results, bundle).hypotheses] == ["ja ja nein"]
+    assert [found.text for found in complete(advance(document, results, bundle), bundle).hypotheses] == [
+        "ja ja nein"
+    ]
 
 
 def test_a_text_that_comes_again_stays_where_it_came_first() -> None:
-    ranked = [ReadHypothesis(hypothesis(score=-rank), text) for rank, text in enumerate("abacb")]
-    assert [(found.text, found.hypothesis.score) for found in first_of_each_text(ranked)] == [
-        ("a", 0.0),
-        ("b", -1.0),
-        ("c", -3.0),
-    ]
+    ranked = [Found(text, (rank,)) for rank, text in enumerate("abacb")]
+    assert first_of_each_text(ranked) == (Found("a", (0,)), Found("b", (1,)), Found("c", (3,)))

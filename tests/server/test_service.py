@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -26,7 +27,8 @@ from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.engine import Priority, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.text import translator
-from dragoman_server.text.document import Document, TranslationOptions
+from dragoman_server.text.document import Document
+from dragoman_server.text.options import TranslationOptions
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 
@@ -578,10 +580,10 @@ async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
     prepare = translator.prepare
     go_on = threading.Event()
 
-    def held(text: str, bundle: Bundle, options: TranslationOptions, deadline: float | None) -> Document:
+    def held(text: str, bundle: Bundle, options: TranslationOptions, *arguments: Any) -> Document:
         if options.priority is Priority.BULK:
             go_on.wait(30)
-        return prepare(text, bundle, options, deadline)
+        return prepare(text, bundle, options, *arguments)
 
     monkeypatch.setattr(translator, "prepare", held)
     running = await start_server()
@@ -711,7 +713,9 @@ async def test_a_large_request_does_not_hold_up_a_small_one(
     running = await start_server()
     threads.clear()
     await translate(running, *texts)
-    assert threads.keys() == {"prepare", "submit", "complete", "write_translation"}
+    # Nothing is submitted of texts that are empty.
+    submitting = {"submit"} if any(texts) else set()
+    assert threads.keys() == {"prepare", "complete", "write_translation"} | submitting
     # The server's loop is the test's.
     assert all((threading.get_ident() in found) == on_loop for found in threads.values()), threads
 

@@ -30,6 +30,11 @@ OPTIONS = {
     "length_policy": "--long-sentences",
     "segmentation": "--segmentation",
     "priority": "--priority",
+    "text_format": "--html",
+    "protection.glossaries": "--glossary",
+    "protection.terms": "--term",
+    "protection.do_not_translate": "--keep",
+    "protection.patterns": "--keep-pattern",
     "timeout_seconds": "--timeout",
 }
 """Which option sets a field of a request."""
@@ -76,6 +81,18 @@ def timeout_option(help_text: str) -> Callable[[Command], Command]:
     )
 
 
+def _read_terms(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    terms = {}
+    for written in given:
+        word, mark, translation = written.partition("=")
+        if not (mark and word.strip() and translation.strip()):
+            raise click.BadParameter(f"{written!r} is not WORD=TRANSLATION", context, parameter)
+        if word in terms:
+            raise click.BadParameter(f"{word!r} is given twice", context, parameter)
+        terms[word] = translation
+    return terms
+
+
 def settings_options(command: Command) -> Command:
     """Adds the options that say how to translate, and passes them on as `settings`."""
 
@@ -119,6 +136,41 @@ def settings_options(command: Command) -> Command:
         type=click.Choice(["interactive", "bulk"]),
         help="Who goes first where the server is full. Default: interactive; of a file or of lines, bulk.",
     )
+    @click.option("--html", "is_html", is_flag=True, help="The text is HTML, or has tags as XLIFF has.")
+    @click.option(
+        "--protect/--no-protect",
+        default=None,
+        help="Whether URLs, placeholders, numbers and the like come out as they are. Default: they do.",
+    )
+    @click.option(
+        "--keep",
+        "do_not_translate",
+        multiple=True,
+        metavar="WORD",
+        help="A word that stays as it is. Repeatable.",
+    )
+    @click.option(
+        "--keep-pattern",
+        "patterns",
+        multiple=True,
+        metavar="REGEX",
+        help="What matches stays as it is; the syntax is RE2's. Repeatable.",
+    )
+    @click.option(
+        "--term",
+        "terms",
+        multiple=True,
+        metavar="WORD=TRANSLATION",
+        callback=_read_terms,
+        help="What a word is translated by, always. Repeatable.",
+    )
+    @click.option(
+        "--glossary",
+        "glossaries",
+        multiple=True,
+        metavar="NAME",
+        help="A glossary of the server whose terms are used. Repeatable.",
+    )
     @wraps(command)
     def with_settings(
         *,
@@ -131,6 +183,12 @@ def settings_options(command: Command) -> Command:
         length_policy: LengthPolicy | None,
         segmentation: Segmentation | None,
         priority: Priority | None,
+        is_html: bool,
+        protect: bool | None,
+        do_not_translate: tuple[str, ...],
+        patterns: tuple[str, ...],
+        terms: dict[str, str],
+        glossaries: tuple[str, ...],
         **others: Any,
     ) -> None:
         settings = Settings(
@@ -143,6 +201,12 @@ def settings_options(command: Command) -> Command:
             length_policy=length_policy,
             segmentation=segmentation,
             priority=priority,
+            text_format="html" if is_html else None,
+            protect=protect,
+            do_not_translate=do_not_translate or None,
+            patterns=patterns or None,
+            terms=terms or None,
+            glossaries=glossaries or None,
         )
         command(settings=settings, **others)
 

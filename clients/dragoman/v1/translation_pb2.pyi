@@ -11,6 +11,26 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class TextFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TEXT_FORMAT_UNSPECIFIED: _ClassVar[TextFormat]
+    TEXT_FORMAT_PLAIN: _ClassVar[TextFormat]
+    TEXT_FORMAT_HTML: _ClassVar[TextFormat]
+
+class WarningKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    WARNING_KIND_UNSPECIFIED: _ClassVar[WarningKind]
+    WARNING_KIND_UNKNOWN_TOKENS: _ClassVar[WarningKind]
+    WARNING_KIND_SPAN_PUT_BACK: _ClassVar[WarningKind]
+    WARNING_KIND_SPAN_MISSING: _ClassVar[WarningKind]
+    WARNING_KIND_NUMBER_PUT_BACK: _ClassVar[WarningKind]
+    WARNING_KIND_NUMBER_MISSING: _ClassVar[WarningKind]
+    WARNING_KIND_REPETITION: _ClassVar[WarningKind]
+    WARNING_KIND_OUTPUT_LIMIT: _ClassVar[WarningKind]
+    WARNING_KIND_LENGTH: _ClassVar[WarningKind]
+    WARNING_KIND_UNTRANSLATED: _ClassVar[WarningKind]
+    WARNING_KIND_FOREIGN_SCRIPT: _ClassVar[WarningKind]
+
 class LengthPolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     LENGTH_POLICY_UNSPECIFIED: _ClassVar[LengthPolicy]
@@ -35,6 +55,20 @@ class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
     FINISH_REASON_STOP: _ClassVar[FinishReason]
     FINISH_REASON_LENGTH: _ClassVar[FinishReason]
+TEXT_FORMAT_UNSPECIFIED: TextFormat
+TEXT_FORMAT_PLAIN: TextFormat
+TEXT_FORMAT_HTML: TextFormat
+WARNING_KIND_UNSPECIFIED: WarningKind
+WARNING_KIND_UNKNOWN_TOKENS: WarningKind
+WARNING_KIND_SPAN_PUT_BACK: WarningKind
+WARNING_KIND_SPAN_MISSING: WarningKind
+WARNING_KIND_NUMBER_PUT_BACK: WarningKind
+WARNING_KIND_NUMBER_MISSING: WarningKind
+WARNING_KIND_REPETITION: WarningKind
+WARNING_KIND_OUTPUT_LIMIT: WarningKind
+WARNING_KIND_LENGTH: WarningKind
+WARNING_KIND_UNTRANSLATED: WarningKind
+WARNING_KIND_FOREIGN_SCRIPT: WarningKind
 LENGTH_POLICY_UNSPECIFIED: LengthPolicy
 LENGTH_POLICY_SPLIT: LengthPolicy
 LENGTH_POLICY_REJECT: LengthPolicy
@@ -65,8 +99,44 @@ class DecodingOptions(_message.Message):
     length_policy: LengthPolicy
     def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., target_prefix: _Optional[str] = ..., length_policy: _Optional[_Union[LengthPolicy, str]] = ...) -> None: ...
 
+class Protection(_message.Message):
+    __slots__ = ("automatic", "do_not_translate", "patterns", "terms", "glossaries")
+    AUTOMATIC_FIELD_NUMBER: _ClassVar[int]
+    DO_NOT_TRANSLATE_FIELD_NUMBER: _ClassVar[int]
+    PATTERNS_FIELD_NUMBER: _ClassVar[int]
+    TERMS_FIELD_NUMBER: _ClassVar[int]
+    GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
+    automatic: bool
+    do_not_translate: _containers.RepeatedScalarFieldContainer[str]
+    patterns: _containers.RepeatedScalarFieldContainer[str]
+    terms: _containers.RepeatedCompositeFieldContainer[Term]
+    glossaries: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, automatic: _Optional[bool] = ..., do_not_translate: _Optional[_Iterable[str]] = ..., patterns: _Optional[_Iterable[str]] = ..., terms: _Optional[_Iterable[_Union[Term, _Mapping]]] = ..., glossaries: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Term(_message.Message):
+    __slots__ = ("source", "target")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    target: str
+    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
+
+class TextRange(_message.Message):
+    __slots__ = ("start", "end")
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    start: int
+    end: int
+    def __init__(self, start: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
+
+class TextRanges(_message.Message):
+    __slots__ = ("ranges",)
+    RANGES_FIELD_NUMBER: _ClassVar[int]
+    ranges: _containers.RepeatedCompositeFieldContainer[TextRange]
+    def __init__(self, ranges: _Optional[_Iterable[_Union[TextRange, _Mapping]]] = ...) -> None: ...
+
 class TranslateRequest(_message.Message):
-    __slots__ = ("texts", "source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority")
+    __slots__ = ("texts", "source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority", "text_format", "protection", "protected_ranges")
     TEXTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +145,9 @@ class TranslateRequest(_message.Message):
     RETURN_ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
     SEGMENTATION_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    PROTECTION_FIELD_NUMBER: _ClassVar[int]
+    PROTECTED_RANGES_FIELD_NUMBER: _ClassVar[int]
     texts: _containers.RepeatedScalarFieldContainer[str]
     source_language: str
     target_language: str
@@ -83,7 +156,10 @@ class TranslateRequest(_message.Message):
     return_alignments: bool
     segmentation: Segmentation
     priority: Priority
-    def __init__(self, texts: _Optional[_Iterable[str]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ...) -> None: ...
+    text_format: TextFormat
+    protection: Protection
+    protected_ranges: _containers.RepeatedCompositeFieldContainer[TextRanges]
+    def __init__(self, texts: _Optional[_Iterable[str]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ..., text_format: _Optional[_Union[TextFormat, str]] = ..., protection: _Optional[_Union[Protection, _Mapping]] = ..., protected_ranges: _Optional[_Iterable[_Union[TextRanges, _Mapping]]] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
     __slots__ = ("translations", "model")
@@ -94,7 +170,7 @@ class TranslateResponse(_message.Message):
     def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ...) -> None: ...
 
 class Translation(_message.Message):
-    __slots__ = ("text", "hypotheses", "truncated", "split", "sentences", "source_tokens", "target_tokens", "timings")
+    __slots__ = ("text", "hypotheses", "truncated", "split", "sentences", "source_tokens", "target_tokens", "timings", "warnings")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     TRUNCATED_FIELD_NUMBER: _ClassVar[int]
@@ -103,6 +179,7 @@ class Translation(_message.Message):
     SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
     text: str
     hypotheses: _containers.RepeatedCompositeFieldContainer[Hypothesis]
     truncated: bool
@@ -111,7 +188,18 @@ class Translation(_message.Message):
     source_tokens: int
     target_tokens: int
     timings: Timings
-    def __init__(self, text: _Optional[str] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., truncated: _Optional[bool] = ..., split: _Optional[bool] = ..., sentences: _Optional[int] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ...) -> None: ...
+    warnings: _containers.RepeatedCompositeFieldContainer[TranslationWarning]
+    def __init__(self, text: _Optional[str] = ..., hypotheses: _Optional[_Iterable[_Union[Hypothesis, _Mapping]]] = ..., truncated: _Optional[bool] = ..., split: _Optional[bool] = ..., sentences: _Optional[int] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ..., warnings: _Optional[_Iterable[_Union[TranslationWarning, _Mapping]]] = ...) -> None: ...
+
+class TranslationWarning(_message.Message):
+    __slots__ = ("kind", "start", "end")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    kind: WarningKind
+    start: int
+    end: int
+    def __init__(self, kind: _Optional[_Union[WarningKind, str]] = ..., start: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
 
 class Hypothesis(_message.Message):
     __slots__ = ("text", "score", "log_probability", "finish_reason", "alignments")
@@ -162,7 +250,7 @@ class TranslateStreamRequest(_message.Message):
     def __init__(self, config: _Optional[_Union[TranslateStreamConfig, _Mapping]] = ..., item: _Optional[_Union[TranslateStreamItem, _Mapping]] = ..., items: _Optional[_Union[TranslateStreamItems, _Mapping]] = ...) -> None: ...
 
 class TranslateStreamConfig(_message.Message):
-    __slots__ = ("source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority", "join_results")
+    __slots__ = ("source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority", "join_results", "text_format", "protection")
     SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -171,6 +259,8 @@ class TranslateStreamConfig(_message.Message):
     SEGMENTATION_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     JOIN_RESULTS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    PROTECTION_FIELD_NUMBER: _ClassVar[int]
     source_language: str
     target_language: str
     model: str
@@ -179,7 +269,9 @@ class TranslateStreamConfig(_message.Message):
     segmentation: Segmentation
     priority: Priority
     join_results: bool
-    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ..., join_results: _Optional[bool] = ...) -> None: ...
+    text_format: TextFormat
+    protection: Protection
+    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ..., join_results: _Optional[bool] = ..., text_format: _Optional[_Union[TextFormat, str]] = ..., protection: _Optional[_Union[Protection, _Mapping]] = ...) -> None: ...
 
 class TranslateStreamItems(_message.Message):
     __slots__ = ("items",)
@@ -188,12 +280,14 @@ class TranslateStreamItems(_message.Message):
     def __init__(self, items: _Optional[_Iterable[_Union[TranslateStreamItem, _Mapping]]] = ...) -> None: ...
 
 class TranslateStreamItem(_message.Message):
-    __slots__ = ("id", "text")
+    __slots__ = ("id", "text", "protected_ranges")
     ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    PROTECTED_RANGES_FIELD_NUMBER: _ClassVar[int]
     id: str
     text: str
-    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+    protected_ranges: _containers.RepeatedCompositeFieldContainer[TextRange]
+    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., protected_ranges: _Optional[_Iterable[_Union[TextRange, _Mapping]]] = ...) -> None: ...
 
 class TranslateStreamResponse(_message.Message):
     __slots__ = ("id", "translation", "error", "results", "model")
@@ -311,3 +405,23 @@ class Quality(_message.Message):
     shortlist: bool
     length_penalty: float
     def __init__(self, test_set: _Optional[str] = ..., metric: _Optional[str] = ..., score: _Optional[float] = ..., signature: _Optional[str] = ..., precision: _Optional[str] = ..., beam_size: _Optional[int] = ..., shortlist: _Optional[bool] = ..., length_penalty: _Optional[float] = ...) -> None: ...
+
+class ListGlossariesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListGlossariesResponse(_message.Message):
+    __slots__ = ("glossaries",)
+    GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
+    glossaries: _containers.RepeatedCompositeFieldContainer[Glossary]
+    def __init__(self, glossaries: _Optional[_Iterable[_Union[Glossary, _Mapping]]] = ...) -> None: ...
+
+class Glossary(_message.Message):
+    __slots__ = ("name", "languages", "entries")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LANGUAGES_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    languages: _containers.RepeatedScalarFieldContainer[str]
+    entries: int
+    def __init__(self, name: _Optional[str] = ..., languages: _Optional[_Iterable[str]] = ..., entries: _Optional[int] = ...) -> None: ...

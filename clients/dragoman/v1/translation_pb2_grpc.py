@@ -56,6 +56,11 @@ class TranslationServiceStub:
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.GetModelRequest.SerializeToString,
                 response_deserializer=dragoman_dot_v1_dot_translation__pb2.GetModelResponse.FromString,
                 _registered_method=True)
+        self.ListGlossaries = channel.unary_unary(
+                '/dragoman.v1.TranslationService/ListGlossaries',
+                request_serializer=dragoman_dot_v1_dot_translation__pb2.ListGlossariesRequest.SerializeToString,
+                response_deserializer=dragoman_dot_v1_dot_translation__pb2.ListGlossariesResponse.FromString,
+                _registered_method=True)
 
 
 class TranslationServiceServicer:
@@ -95,6 +100,13 @@ class TranslationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListGlossaries(self, request, context):
+        """Lists the glossaries that requests may name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_TranslationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -117,6 +129,11 @@ def add_TranslationServiceServicer_to_server(servicer, server):
                     servicer.GetModel,
                     request_deserializer=dragoman_dot_v1_dot_translation__pb2.GetModelRequest.FromString,
                     response_serializer=dragoman_dot_v1_dot_translation__pb2.GetModelResponse.SerializeToString,
+            ),
+            'ListGlossaries': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGlossaries,
+                    request_deserializer=dragoman_dot_v1_dot_translation__pb2.ListGlossariesRequest.FromString,
+                    response_serializer=dragoman_dot_v1_dot_translation__pb2.ListGlossariesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -229,6 +246,33 @@ class TranslationService:
             '/dragoman.v1.TranslationService/GetModel',
             dragoman_dot_v1_dot_translation__pb2.GetModelRequest.SerializeToString,
             dragoman_dot_v1_dot_translation__pb2.GetModelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGlossaries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dragoman.v1.TranslationService/ListGlossaries',
+            dragoman_dot_v1_dot_translation__pb2.ListGlossariesRequest.SerializeToString,
+            dragoman_dot_v1_dot_translation__pb2.ListGlossariesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -52,6 +52,8 @@ class TranslationServiceStub:
     """Lists the models that are being served."""
     GetModel: _grpc.UnaryUnaryMultiCallable[_translation_pb2.GetModelRequest, _translation_pb2.GetModelResponse]
     """Describes one model. NOT_FOUND names the models there are."""
+    ListGlossaries: _grpc.UnaryUnaryMultiCallable[_translation_pb2.ListGlossariesRequest, _translation_pb2.ListGlossariesResponse]
+    """Lists the glossaries that requests may name."""
 
 @_typing.type_check_only
 class TranslationServiceAsyncStub(TranslationServiceStub):
@@ -73,6 +75,8 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     """Lists the models that are being served."""
     GetModel: _aio.UnaryUnaryMultiCallable[_translation_pb2.GetModelRequest, _translation_pb2.GetModelResponse]  # type: ignore[assignment]
     """Describes one model. NOT_FOUND names the models there are."""
+    ListGlossaries: _aio.UnaryUnaryMultiCallable[_translation_pb2.ListGlossariesRequest, _translation_pb2.ListGlossariesResponse]  # type: ignore[assignment]
+    """Lists the glossaries that requests may name."""
 
 class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
     """Translates texts and tells which models do it. A server with tokens answers calls whose metadata show one, as
@@ -115,5 +119,13 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_translation_pb2.GetModelResponse, _abc.Awaitable[_translation_pb2.GetModelResponse]]:
         """Describes one model. NOT_FOUND names the models there are."""
+
+    @_abc_1.abstractmethod
+    def ListGlossaries(
+        self,
+        request: _translation_pb2.ListGlossariesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_translation_pb2.ListGlossariesResponse, _abc.Awaitable[_translation_pb2.ListGlossariesResponse]]:
+        """Lists the glossaries that requests may name."""
 
 def add_TranslationServiceServicer_to_server(servicer: TranslationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

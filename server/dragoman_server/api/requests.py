@@ -4,21 +4,23 @@ Owns the limits of what a caller may ask for and the names of the fields in viol
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dragoman_bundle import Bundle
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.api.protection import read_protection, read_ranges
 from dragoman_server.config import RequestLimits
 from dragoman_server.engine import Priority
 from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.glossaries import Glossary
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import Model, ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.quoting import quote
-from dragoman_server.text.cleaning import clean
-from dragoman_server.text.document import TranslationOptions
+from dragoman_server.text.cleaning import Span, clean
 from dragoman_server.text.length import LengthPolicy
+from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.segmentation import Segmentation
 from dragoman_server.text.translator import TranslationRequest
 
@@ -38,6 +40,11 @@ _SEGMENTATIONS = {
     pb.SEGMENTATION_SENTENCE: Segmentation.SENTENCE,
     pb.SEGMENTATION_LINE: Segmentation.LINE,
 }
+_TEXT_FORMATS = {
+    pb.TEXT_FORMAT_UNSPECIFIED: TextFormat.PLAIN,
+    pb.TEXT_FORMAT_PLAIN: TextFormat.PLAIN,
+    pb.TEXT_FORMAT_HTML: TextFormat.HTML,
+}
 
 _PRIORITIES = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
 
@@ -47,9 +54,12 @@ RequestSettings = pb.TranslateRequest | pb.TranslateStreamConfig
 class RequestReader:
     """Turns messages into requests."""
 
-    def __init__(self, repository: Repository, limits: RequestLimits) -> None:
+    def __init__(
+        self, repository: Repository, limits: RequestLimits, glossaries: Mapping[str, Glossary]
+    ) -> None:
         self._repository = repository
         self._limits = limits
+        self._glossaries = glossaries
 
     def choose_model(self, message: RequestSettings) -> ServedModel:
         """The model that a message names, or one for its languages.
@@ -83,10 +93,11 @@ class RequestReader:
     def read(self, message: pb.TranslateRequest, model: Model) -> TranslationRequest:
         """A unary request. Raises InvalidRequestError."""
         violations = self._check_texts(message.texts)
+        ranges = self._read_ranges(message, violations)
         options = self._read_options(message, model, violations)
         fields = tuple(f"texts[{index}]" for index in range(len(message.texts)))
         return TranslationRequest(
-            model=model, texts=tuple(message.texts), options=options, text_fields=fields
+            model=model, texts=tuple(message.texts), options=options, text_fields=fields, ranges=ranges
         )
 
     def read_config(self, message: pb.TranslateStreamConfig, model: Model) -> TranslationOptions:
@@ -97,9 +108,15 @@ class RequestReader:
         self, item: pb.TranslateStreamItem, model: Model, options: TranslationOptions
     ) -> TranslationRequest:
         """An item of a stream. Raises InvalidRequestError."""
-        _raise_if_any(self._check_text("item.text", item.text))
+        violations = self._check_text("item.text", item.text)
+        ranges = read_ranges(item.protected_ranges, item.text, "item.protected_ranges", violations)
+        _raise_if_any(violations)
         return TranslationRequest(
-            model=model, texts=(item.text,), options=options, text_fields=("item.text",)
+            model=model,
+            texts=(item.text,),
+            options=options,
+            text_fields=("item.text",),
+            ranges=(ranges,) if ranges else (),
         )
 
     def _check_texts(self, texts: Sequence[str]) -> list[Violation]:
@@ -117,6 +134,21 @@ class RequestReader:
         if len(text) <= limit:
             return []
         return [_violation(field, f"has {len(text)} characters, and a text takes {limit}; cut it up")]
+
+    def _read_ranges(
+        self, message: pb.TranslateRequest, violations: list[Violation]
+    ) -> tuple[tuple[Span, ...], ...]:
+        ranges = message.protected_ranges
+        if not ranges:
+            return ()
+        if len(ranges) != len(message.texts):
+            description = f"are of {len(ranges)} texts, and there are {len(message.texts)}; give each its own"
+            violations.append(_violation("protected_ranges", description))
+            return ()
+        return tuple(
+            read_ranges(of_text.ranges, text, f"protected_ranges[{rank}]", violations)
+            for rank, (of_text, text) in enumerate(zip(ranges, message.texts, strict=True))
+        )
 
     def _read_options(
         self, message: RequestSettings, model: Model, violations: list[Violation]
@@ -157,6 +189,16 @@ class RequestReader:
             violations.append(_violation("segmentation", f"is {message.segmentation}, which is not known"))
         if message.priority and message.priority not in _PRIORITIES:
             violations.append(_violation("priority", f"is {message.priority}, which is not known"))
+        if message.text_format not in _TEXT_FORMATS:
+            violations.append(_violation("text_format", f"is {message.text_format}, which is not known"))
+        manifest = model.bundle.manifest
+        protection = read_protection(
+            message.protection,
+            (manifest.source_language, manifest.target_language),
+            self._glossaries,
+            self._limits,
+            violations,
+        )
         _raise_if_any(violations)
         return TranslationOptions(
             beam_size=beam_size,
@@ -171,6 +213,8 @@ class RequestReader:
             priority=read_priority(message),
             max_text_tokens=self._limits.max_text_tokens,
             max_interactive_tokens=self._limits.max_interactive_tokens,
+            text_format=_TEXT_FORMATS[message.text_format],
+            protection=protection,
         )
 
 

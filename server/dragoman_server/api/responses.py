@@ -6,14 +6,17 @@ from google.protobuf.duration_pb2 import Duration
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.engine import FinishReason
+from dragoman_server.glossaries import Glossary
 from dragoman_server.models.model import ServedModel
 from dragoman_server.text.alignment import Alignment
 from dragoman_server.text.document import TranslatedHypothesis, TranslatedText
+from dragoman_server.text.warnings import WarningKind
 
 _FINISH_REASONS = {
     FinishReason.STOP: pb.FINISH_REASON_STOP,
     FinishReason.LENGTH: pb.FINISH_REASON_LENGTH,
 }
+_WARNING_KINDS = {kind: getattr(pb, f"WARNING_KIND_{kind.name}") for kind in WarningKind}
 
 
 def write_reference(model: ServedModel) -> pb.ModelReference:
@@ -82,7 +85,18 @@ def write_translation(translated: TranslatedText) -> pb.Translation:
             encode=_write_seconds(translated.timings.encode),
             decode=_write_seconds(translated.timings.decode),
         ),
+        warnings=[
+            pb.TranslationWarning(
+                kind=_WARNING_KINDS[warning.kind], start=warning.span[0], end=warning.span[1]
+            )
+            for warning in translated.warnings
+        ],
     )
+
+
+def write_glossary(glossary: Glossary) -> pb.Glossary:
+    """The description of a glossary."""
+    return pb.Glossary(name=glossary.name, languages=glossary.languages, entries=len(glossary.entries))
 
 
 def _write_hypothesis(hypothesis: TranslatedHypothesis) -> pb.Hypothesis:

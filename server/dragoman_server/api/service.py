@@ -10,13 +10,20 @@ from dragoman_server.api.callers import Callers
 from dragoman_server.api.gate import Gate
 from dragoman_server.api.interceptors.interception import Context
 from dragoman_server.api.requests import RequestReader, read_priority
-from dragoman_server.api.responses import write_model, write_reference, write_translation
+from dragoman_server.api.responses import (
+    write_glossary,
+    write_model,
+    write_reference,
+    write_translation,
+)
 from dragoman_server.api.statuses import status_of
 from dragoman_server.api.stream import TranslationStream, read_config
 from dragoman_server.config import RequestLimits
+from dragoman_server.glossaries import Glossaries
 from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
-from dragoman_server.text.document import TranslatedText, TranslationOptions
+from dragoman_server.text.document import TranslatedText
+from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.translator import Translator
 
 
@@ -24,12 +31,19 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
     """Answers for the models of a repository, once there is one, and each call for those of its beginning."""
 
     def __init__(
-        self, *, gate: Gate, callers: Callers, translator: Translator, limits: RequestLimits
+        self,
+        *,
+        gate: Gate,
+        callers: Callers,
+        translator: Translator,
+        limits: RequestLimits,
+        glossaries: Glossaries,
     ) -> None:
         self._gate = gate
         self._callers = callers
         self._translator = translator
         self._limits = limits
+        self._glossaries = glossaries
         self._repository = Repository([], {})
 
     def open(self, repository: Repository) -> None:
@@ -103,6 +117,15 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             call.model = model.key
             return pb.GetModelResponse(model=write_model(model))
 
+    async def ListGlossaries(
+        self, message: pb.ListGlossariesRequest, context: Context
+    ) -> pb.ListGlossariesResponse:
+        """See the proto."""
+        async with self._open_call("ListGlossaries", context):
+            return pb.ListGlossariesResponse(
+                glossaries=map(write_glossary, self._glossaries.by_name.values())
+            )
+
     async def _answer_item(
         self,
         item: pb.TranslateStreamItem,
@@ -144,4 +167,4 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         )
 
     def _reader(self) -> RequestReader:
-        return RequestReader(self._repository, self._limits)
+        return RequestReader(self._repository, self._limits, self._glossaries.by_name)

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from dragoman_server.engine import Observer, Outcome, Priority
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.text.document import TranslatedText
+from dragoman_server.text.warnings import WarningKind
 
 LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.4, 0.6, 1.0, 1.5, 2.5,
                    4.0, 6.0, 10.0, 15.0, 25.0, 40.0, 60.0)  # fmt: skip
@@ -55,6 +56,11 @@ class Metrics:
         self.target_tokens = total("dragoman_target_tokens_total", "Target tokens, ends included.")
         self.splits = total("dragoman_splits_total", "Texts with a sentence cut for its length.")
         self.truncations = total("dragoman_truncations_total", "Texts with a sentence truncated.")
+        self.warnings = counter(
+            "dragoman_warnings_total",
+            "Texts whose translation came with a warning, by kind.",
+            (*_MODEL, "kind"),
+        )
         self.queue_seconds = latency(
             "dragoman_queue_seconds", "Wait for a batch, of texts' slowest sentences.", _WAITING
         )
@@ -147,6 +153,7 @@ class ModelMetrics(Observer):
         self._engine_restarts = self._counter(metrics.engine_restarts)
         self._splits = self._counter(metrics.splits)
         self._truncations = self._counter(metrics.truncations)
+        self._warnings = {kind: self._counter(metrics.warnings, kind.value) for kind in WarningKind}
         self._queue_seconds = self._by_priority(metrics.queue_seconds)
         self._decode_seconds = self._histogram(metrics.decode_seconds)
         self._encode_seconds = self._histogram(metrics.encode_seconds)
@@ -222,6 +229,8 @@ class ModelMetrics(Observer):
         self._target_tokens.inc(translated.num_target_tokens)
         self._splits.inc(translated.split)
         self._truncations.inc(translated.truncated)
+        for kind in {warning.kind for warning in translated.warnings}:
+            self._warnings[kind].inc()
         if translated.hypotheses:
             self._queue_seconds[priority].observe(translated.timings.queue)
             self._decode_seconds.observe(translated.timings.decode)

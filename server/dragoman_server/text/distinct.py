@@ -4,10 +4,8 @@ A search keeps sequences of tokens apart, and several may be one text, cut into 
 always it also finds that nothing is said, with a small probability.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
-
-from dragoman_server.engine import Hypothesis
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
 
 
 class _HasText(Protocol):
@@ -18,28 +16,19 @@ class _HasText(Protocol):
 TextT = TypeVar("TextT", bound=_HasText)
 
 
-class ReadHypothesis(NamedTuple):
-    """A hypothesis with its text."""
-
-    hypothesis: Hypothesis
-    text: str
-
-
-def distinct(
-    ranked: Iterable[Hypothesis], read: Callable[[Sequence[int]], str], *, most: int
-) -> list[ReadHypothesis]:
+def distinct(ranked: Iterable[TextT], *, most: int) -> Iterator[TextT]:
     """At most so many of the hypotheses, in their order, no two with the same text and none without any.
 
     The first always stays, even if it is empty: the best translation is the same however many are asked for.
     """
-    found: dict[str, ReadHypothesis] = {}
+    texts: set[str] = set()
     for hypothesis in ranked:
-        text = read(hypothesis.tokens)
-        if not found or (text.strip() and text not in found):
-            found[text] = ReadHypothesis(hypothesis, text)
-            if len(found) == most:
-                break
-    return list(found.values())
+        text = hypothesis.text
+        if not texts or (text.strip() and text not in texts):
+            texts.add(text)
+            yield hypothesis
+            if len(texts) == most:
+                return
 
 
 def first_of_each_text(ranked: Iterable[TextT]) -> tuple[TextT, ...]:

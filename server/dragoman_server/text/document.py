@@ -1,79 +1,72 @@
 """One text on its way through the server: cut into units, searched unit by unit, joined again.
 
-Owns how units become sentences of the engine and how their results become the translation of the whole text.
-Must not know gRPC, nor when anything runs.
+Owns how units become sentences of the engine and how their results become the translation of the whole text:
+in one round of sentences, and in more where an answer loses what must be kept. Must not know gRPC, nor when
+anything runs.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from dragoman_bundle import Bundle
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_server import engine
-from dragoman_server.engine import FinishReason, Priority, SearchOptions, Sentence, SentenceResult
-from dragoman_server.text.alignment import Alignment, align
-from dragoman_server.text.cleaning import CleanedText, Span, clean
-from dragoman_server.text.distinct import ReadHypothesis, distinct, first_of_each_text
-from dragoman_server.text.length import LengthPolicy, TextTooLongError, Unit, fit
-from dragoman_server.text.segmentation import Segmentation, filler_for, join, segment
+from dragoman_server.engine import FinishReason, SearchOptions, Sentence, SentenceResult
+from dragoman_server.text.alignment import Alignment
+from dragoman_server.text.cleaning import Span
+from dragoman_server.text.distinct import first_of_each_text
+from dragoman_server.text.length import TextTooLongError, Unit, fit
+from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.segmentation import filler_for, join, segment
+from dragoman_server.text.source import Source, read
+from dragoman_server.text.unit.answer import UnitAnswer, judge
+from dragoman_server.text.unit.attempt import Attempt, Stage, Task, next_attempt
+from dragoman_server.text.unit.reading import TaskReader
+from dragoman_server.text.unit.verdict import unit_warnings
+from dragoman_server.text.warnings import TranslationWarning
 
-_CHARACTERS_PER_TOKEN = 8
-"""An estimate on the high side: most texts have fewer characters per token."""
+IdsOfPiece = tuple[tuple[int, ...], ...]
+Seconds = tuple[float, float, float]
+"""In the queue, encoding, and decoding."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationOptions:
-    """How a caller wants texts translated."""
+class UnitState:
+    """How far a unit is."""
 
-    beam_size: int
-    """Hypotheses kept per sentence while searching."""
-    num_hypotheses: int = 1
-    """Hypotheses returned; at most `beam_size`."""
-    length_penalty: float
-    """Exponent of the length penalty; 0 turns it off."""
-    max_output_tokens: int | None = None
-    """Most output tokens of a sentence; None: from the length of its source."""
-    max_default_output_tokens: int | None = None
-    """Cap on that derived limit; None: the bundle's own alone. Must exceed the length of `target_prefix`."""
-    target_prefix: tuple[int, ...] = ()
-    """Target tokens that the first sentence's translation begins with."""
-    length_policy: LengthPolicy = LengthPolicy.SPLIT
-    """What happens to a sentence with more source tokens than the model takes."""
-    segmentation: Segmentation = Segmentation.SENTENCE
-    """How texts are cut into units."""
-    return_alignments: bool = False
-    """Whether hypotheses come with word alignments."""
-    priority: Priority = Priority.INTERACTIVE
-    """Who goes first where not all fit into the batch."""
-    max_text_tokens: int | None = None
-    """Most source tokens of a text; None: any number."""
-    max_interactive_tokens: int | None = None
-    """Most source tokens of all texts together that are decoded as interactive; None: any number."""
-
-    @property
-    def num_searched_hypotheses(self) -> int:
-        """Hypotheses of a sentence that the engine returns: of a list all, since some may fall out."""
-        return self.beam_size if self.num_hypotheses > 1 else 1
+    task: Task
+    attempt: Attempt
+    ids: tuple[IdsOfPiece, ...]
+    """By piece of the attempt and what is shown of it its source tokens, the end of the sentence included."""
+    answers: tuple[UnitAnswer, ...] = ()
+    """Once there are any, the unit is done."""
+    lost_numbers: tuple[Span, ...] = ()
+    """The numbers that its first answer lacked."""
+    seconds: Seconds = (0.0, 0.0, 0.0)
+    """Of its rounds together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A text, cut and tokenized."""
+    """A text, cut and tokenized, and what is known of its translation."""
 
-    source: CleanedText
+    source: Source
+    options: TranslationOptions
+    deadline: float | None
+    """In seconds of `time.monotonic`."""
     units: tuple[Unit, ...]
     """What is translated on its own."""
     gaps: tuple[str, ...]
     """What stands before, between and behind the units, and stays."""
+    states: tuple[UnitState, ...]
+    """How far each unit is."""
     sentences: tuple[Sentence, ...]
-    """What the engine searches: one for each unit that has any tokens."""
+    """What the engine searches next; none where all is there."""
     split: bool
     """Whether some sentence was cut because it was too long."""
     truncated: bool
     """Whether some sentence lost its end because it was too long."""
-    num_hypotheses: int
-    """Most hypotheses that its translation has."""
+    warnings: tuple[TranslationWarning, ...]
+    """What is known of the source alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,101 +115,226 @@ class TranslatedText:
     """Of the best hypothesis, ends included."""
     timings: Timings
     """Where its time went."""
+    warnings: tuple[TranslationWarning, ...] = field(default=())
+    """What a reader should know of the best hypothesis."""
 
 
-def prepare(text: str, bundle: Bundle, options: TranslationOptions, deadline: float | None) -> Document:
+def prepare(
+    text: str,
+    bundle: Bundle,
+    options: TranslationOptions,
+    deadline: float | None,
+    ranges: Sequence[Span] = (),
+) -> Document:
     """Cuts and tokenizes a text. Raises TextTooLongError, and UnitTooLongError under LengthPolicy.REJECT.
 
-    `deadline` is in seconds of `time.monotonic`.
+    `deadline` is in seconds of `time.monotonic`; `ranges` of the text are protected.
     """
     manifest = bundle.manifest
-    end = (manifest.source_ids.eos,) if manifest.source_end else ()
-    source = clean(text)
+    num_ends = int(manifest.source_end)
+    source = read(text, text_format=options.text_format, protection=options.protection, ranges=ranges)
+    reader = TaskReader(source, bundle, is_automatic=options.protection.is_automatic)
     fitted = fit(
-        source,
-        segment(source.text, language=manifest.source_language, mode=options.segmentation),
+        source.cleaned,
+        reader.trim(segment(source.shielded, language=manifest.source_language, mode=options.segmentation)),
         tokenizer=bundle.source_tokenizer,
         max_tokens=manifest.decoding.max_source_tokens,
-        num_ends=len(end),
+        num_ends=num_ends,
         policy=options.length_policy,
+        render=reader.render if source.protected or options.protection.is_automatic else None,
+        whole=[item.span for item in source.protected],
     )
-    of_units = [(*unit.ids, *end) for unit in fitted.units if unit.ids]
-    num_tokens = sum(map(len, of_units))
+    units, states = [], []
+    for unit, task, attempt, known in reader.tasks(fitted.units):
+        units.append(unit)
+        state = UnitState(task=task, attempt=attempt, ids=_tokenize(attempt, bundle, known))
+        states.append(_without_sentences(source, state, options, bundle))
+    num_tokens = sum(len(ids) for state in states for piece in state.ids for ids in piece)
     if options.max_text_tokens is not None and num_tokens > options.max_text_tokens:
         raise TextTooLongError(num_tokens=num_tokens, max_tokens=options.max_text_tokens)
-    prefixes = [options.target_prefix] + [()] * len(of_units)
     return Document(
         source=source,
-        units=fitted.units,
-        gaps=source.between([unit.span for unit in fitted.units]),
-        sentences=tuple(
-            Sentence(
-                source=tokens,
-                options=_search_options(options, bundle, len(tokens), len(prefix)),
-                target_prefix=prefix,
-                return_attention=options.return_alignments,
-                priority=options.priority,
-                deadline=deadline,
-            )
-            for tokens, prefix in zip(of_units, prefixes, strict=False)
-        ),
+        options=options,
+        deadline=deadline,
+        units=tuple(units),
+        gaps=source.gaps([unit.span for unit in units]),
+        states=tuple(states),
+        sentences=_sentences(states, options, bundle, deadline),
         split=fitted.split,
         truncated=fitted.truncated,
-        num_hypotheses=options.num_hypotheses,
+        warnings=tuple(reader.warnings),
     )
 
 
-def complete(
-    document: Document, results: Sequence[SentenceResult], bundle: Bundle, *, waited_seconds: float = 0.0
-) -> TranslatedText:
-    """Joins the results of a document's sentences, in their order, with what stands between them.
+def advance(document: Document, results: Sequence[SentenceResult], bundle: Bundle) -> Document:
+    """What is known once the document's sentences have these results; it may have others then."""
+    remaining = iter(results)
+    states = [
+        state
+        if state.answers
+        else _judged(
+            document.source,
+            state,
+            [[next(remaining) for ids in piece if ids] for piece in state.ids],
+            document.options,
+            bundle,
+        )
+        for state in document.states
+    ]
+    return Document(
+        source=document.source,
+        options=document.options,
+        deadline=document.deadline,
+        units=document.units,
+        gaps=document.gaps,
+        states=tuple(states),
+        sentences=_sentences(states, document.options, bundle, document.deadline),
+        split=document.split,
+        truncated=document.truncated,
+        warnings=document.warnings,
+    )
+
+
+def complete(document: Document, bundle: Bundle, *, waited_seconds: float = 0.0) -> TranslatedText:
+    """Joins the answers to a document's units, which has no more sentences, with what stands between them.
 
     They `waited_seconds` for room in the engine's queue before they were in it.
     """
-    lists = [
-        distinct(result.hypotheses, bundle.target_tokenizer.decode_text, most=document.num_hypotheses)
-        for result in results
-    ]
-    num_hypotheses = max(map(len, lists), default=0)
-    is_aligned = any(sentence.return_attention for sentence in document.sentences)
-    source_spans = [
-        _source_spans(document.source.tokenizer_text[slice(*unit.span)], unit.ids, bundle.source_tokenizer)
-        if is_aligned
-        else []
-        for unit in document.units
-    ]
+    assert not document.sentences
+    lists = [state.answers for state in document.states]
+    filler = filler_for(bundle.manifest.target_language)
     joined = [
         # A sentence with fewer hypotheses gives its last.
-        _join_hypotheses(
-            document,
-            [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in lists],
-            source_spans,
-            bundle,
-        )
-        for rank in range(num_hypotheses)
+        _join_answers(document, [answers[min(rank, len(answers) - 1)] for answers in lists], filler)
+        for rank in range(max(map(len, lists), default=0))
     ]
     # Even of sentences that differ the joined texts may be the same: "a b" and "c", "a" and "b c".
     hypotheses = first_of_each_text(joined)
-    slowest = max(results, key=_seconds, default=None)
-    caller_text = document.source.caller_text
+    queue, encode, decode = max(
+        (state.seconds for state in document.states), key=sum, default=(0.0, 0.0, 0.0)
+    )
+    caller_text = document.source.cleaned.caller_text
+    untouched = "".join(document.gaps) if document.source.protected else caller_text
     return TranslatedText(
-        text=hypotheses[0].text if hypotheses else "" if caller_text.isspace() else caller_text,
+        text=hypotheses[0].text if hypotheses else "" if caller_text.isspace() else untouched,
         hypotheses=hypotheses,
         split=document.split,
         truncated=document.truncated,
         num_units=len(document.units),
-        num_source_tokens=sum(len(sentence.source) for sentence in document.sentences),
-        num_target_tokens=sum(_num_tokens(result.hypotheses[0]) for result in results),
+        num_source_tokens=sum(len(ids) for state in document.states for piece in state.ids for ids in piece),
+        num_target_tokens=sum(answers[0].num_tokens for answers in lists),
         timings=Timings(
-            queue=waited_seconds + slowest.queue_seconds if slowest else 0.0,
-            encode=slowest.encode_seconds if slowest else 0.0,
-            decode=slowest.decode_seconds if slowest else 0.0,
+            queue=waited_seconds + queue if document.states else 0.0, encode=encode, decode=decode
         ),
+        warnings=tuple(sorted(_warnings(document, bundle), key=_span)),
     )
 
 
+def _judged(
+    source: Source,
+    state: UnitState,
+    results: Sequence[Sequence[SentenceResult]],
+    options: TranslationOptions,
+    bundle: Bundle,
+) -> UnitState:
+    """A unit with answers, or with its next attempt."""
+    judgement = judge(
+        source,
+        state.task,
+        state.attempt,
+        results,
+        [[ids for ids in piece if ids] for piece in state.ids],
+        bundle,
+        most=options.num_hypotheses,
+        is_aligned=options.return_alignments,
+    )
+    seconds = _sum(state.seconds, _slowest(results))
+    if judgement.answers:
+        return UnitState(
+            task=state.task,
+            attempt=state.attempt,
+            ids=state.ids,
+            answers=judgement.answers,
+            lost_numbers=state.lost_numbers,
+            seconds=seconds,
+        )
+    lost = {item.span: item for item in judgement.lost}
+    lost |= {item.span: item for item in state.task.numbers if item.span in state.lost_numbers}
+    attempt = next_attempt(source, state.task, state.attempt.stage, list(lost.values()))
+    state = UnitState(
+        task=state.task,
+        attempt=attempt,
+        ids=_tokenize(attempt, bundle, None),
+        lost_numbers=tuple(sorted(lost)),
+        seconds=seconds,
+    )
+    return _without_sentences(source, state, options, bundle)
+
+
+def _without_sentences(
+    source: Source, state: UnitState, options: TranslationOptions, bundle: Bundle
+) -> UnitState:
+    """A unit of which the tokenizer sees nothing has its answer at once; another is as it was."""
+    for piece in state.ids:
+        if any(piece):
+            return state
+    return _judged(source, state, [[] for _ in state.ids], options, bundle)
+
+
+def _tokenize(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None) -> tuple[IdsOfPiece, ...]:
+    """Source tokens of all that is shown, ends included, as many as the model takes; `known` are the
+    first's."""
+    manifest = bundle.manifest
+    end = (manifest.source_ids.eos,) if manifest.source_end else ()
+    most = manifest.decoding.max_source_tokens - len(end)
+    found = []
+    for piece in attempt.pieces:
+        shown = [rendered.text for rendered in piece.shown]
+        ids = [known] if known is not None else []
+        if len(shown) > len(ids):
+            ids += bundle.source_tokenizer.encode_ids(shown[len(ids) :])
+        found.append(tuple((*each[:most], *end) if each else () for each in ids))
+    return tuple(found)
+
+
+def _sentences(
+    states: Sequence[UnitState], options: TranslationOptions, bundle: Bundle, deadline: float | None
+) -> tuple[Sentence, ...]:
+    """What is to be searched of the units that have no answers."""
+    sentences = []
+    prefix = options.target_prefix
+    for state in states:
+        if state.answers and not prefix:
+            continue
+        num_hypotheses = options.num_searched_hypotheses
+        if state.task.is_checked and state.attempt.stage is not Stage.AROUND:
+            num_hypotheses = options.beam_size
+        for piece, of_piece in zip(state.attempt.pieces, state.ids, strict=True):
+            for ids in of_piece:
+                if ids and not state.answers:
+                    is_aligned = options.return_alignments or bool(piece.floating or piece.elements)
+                    sentences.append(
+                        Sentence(
+                            source=ids,
+                            options=_search_options(options, bundle, len(ids), len(prefix), num_hypotheses),
+                            target_prefix=prefix,
+                            return_attention=is_aligned,
+                            priority=options.priority,
+                            deadline=deadline,
+                        )
+                    )
+            if any(of_piece):
+                # It is the first sentence's.
+                prefix = ()
+    return tuple(sentences)
+
+
 def _search_options(
-    options: TranslationOptions, bundle: Bundle, num_source_tokens: int, num_prefix_tokens: int
+    options: TranslationOptions,
+    bundle: Bundle,
+    num_source_tokens: int,
+    num_prefix_tokens: int,
+    num_hypotheses: int,
 ) -> SearchOptions:
     max_output_tokens = options.max_output_tokens
     if max_output_tokens is None:
@@ -225,76 +343,64 @@ def _search_options(
         max_output_tokens = max(min(most, limit), num_prefix_tokens + 1)
     return SearchOptions(
         beam_size=options.beam_size,
-        num_hypotheses=options.num_searched_hypotheses,
+        num_hypotheses=num_hypotheses,
         length_penalty=options.length_penalty,
         max_output_tokens=max_output_tokens,
     )
 
 
-def _source_spans(text: str, ids: Sequence[int], tokenizer: Tokenizer) -> Sequence[Span]:
-    """Where in its text each token of a unit stands; a unit that was truncated has fewer than its text.
-
-    Reads no more of the text than it takes to find the same tokens again.
-    """
-    length = _CHARACTERS_PER_TOKEN * (len(ids) + 1)
-    while length < len(text):
-        beginning = tokenizer.encode(text[:length])
-        if len(beginning.ids) > len(ids) and tuple(beginning.ids[: len(ids)]) == tuple(ids):
-            return beginning.spans[: len(ids)]
-        length *= 2
-    return tokenizer.encode(text).spans[: len(ids)]
-
-
-def _join_hypotheses(
-    document: Document,
-    found: Sequence[ReadHypothesis],
-    source_spans: Sequence[Sequence[Span]],
-    bundle: Bundle,
-) -> TranslatedHypothesis:
-    remaining = iter(found)
-    of_unit = [next(remaining) if unit.ids else None for unit in document.units]
-    texts = [read.text if read else "" for read in of_unit]
-    text, offsets = join(document.gaps, texts, filler=filler_for(bundle.manifest.target_language))
-    alignments: list[Alignment] = []
-    for unit, read, spans, offset in zip(document.units, of_unit, source_spans, offsets, strict=True):
-        if read is None or read.hypothesis.attention is None:
-            continue
-        piece = bundle.target_tokenizer.decode(read.hypothesis.tokens)
-        links = align(
-            source_text=document.source.text[slice(*unit.span)],
-            source_spans=spans,
-            target_text=piece.text,
-            target_spans=piece.spans,
-            # What a token comes from is known a step later then; the last one's end is not needed.
-            attention_UT=read.hypothesis.attention[int(bundle.manifest.attention_of_input) :],
-        )
-        alignments += [_place(link, document.source, unit.span[0], offset) for link in links]
+def _join_answers(document: Document, answers: Sequence[UnitAnswer], filler: str) -> TranslatedHypothesis:
+    text, offsets = join(document.gaps, [answer.text for answer in answers], filler=filler)
+    is_limited = any(answer.finish_reason is FinishReason.LENGTH for answer in answers)
     return TranslatedHypothesis(
         text=text,
-        score=sum(read.hypothesis.score for read in found),
-        log_probability=sum(read.hypothesis.log_probability for read in found),
-        finish_reason=(
-            FinishReason.LENGTH
-            if any(read.hypothesis.finish_reason is FinishReason.LENGTH for read in found)
-            else FinishReason.STOP
+        score=sum(answer.score for answer in answers),
+        log_probability=sum(answer.log_probability for answer in answers),
+        finish_reason=FinishReason.LENGTH if is_limited else FinishReason.STOP,
+        alignments=tuple(
+            _place(link, document.source, offset)
+            for answer, offset in zip(answers, offsets, strict=True)
+            for link in answer.links
         ),
-        alignments=tuple(alignments),
     )
 
 
-def _place(link: Alignment, source: CleanedText, source_offset: int, target_offset: int) -> Alignment:
+def _place(link: Alignment, source: Source, offset: int) -> Alignment:
     """The link of a unit as one of the caller's text and the whole hypothesis."""
-    (a, b), (c, d) = link.source, link.target
-    return replace(
-        link,
-        source=source.of_caller((a + source_offset, b + source_offset)),
-        target=(c + target_offset, d + target_offset),
+    start, end = link.target
+    return replace(link, source=source.cleaned.of_caller(link.source), target=(start + offset, end + offset))
+
+
+def _span(warning: TranslationWarning) -> Span:
+    return warning.span
+
+
+def _warnings(document: Document, bundle: Bundle) -> Iterator[TranslationWarning]:
+    yield from document.warnings
+    manifest = bundle.manifest
+    for state in document.states:
+        yield from unit_warnings(
+            document.source,
+            state.task,
+            state.attempt,
+            state.answers[0],
+            lost_numbers=state.lost_numbers,
+            languages=(manifest.source_language, manifest.target_language),
+        )
+
+
+def _slowest(results: Sequence[Sequence[SentenceResult]]) -> Seconds:
+    """Of what was searched side by side, the one that took longest."""
+    return max(
+        (
+            (result.queue_seconds, result.encode_seconds, result.decode_seconds)
+            for shown in results
+            for result in shown
+        ),
+        key=sum,
+        default=(0.0, 0.0, 0.0),
     )
 
 
-def _num_tokens(hypothesis: engine.Hypothesis) -> int:
-    return len(hypothesis.tokens) + (hypothesis.finish_reason is FinishReason.STOP)
-
-
-def _seconds(result: SentenceResult) -> float:
-    return result.queue_seconds + result.encode_seconds + result.decode_seconds
+def _sum(first: Seconds, second: Seconds) -> Seconds:
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2]

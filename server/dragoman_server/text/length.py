@@ -4,7 +4,9 @@ Owns the length policies. Must not know requests or what translates the units.
 """
 
 import enum
-from collections.abc import Iterator, Sequence
+import functools
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,6 +61,8 @@ class Unit:
     """Its place in the cleaned text."""
     ids: tuple[int, ...]
     """Its source tokens, without end of sentence; empty where the tokenizer sees nothing in it."""
+    is_truncated: bool = False
+    """Whether it had more tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,41 +84,77 @@ def fit(
     max_tokens: int,
     num_ends: int = 1,
     policy: LengthPolicy,
+    render: Callable[[Span], str] | None = None,
+    whole: Sequence[Span] = (),
 ) -> FittedUnits:
     """Tokenizes the units at `spans` so that each, its end of sentence included, has at most `max_tokens`.
 
-    `num_ends` is 0 for a model whose sentences have no end in their source. Raises UnitTooLongError under
-    LengthPolicy.REJECT.
+    `num_ends` is 0 for a model whose sentences have no end in their source. `render` says what the model is
+    shown for a span, if that is not the text itself. Nothing is cut within the ranges that are to stay
+    `whole`, which are in order. Raises UnitTooLongError under LengthPolicy.REJECT.
     """
     text = source.tokenizer_text
+    if render is None:
+        render = functools.partial(_part, text)
     max_ids = max_tokens - num_ends
     units: list[Unit] = []
-    for span, ids in zip(spans, tokenizer.encode_ids([text[a:b] for a, b in spans]), strict=True):
+    for span, ids in zip(spans, tokenizer.encode_ids(list(map(render, spans))), strict=True):
         unit = Unit(span=span, ids=tuple(ids))
         if len(ids) <= max_ids or policy is LengthPolicy.TRUNCATE:
             units.append(unit)
         elif policy is LengthPolicy.SPLIT:
-            units += _cut(text, unit, tokenizer, max_ids)
+            units += _cut(text, unit, tokenizer, max_ids, render, whole)
         else:
             raise UnitTooLongError(
                 span=source.of_caller(span), num_tokens=len(ids) + num_ends, max_tokens=max_tokens
             )
     return FittedUnits(
-        units=tuple(Unit(span=unit.span, ids=unit.ids[:max_ids]) for unit in units),
+        units=tuple(
+            unit
+            if len(unit.ids) <= max_ids
+            else Unit(span=unit.span, ids=unit.ids[:max_ids], is_truncated=True)
+            for unit in units
+        ),
         split=[unit.span for unit in units] != list(spans),
         truncated=any(len(unit.ids) > max_ids for unit in units),
     )
 
 
-def _cut(text: str, unit: Unit, tokenizer: SourceTokenizer, max_ids: int) -> Iterator[Unit]:
+def _part(text: str, span: Span) -> str:
+    return text[slice(*span)]
+
+
+def _cut(
+    text: str,
+    unit: Unit,
+    tokenizer: SourceTokenizer,
+    max_ids: int,
+    render: Callable[[Span], str],
+    whole: Sequence[Span],
+) -> Iterator[Unit]:
     """Halves until every part fits; a single character that does not is left whole.
 
     A part that holds no letter is no unit.
     """
     halves = halve(text, unit.span) if len(unit.ids) > max_ids else None
+    if halves is not None and whole:
+        halves = _beside(whole, unit.span, halves)
     if halves is None:
         yield unit
         return
     spans = [(start, end) for start, end in halves if holds_letter(text[start:end])]
-    for span, ids in zip(spans, tokenizer.encode_ids([text[a:b] for a, b in spans]), strict=True):
-        yield from _cut(text, Unit(span=span, ids=tuple(ids)), tokenizer, max_ids)
+    for span, ids in zip(spans, tokenizer.encode_ids(list(map(render, spans))), strict=True):
+        yield from _cut(text, Unit(span=span, ids=tuple(ids)), tokenizer, max_ids, render, whole)
+
+
+def _beside(whole: Sequence[Span], span: Span, halves: tuple[Span, Span]) -> tuple[Span, Span] | None:
+    """The halves with the cut moved out of a range that it would go through; None where that leaves one
+    alone."""
+    (start, left), (right, end) = halves
+    rank = bisect_right(whole, left, key=lambda each: each[0]) - 1
+    if rank >= 0 and whole[rank][0] < right and left < whole[rank][1]:
+        first, last = whole[rank]
+        if first < left or right < last:
+            cut = first if first > start else last
+            left = right = cut
+    return ((start, left), (right, end)) if start < left and right < end else None

@@ -6,6 +6,7 @@ Must not know gRPC.
 
 import asyncio
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,9 +17,11 @@ from typing import TypeVar
 from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceResult
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.models.model import Model
-from dragoman_server.text.document import Document, TranslatedText, TranslationOptions, complete, prepare
+from dragoman_server.text.cleaning import Span
+from dragoman_server.text.document import Document, TranslatedText, advance, complete, prepare
 from dragoman_server.text.gathering import tell_when_ended
 from dragoman_server.text.length import TextTooLongError, UnitTooLongError
+from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.segmentation import holds_letter
 
 T = TypeVar("T")
@@ -31,6 +34,8 @@ _MICROSECONDS_PER_TEXT = 70
 _MICROSECONDS_PER_UNIT = 30
 _MICROSECONDS_PER_CHARACTER = 0.5
 _MICROSECONDS_PER_ALIGNED_CHARACTER = 8
+# Of text with tags, or with terms to be looked for, in which much may have to be placed.
+_MICROSECONDS_PER_SEARCHED_CHARACTER = 20
 
 _MAX_CANCELLED_ON_LOOP = 100
 
@@ -53,6 +58,8 @@ class TranslationRequest:
     options: TranslationOptions
     text_fields: tuple[str, ...]
     """For each text what the caller calls it, such as "texts[0]"."""
+    ranges: tuple[tuple[Span, ...], ...] = ()
+    """For each text its protected ranges, in code points; none for any where it is empty."""
 
 
 class Translator:
@@ -101,29 +108,34 @@ class Translator:
             is_given_up.set()
             raise
         priority = _priority(request.options, _num_tokens(documents))
-        sentences = [
-            sentence if sentence.priority is priority else replace(sentence, priority=priority)
-            for document in documents
-            for sentence in document.sentences
-        ]
-        executor = self._executor(request, len(sentences))
-        ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-        came_at = time.monotonic()
-        # Who has nothing to submit needs no room.
-        if waits and sentences:
-            futures = await _submit_in_turn(executor, request.model, priority, sentences, ended)
-        else:
-            futures = await _submit(executor, request.model, sentences, ended)
-        waited_seconds = time.monotonic() - came_at
-        try:
-            if (error := await ended) is not None:
-                raise error
-        except BaseException:
-            _cancel(futures)
-            raise
-        return await _run(
-            executor, lambda: write(_complete(request.model, documents, futures, waited_seconds))
-        )
+        is_first, waited_seconds = True, 0.0
+        while True:
+            sentences = [
+                sentence if sentence.priority is priority else replace(sentence, priority=priority)
+                for document in documents
+                for sentence in document.sentences
+            ]
+            executor = self._executor(request, len(sentences))
+            futures: Futures = []
+            # What follows from answers is not refused any more: it waits for room, which there can be.
+            portion = len(sentences) if is_first else request.model.max_sentences[priority]
+            for place in range(0, len(sentences), max(portion, 1)):
+                seconds, some = await _search(
+                    executor,
+                    request.model,
+                    priority,
+                    sentences[place : place + portion],
+                    waits=waits or not is_first,
+                )
+                waited_seconds += seconds
+                futures += some
+            documents, written = await _run(
+                executor,
+                functools.partial(_go_on, request.model, documents, futures, waited_seconds, write),
+            )
+            if written:
+                return written[0]
+            is_first = False
 
     def _executor(self, request: TranslationRequest, num_units: int) -> Executor | None:
         """Who does a request's work; None: the event loop."""
@@ -141,9 +153,11 @@ def _check_room(request: TranslationRequest) -> None:
 
 def _is_small(request: TranslationRequest, num_units: int) -> bool:
     options = request.options
-    microseconds_per_character = (
-        _MICROSECONDS_PER_ALIGNED_CHARACTER if options.return_alignments else _MICROSECONDS_PER_CHARACTER
-    )
+    microseconds_per_character = _MICROSECONDS_PER_CHARACTER
+    if options.return_alignments:
+        microseconds_per_character = _MICROSECONDS_PER_ALIGNED_CHARACTER
+    if options.text_format is not TextFormat.PLAIN or options.protection.finders:
+        microseconds_per_character = _MICROSECONDS_PER_SEARCHED_CHARACTER
     microseconds = (
         len(request.texts) * _MICROSECONDS_PER_TEXT
         + num_units * _MICROSECONDS_PER_UNIT
@@ -171,11 +185,12 @@ def _prepare(
     documents: list[Document] = []
     violations = []
     num_sentences = num_tokens = 0
-    for field, text in zip(request.text_fields, request.texts, strict=True):
+    ranges = request.ranges or ((),) * len(request.texts)
+    for field, text, of_text in zip(request.text_fields, request.texts, ranges, strict=True):
         if is_given_up.is_set():
             break
         try:
-            documents.append(prepare(text, request.model.bundle, request.options, deadline))
+            documents.append(prepare(text, request.model.bundle, request.options, deadline, of_text))
         except (TextTooLongError, UnitTooLongError) as error:
             violations.append(Violation(field=field, description=str(error)))
             continue
@@ -206,6 +221,29 @@ def _check_number(request: TranslationRequest, num_sentences: int, priority: Pri
         )
         field = request.text_fields[0] if len(request.texts) == 1 else "texts"
         raise InvalidRequestError([Violation(field=field, description=description)])
+
+
+async def _search(
+    executor: Executor | None, model: Model, priority: Priority, sentences: Sequence[Sentence], *, waits: bool
+) -> tuple[float, Futures]:
+    """Has sentences searched to the end, and says how long they waited for room.
+
+    When cancelled, or when one sentence fails, the others leave the engine.
+    """
+    ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+    came_at = time.monotonic()
+    if waits:
+        futures = await _submit_in_turn(executor, model, priority, sentences, ended)
+    else:
+        futures = await _submit(executor, model, sentences, ended)
+    waited_seconds = time.monotonic() - came_at
+    try:
+        if (error := await ended) is not None:
+            raise error
+    except BaseException:
+        _cancel(futures)
+        raise
+    return waited_seconds, futures
 
 
 async def _submit_in_turn(
@@ -265,16 +303,22 @@ def _cancel(futures: Futures) -> None:
         asyncio.get_running_loop().run_in_executor(None, cancel)
 
 
-def _complete(
-    model: Model, documents: Sequence[Document], futures: Futures, waited_seconds: float
-) -> list[TranslatedText]:
+def _go_on(
+    model: Model,
+    documents: Sequence[Document],
+    futures: Futures,
+    waited_seconds: float,
+    write: Callable[[list[TranslatedText]], T],
+) -> tuple[list[Document], list[T]]:
+    """The documents with these results, and what is written of them once they have no more sentences."""
     remaining = iter(futures)
-    return [
-        complete(
-            document,
-            [next(remaining).result() for _ in document.sentences],
-            model.bundle,
-            waited_seconds=waited_seconds,
-        )
+    bundle = model.bundle
+    advanced = [
+        advance(document, [next(remaining).result() for _ in document.sentences], bundle)
         for document in documents
+    ]
+    if any(document.sentences for document in advanced):
+        return advanced, []
+    return advanced, [
+        write([complete(document, bundle, waited_seconds=waited_seconds) for document in advanced])
     ]

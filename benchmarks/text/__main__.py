@@ -1,0 +1,310 @@
+"""`python -m benchmarks.text`: what comes through a translation, with protection and without, and what it
+costs."""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import click
+from dragoman_bundle import BundleError
+from rich.console import Console
+from sacrebleu.metrics.bleu import BLEU
+
+from benchmarks.corpus import Corpus, read_corpus
+from benchmarks.machine import describe_machine
+from benchmarks.options import (
+    CONTEXT,
+    beam_option,
+    bundle_option,
+    command_line,
+    json_option,
+    markdown_option,
+    repeats_option,
+)
+from benchmarks.report import Column, Report, Row, Table
+from benchmarks.text.hard_texts import HardText, read_hard_texts
+from benchmarks.text.insertions import OTHER_TERMS, SPANS, TAGS, TERMS, with_spans, with_tags
+from dragoman_server.system import BundleSystem, open_bundle_system
+from dragoman_server.text.document import TranslatedText
+from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
+from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
+from dragoman_server.text.protection.terms import Term, TermIndex
+from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.warnings import WarningKind
+
+_FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
+_OFF = Protection(is_automatic=False)
+_PUT_BACK = (WarningKind.SPAN_PUT_BACK, WarningKind.NUMBER_PUT_BACK)
+
+
+@click.command(context_settings=CONTEXT)
+@bundle_option
+@click.option(
+    "--hard-texts",
+    default=Path("data/hard-texts/de-en.jsonl"),
+    show_default=True,
+    type=_FILE,
+    help="JSON lines with text, kind, must, must_not and format.",
+)
+@click.option(
+    "--input",
+    "source",
+    default=Path("data/tatoeba-de-en/val.de"),
+    show_default=True,
+    type=_FILE,
+    help="Sentences, one a line.",
+)
+@click.option(
+    "--reference",
+    default=Path("data/tatoeba-de-en/val.en"),
+    show_default=True,
+    type=_FILE,
+    help="Their translations.",
+)
+@click.option(
+    "--limit", default=1000, show_default=True, type=click.IntRange(min=1), help="Sentences that are taken."
+)
+@click.option("--show", is_flag=True, help="Print each hard text with both of its translations.")
+@beam_option
+@repeats_option
+@json_option
+@markdown_option
+def text(
+    bundle: Path,
+    hard_texts: Path,
+    source: Path,
+    reference: Path,
+    limit: int,
+    show: bool,
+    beam: int,
+    repeats: int,
+    json_path: Path | None,
+    markdown_path: Path | None,
+) -> None:
+    """Measures what of a text comes through, and what keeping it costs.
+
+    The exit code is 1 where something is lost that is guaranteed to be kept.
+    """
+    hard, corpus = read_hard_texts(hard_texts), read_corpus(source, reference, limit)
+    try:
+        with open_bundle_system(
+            str(bundle),
+            source_language=None,
+            target_language=None,
+            beam_size=beam,
+            device="cpu",
+            precision="auto",
+        ) as system:
+            by_kind = _measure_hard_texts(system, hard, show)
+            kept = _measure_spans(system, corpus.sources)
+            terms = _measure_terms(system, corpus)
+            costs = _measure_costs(system, corpus, repeats)
+    except BundleError as error:
+        raise click.ClickException(str(error)) from error
+    Report(
+        command=command_line("benchmarks.text"),
+        results={
+            "machine": describe_machine(),
+            "bundle": str(bundle),
+            "hard_texts": by_kind,
+            "kept": kept,
+            "terms": terms,
+            "costs": costs,
+        },
+        tables=[
+            Table(title="Hard texts that come through", columns=_columns("kind"), rows=by_kind),
+            Table(
+                title="Spans that come out once and as they were",
+                columns=[*_columns("kind"), Column(key="put_back", header="translated around", format="d")],
+                rows=kept,
+            ),
+            Table(
+                title="Terms",
+                columns=[
+                    *_columns("terms"),
+                    Column(key="bleu_off", header="BLEU without", format=".2f"),
+                    Column(key="bleu_on", header="BLEU with", format=".2f"),
+                ],
+                rows=terms,
+            ),
+            Table(
+                title="Plain sentences",
+                columns=[
+                    Column(key="protection", header="protection"),
+                    Column(key="bleu", header="BLEU", format=".2f"),
+                    Column(key="seconds", header="seconds", format=".2f"),
+                    Column(key="relative", header="of the time when off", format=".3f"),
+                ],
+                rows=costs,
+            ),
+        ],
+    ).publish(Console(), json_path=json_path, markdown_path=markdown_path)
+    lost = [
+        f"{row['kind']}: {row['num_on']} of {row['num_lines']}"
+        for row in kept
+        if row["num_on"] != row["num_lines"]
+    ]
+    lost += [
+        f"terms ({row['terms']}): {row['num_on']} of {row['num_lines']}"
+        for row in terms
+        if row["num_on"] != row["num_lines"]
+    ]
+    if lost:
+        raise click.ClickException(f"what is guaranteed was not kept: {'; '.join(lost)}")
+
+
+def _columns(first: str) -> list[Column]:
+    return [
+        Column(key=first, header=first),
+        Column(key="num_lines", header="lines", format="d"),
+        Column(key="num_off", header="without", format="d"),
+        Column(key="num_on", header="with protection", format="d"),
+    ]
+
+
+def _translate(
+    system: BundleSystem, texts: Sequence[str], protection: Protection, *, is_html: bool = False
+) -> list[TranslatedText]:
+    options: TranslationOptions = replace(
+        system.options,
+        protection=protection,
+        text_format=TextFormat.HTML if is_html else TextFormat.PLAIN,
+        segmentation=Segmentation.SENTENCE,
+    )
+    return system.translate_texts(texts, options)
+
+
+def _measure_hard_texts(system: BundleSystem, hard: Sequence[HardText], show: bool) -> list[Row]:
+    counts: dict[str, list[int]] = {}
+    for line in hard:
+        [off] = _translate(system, [line.text], _OFF)
+        [on] = _translate(system, [line.text], Protection(), is_html=line.is_html)
+        if show:
+            click.echo(f"{line.kind}\t{line.passes(on.text)}\t{line.text}\t{off.text}\t{on.text}", err=True)
+        for kind in (line.kind, "all"):
+            count = counts.setdefault(kind, [0, 0, 0])
+            count[0] += 1
+            count[1] += line.passes(off.text)
+            count[2] += line.passes(on.text)
+    # In the order of the file, all of them last.
+    counts["all"] = counts.pop("all")
+    return [
+        {"kind": kind, "num_lines": lines, "num_off": off, "num_on": on}
+        for kind, (lines, off, on) in counts.items()
+    ]
+
+
+def _measure_spans(system: BundleSystem, sentences: Sequence[str]) -> list[Row]:
+    rows: list[Row] = []
+    for kind in SPANS:
+        lines = with_spans(sentences, kind)
+        texts = [line.text for line in lines]
+        off, on = _translate(system, texts, _OFF), _translate(system, texts, Protection())
+        rows.append(
+            {
+                "kind": kind,
+                "num_lines": len(lines),
+                "num_off": sum(
+                    _has(line.text, line.span, found.text) for line, found in zip(lines, off, strict=True)
+                ),
+                "num_on": sum(
+                    _has(line.text, line.span, found.text) for line, found in zip(lines, on, strict=True)
+                ),
+                "put_back": sum(any(warning.kind in _PUT_BACK for warning in found.warnings) for found in on),
+            }
+        )
+    texts = list(with_tags(sentences))
+    off, on = _translate(system, texts, _OFF), _translate(system, texts, Protection(), is_html=True)
+    rows.append(
+        {
+            "kind": "markup",
+            "num_lines": len(texts),
+            "num_off": sum(all(found.text.count(tag) == 1 for tag in TAGS) for found in off),
+            "num_on": sum(all(found.text.count(tag) == 1 for tag in TAGS) for found in on),
+            "put_back": sum(any(warning.kind in _PUT_BACK for warning in found.warnings) for found in on),
+        }
+    )
+    return rows
+
+
+def _has(text: str, span: str, answer: str) -> bool:
+    if not (numbers := numbers_in(span)) or not span[0].isdigit():
+        return answer.count(span) == text.count(span)
+    # The languages of the shipped model, and of the file.
+    return not missing_numbers(numbers, answer, source_language="de", target_language="en")
+
+
+def _measure_terms(system: BundleSystem, corpus: Corpus) -> list[Row]:
+    """Sentences with any of the terms: those whose reference has its translation, and translations of our
+    own."""
+    references = corpus.references or ()
+    rows: list[Row] = []
+    for name, terms, agrees in (("of the reference", TERMS, True), ("of nobody's", OTHER_TERMS, False)):
+        chosen = [
+            (sentence, reference, word)
+            for sentence, reference in zip(corpus.sources, references, strict=True)
+            for word in TERMS
+            if re.search(rf"\b{word}\b", sentence)
+            and (not agrees or re.search(rf"\b{TERMS[word]}\b", reference, re.IGNORECASE))
+        ]
+        if not chosen:
+            continue
+        index = TermIndex([Term(source=word, target=target) for word, target in terms.items()])
+        texts = [sentence for sentence, _, _ in chosen]
+        off = _translate(system, texts, Protection())
+        on = _translate(system, texts, Protection(finders=(index,)))
+        wanted = [terms[word] for _, _, word in chosen]
+        golden = [[reference for _, reference, _ in chosen]]
+        rows.append(
+            {
+                "terms": name,
+                "num_lines": len(chosen),
+                "num_off": _num_with(wanted, off),
+                "num_on": _num_with(wanted, on),
+                "bleu_off": BLEU().corpus_score([found.text for found in off], golden).score
+                if agrees
+                else None,
+                "bleu_on": BLEU().corpus_score([found.text for found in on], golden).score
+                if agrees
+                else None,
+            }
+        )
+    return rows
+
+
+def _num_with(wanted: Sequence[str], found: Sequence[TranslatedText]) -> int:
+    return sum(
+        re.search(rf"\b{word}\b", translated.text, re.IGNORECASE) is not None
+        for word, translated in zip(wanted, found, strict=True)
+    )
+
+
+def _measure_costs(system: BundleSystem, corpus: Corpus, repeats: int) -> list[Row]:
+    """The sentences as they are, with protection off and on, in turn."""
+    modes = {"off": _OFF, "on": Protection()}
+    seconds: dict[str, list[float]] = {name: [] for name in modes}
+    found: dict[str, list[str]] = {}
+    for _ in range(repeats):
+        for name, protection in modes.items():
+            began = time.perf_counter()
+            translated = _translate(system, corpus.sources, protection)
+            seconds[name].append(time.perf_counter() - began)
+            found[name] = [each.text for each in translated]
+    ratios = [on / off for off, on in zip(seconds["off"], seconds["on"], strict=True)]
+    golden = [list(corpus.references or ())]
+    return [
+        {
+            "protection": name,
+            "bleu": BLEU().corpus_score(found[name], golden).score,
+            "seconds": median(seconds[name]),
+            "relative": 1.0 if name == "off" else median(ratios),
+        }
+        for name in modes
+    ]
+
+
+if __name__ == "__main__":
+    text()

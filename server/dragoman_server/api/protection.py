@@ -1,0 +1,126 @@
+"""Reads off the wire what a caller wants kept: terms, patterns, glossaries and ranges, each checked."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import RequestLimits
+from dragoman_server.errors import Violation
+from dragoman_server.glossaries import Glossary
+from dragoman_server.quoting import quote
+from dragoman_server.text.cleaning import Span, clean
+from dragoman_server.text.options import Finder, Protection
+from dragoman_server.text.protection.caller import Pattern, PatternError
+from dragoman_server.text.protection.terms import Term, TermIndex
+
+_DEFAULT = Protection()
+_OFF = Protection(is_automatic=False)
+
+
+def read_protection(
+    message: pb.Protection,
+    languages: tuple[str, str],
+    glossaries: Mapping[str, Glossary],
+    limits: RequestLimits,
+    violations: list[Violation],
+) -> Protection:
+    """What a caller wants kept, for texts of these languages. What is wrong is added to `violations`."""
+    is_automatic = message.automatic if message.HasField("automatic") else True
+    num_terms = len(message.terms) + len(message.do_not_translate)
+    if not (num_terms or message.patterns or message.glossaries):
+        return _DEFAULT if is_automatic else _OFF
+    finders: list[Finder] = []
+    if num_terms > limits.max_terms:
+        violations.append(
+            _violation(
+                "terms",
+                f"are {num_terms} with do_not_translate, and a call takes {limits.max_terms}; "
+                "put them into a glossary of the server",
+            )
+        )
+    elif num_terms:
+        terms = _read_terms(message, violations)
+        finders.append(TermIndex(terms))
+    finders += _read_patterns(message.patterns, limits, violations)
+    for rank, name in enumerate(message.glossaries):
+        glossary = glossaries.get(name)
+        index = glossary.index(*languages) if glossary is not None else None
+        if index is not None:
+            finders.append(index)
+            continue
+        known = ", ".join(glossaries) or "none"
+        description = f"is {quote(name)}; the server has {known}"
+        if glossary is not None:
+            description = (
+                f"is {quote(name)}, which has {', '.join(glossary.languages)}; not both of {languages}"
+            )
+        violations.append(_violation(f"glossaries[{rank}]", description))
+    return Protection(is_automatic=is_automatic, finders=tuple(finders))
+
+
+def read_ranges(
+    ranges: Sequence[pb.TextRange], text: str, field: str, violations: list[Violation]
+) -> tuple[Span, ...]:
+    """The protected ranges of one text, in order."""
+    found = sorted((each.start, each.end) for each in ranges)
+    for start, end in found:
+        if not start < end <= len(text):
+            violations.append(
+                Violation(
+                    field=field,
+                    description=f"has {start} to {end}; a range ends behind its start, and within the "
+                    f"text, which has {len(text)} characters",
+                )
+            )
+            return ()
+    for (a, b), (c, d) in pairwise(found):
+        if c < b:
+            description = f"has {a} to {b} and {c} to {d}, which overlap; join them"
+            violations.append(Violation(field=field, description=description))
+            return ()
+    return tuple(found)
+
+
+def _read_terms(message: pb.Protection, violations: list[Violation]) -> list[Term]:
+    terms: list[Term] = []
+    seen: dict[str, str] = {}
+    given = [("do_not_translate", rank, word, None) for rank, word in enumerate(message.do_not_translate)]
+    fields = [
+        *given,
+        *(("terms", rank, term.source, term.target) for rank, term in enumerate(message.terms)),
+    ]
+    for kind, rank, written, target in fields:
+        field = f"{kind}[{rank}]"
+        # As texts are.
+        source = clean(written).text.strip()
+        if not source:
+            violations.append(_violation(field, "is empty; leave it out"))
+        elif target is not None and not target.strip():
+            violations.append(_violation(field, f"translates {quote(source)} by nothing; give a target"))
+        elif (other := seen.setdefault(source.casefold(), field)) != field:
+            violations.append(_violation(field, f"is {quote(source)}, as {other} is; leave one of them out"))
+        else:
+            terms.append(Term(source=source, target=target))
+    return terms
+
+
+def _read_patterns(
+    patterns: Sequence[str], limits: RequestLimits, violations: list[Violation]
+) -> list[Finder]:
+    if len(patterns) > limits.max_patterns:
+        description = f"are {len(patterns)}, and a call takes {limits.max_patterns}; join some with |"
+        violations.append(_violation("patterns", description))
+        return []
+    found: list[Finder] = []
+    for rank, pattern in enumerate(patterns):
+        try:
+            found.append(Pattern(pattern))
+        except PatternError as error:
+            violations.append(
+                _violation(f"patterns[{rank}]", f"is {quote(pattern)}, no pattern of RE2: {error}")
+            )
+    return found
+
+
+def _violation(field: str, description: str) -> Violation:
+    return Violation(field=f"protection.{field}", description=description)

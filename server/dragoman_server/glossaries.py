@@ -1,0 +1,132 @@
+"""Glossaries of the server: files of terms that requests may name, in as many languages as each has.
+
+A file is NAME.tsv. Its first line has language codes, one for each column; every other line an entry, with
+the word of each language or nothing where there is none.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dragoman_bundle.files.regular_file import read_regular
+
+from dragoman_server.models.language_lookup import distance
+from dragoman_server.text.protection.terms import Term, TermIndex
+
+FOLDER = "glossaries"
+"""Where they are within the models folder."""
+MAX_FILE_BYTES = 1 << 24
+"""Most bytes of a file: some 300,000 entries."""
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
+_SUFFIX = ".tsv"
+
+
+class GlossaryError(ValueError):
+    """A file is no glossary, or can't be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Glossary:
+    """The terms of one file."""
+
+    name: str
+    languages: tuple[str, ...]
+    """One for each column."""
+    entries: tuple[tuple[str, ...], ...]
+    """By column; "" where a language has none."""
+    _indexes: dict[tuple[int, int], TermIndex] = field(default_factory=dict, repr=False, compare=False)
+
+    def index(self, source_language: str, target_language: str) -> TermIndex | None:
+        """What finds its terms; None where it does not have both languages."""
+        source, target = self._column(source_language), self._column(target_language)
+        if source is None or target is None or source == target:
+            return None
+        found = self._indexes.get((source, target))
+        if found is None:
+            found = self._indexes[source, target] = TermIndex(
+                [
+                    Term(source=entry[source], target=entry[target])
+                    for entry in self.entries
+                    if entry[source] and entry[target]
+                ]
+            )
+        return found
+
+    def _column(self, language: str) -> int | None:
+        found = [
+            (how_far, rank)
+            for rank, has in enumerate(self.languages)
+            if (how_far := distance(language, has)) is not None
+        ]
+        return min(found)[1] if found else None
+
+
+def read_glossaries(folder: Path) -> dict[str, Glossary]:
+    """All of a folder, by name; none where there is no such folder.
+
+    Raises GlossaryError, naming the file and the line.
+    """
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == _SUFFIX)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise GlossaryError(f"{folder} can't be read: {error.strerror or error}") from error
+    return {path.stem: read_glossary(path) for path in paths}
+
+
+def read_glossary(path: Path) -> Glossary:
+    """Reads one file. Raises GlossaryError."""
+    if not _NAME.fullmatch(path.stem):
+        raise GlossaryError(f"{path}: a glossary's name has letters, digits, dots, underscores and hyphens")
+    try:
+        lines = read_regular(path, max_bytes=MAX_FILE_BYTES).decode("utf-8-sig").splitlines()
+    except OSError as error:
+        raise GlossaryError(f"{path} can't be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise GlossaryError(f"{path} can't be read: {error}") from error
+    languages = tuple(cell.strip() for cell in (lines[0] if lines else "").split("\t"))
+    if len(languages) < 2 or not all(languages) or len(set(languages)) < len(languages):
+        raise GlossaryError(
+            f"{path}, line 1: must be two or more languages with tabs between them, such as de and en"
+        )
+    entries: list[tuple[str, ...]] = []
+    seen: dict[tuple[int, str], int] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        cells = tuple(cell.strip() for cell in line.split("\t"))
+        if len(cells) != len(languages):
+            raise GlossaryError(
+                f"{path}, line {number}: {len(cells)} columns; the first line has {len(languages)}"
+            )
+        if sum(map(bool, cells)) < 2:
+            raise GlossaryError(f"{path}, line {number}: has a term in fewer than two languages; fill it in")
+        for column, cell in enumerate(cells):
+            first = seen.setdefault((column, cell.casefold()), number)
+            # As a target a word may stand for several.
+            if cell and first != number and column == 0:
+                raise GlossaryError(
+                    f"{path}, line {number}: {cell!r} stands in line {first} already; leave one"
+                )
+        entries.append(cells)
+    return Glossary(name=path.stem, languages=languages, entries=tuple(entries))
+
+
+class Glossaries:
+    """Those that are in use."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.by_name: Mapping[str, Glossary] = {}
+        """By name, in order."""
+
+    def read(self) -> dict[str, Glossary]:
+        """Reads the folder again, and uses nothing of it yet. Raises GlossaryError."""
+        return read_glossaries(self._folder)
+
+    def use(self, found: Mapping[str, Glossary]) -> None:
+        """From now on these are there."""
+        self.by_name = found

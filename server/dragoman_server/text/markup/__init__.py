@@ -1,0 +1,1 @@
+"""Text with markup: read into what is translated and the tags around it. Pure."""

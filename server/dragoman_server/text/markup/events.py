@@ -1,0 +1,136 @@
+"""A text with markup as a sequence of tags, text and references, each with its place.
+
+Python's own parser of HTML takes whatever is there, reads XML's empty elements too, and changes nothing.
+"""
+
+import enum
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from itertools import accumulate
+
+from dragoman_server.text.markup.tags import Attributes, is_void
+
+MAX_UNCLOSED = 16
+"""So often a tag or comment that has no end counts as text, and what is behind it is read; then all is
+text."""
+
+
+class EventKind(enum.Enum):
+    """What stands somewhere in a text with markup."""
+
+    TEXT = enum.auto()
+    REFERENCE = enum.auto()
+    START = enum.auto()
+    END = enum.auto()
+    OTHER = enum.auto()
+    """An empty element, a comment, a declaration or an instruction."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One of them."""
+
+    kind: EventKind
+    start: int
+    """Its first code point in the caller's text."""
+    end: int
+    """One past its last."""
+    name: str = ""
+    """Of a tag, in small letters."""
+    attributes: Attributes = ()
+
+
+_Found = tuple[EventKind, int, str, Attributes]
+
+
+def parse(text: str) -> list[Event]:
+    """What a text consists of: the events cover it, in order."""
+    found: list[_Found] = []
+    start = 0
+    for _ in range(MAX_UNCLOSED):
+        reader = _Reader(text, start)
+        reader.feed(text[start:])
+        found += reader.found
+        # What is not closed, as a comment without an end, is left; to close the parser would have it look for
+        # the end again at each one, which takes the square of the time.
+        start = len(text) - len(reader.rawdata)
+        if start == len(text):
+            break
+        found.append((EventKind.TEXT, start, "", ()))
+        start += 1
+    else:
+        found.append((EventKind.TEXT, start, "", ()))
+    ends = [*(start for _, start, _, _ in found[1:]), len(text)][: len(found)]
+    events = [
+        Event(kind, start, end, name, attributes)
+        for (kind, start, name, attributes), end in zip(found, ends, strict=True)
+        if start < end
+    ]
+    if not events or events[0].start > 0:
+        end = events[0].start if events else len(text)
+        events[:0] = [Event(EventKind.TEXT, 0, end)] if end else []
+    return events
+
+
+def match_tags(events: Sequence[Event]) -> dict[int, int]:
+    """For the index of each start tag that is closed that of its end tag. The pairs nest."""
+    open_tags: list[int] = []
+    num_open: Counter[str] = Counter()
+    matched: dict[int, int] = {}
+    for index, event in enumerate(events):
+        if event.kind is EventKind.START:
+            open_tags.append(index)
+            num_open[event.name] += 1
+        elif event.kind is EventKind.END and num_open[event.name]:
+            while True:
+                last = open_tags.pop()
+                name = events[last].name
+                num_open[name] -= 1
+                if name == event.name:
+                    matched[last] = index
+                    break
+    return matched
+
+
+class _Reader(HTMLParser):
+    def __init__(self, text: str, start: int) -> None:
+        super().__init__(convert_charrefs=False)
+        self.found: list[_Found] = []
+        lengths = [len(line) + 1 for line in text[start:].split("\n")]
+        self._line_starts = list(accumulate(lengths, initial=start))
+
+    def _note(self, kind: EventKind, name: str = "", attributes: Attributes = ()) -> None:
+        line, offset = self.getpos()
+        self.found.append((kind, self._line_starts[line - 1] + offset, name, attributes))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._note(EventKind.OTHER if is_void(tag) else EventKind.START, tag, attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._note(EventKind.OTHER, tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._note(EventKind.END, tag)
+
+    def handle_data(self, data: str) -> None:
+        self._note(EventKind.TEXT)
+
+    def handle_entityref(self, name: str) -> None:
+        self._note(EventKind.REFERENCE)
+
+    def handle_charref(self, name: str) -> None:
+        self._note(EventKind.REFERENCE)
+
+    def handle_comment(self, data: str) -> None:
+        self._note(EventKind.OTHER)
+
+    def handle_decl(self, decl: str) -> None:
+        self._note(EventKind.OTHER, "!")
+
+    def unknown_decl(self, data: str) -> None:
+        self._note(EventKind.OTHER, "!")
+
+    def handle_pi(self, data: str) -> None:
+        self._note(EventKind.OTHER, "?")

@@ -1,0 +1,78 @@
+"""How a caller wants texts translated."""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from dragoman_server.engine import Priority
+from dragoman_server.text.length import LengthPolicy
+from dragoman_server.text.protection.protected import Protected
+from dragoman_server.text.segmentation import Segmentation
+
+
+class TextFormat(enum.Enum):
+    """What a text is."""
+
+    PLAIN = "plain"
+    """Every character of it is text."""
+    HTML = "html"
+    """Text with tags, and with character references."""
+
+
+class Finder(Protocol):
+    """Finds spans of a text that are protected."""
+
+    def find(self, text: str) -> Iterator[Protected]:
+        """They may overlap, and come in any order."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protection:
+    """What comes out as it is, or as the caller says."""
+
+    is_automatic: bool = True
+    """Whether that goes for what is certain without being asked: placeholders, URLs, numbers' values, what
+    the model can't read; and whether capitals are read as small letters."""
+    finders: tuple[Finder, ...] = ()
+    """The caller's terms and patterns, and glossaries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationOptions:
+    """How a caller wants texts translated."""
+
+    beam_size: int
+    """Hypotheses kept per sentence while searching."""
+    num_hypotheses: int = 1
+    """Hypotheses returned; at most `beam_size`."""
+    length_penalty: float
+    """Exponent of the length penalty; 0 turns it off."""
+    max_output_tokens: int | None = None
+    """Most output tokens of a sentence; None: from the length of its source."""
+    max_default_output_tokens: int | None = None
+    """Cap on that derived limit; None: the bundle's own alone. Must exceed the length of `target_prefix`."""
+    target_prefix: tuple[int, ...] = ()
+    """Target tokens that the first sentence's translation begins with."""
+    length_policy: LengthPolicy = LengthPolicy.SPLIT
+    """What happens to a sentence with more source tokens than the model takes."""
+    segmentation: Segmentation = Segmentation.SENTENCE
+    """How texts are cut into units."""
+    return_alignments: bool = False
+    """Whether hypotheses come with word alignments."""
+    priority: Priority = Priority.INTERACTIVE
+    """Who goes first where not all fit into the batch."""
+    max_text_tokens: int | None = None
+    """Most source tokens of a text; None: any number."""
+    max_interactive_tokens: int | None = None
+    """Most source tokens of all texts together that are decoded as interactive; None: any number."""
+    text_format: TextFormat = TextFormat.PLAIN
+    """What the texts are."""
+    protection: Protection = field(default_factory=Protection)
+    """What comes out as it is."""
+
+    @property
+    def num_searched_hypotheses(self) -> int:
+        """Hypotheses of a sentence that the engine returns: of a list all, since some may fall out."""
+        return self.beam_size if self.num_hypotheses > 1 else 1

@@ -1,0 +1,117 @@
+"""Numbers of a text, and whether an answer has their values.
+
+A number is in the answer where its digits stand there as they were, or in the notation of the target
+language: German "2.500" as "2.500", "2,500" or "2500", never as "2,50". A date may have its parts in any
+order, a time may be one of twelve hours.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman_bundle.languages import primary_language
+
+from dragoman_server.text.cleaning import Span
+
+_SPACE = r"[\u00a0\u202f\u2009 ]"
+_NUMBER = re.compile(
+    r"(?:(?<![\w.,\-−)])[-−])?"
+    rf"(?:\d{{1,3}}(?:{_SPACE}\d{{3}})++(?:[.,]\d++)?(?!\d)|\d++(?:[.,:/’']\d++)*+)"
+)
+_SIGNS = "-−"
+_GROUPS = re.compile(r"\d+")
+_SEPARATORS = re.compile(r"[^\d]")
+_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_DOTTED_DATE = re.compile(r"\d{1,4}([./])\d{1,2}\1\d{1,4}")
+
+# Languages whose decimals have a point; the others write a comma.
+_POINT = frozenset(("en", "zh", "ja", "ko", "th", "he", "hi", "ms", "sw", "ga", "cy", "ur", "bn", "ta", "te"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A number as it stands in a text."""
+
+    span: Span
+    text: str
+
+
+def numbers_in(text: str) -> list[Number]:
+    """The numbers of a text, in order."""
+    return [Number(span=found.span(), text=found[0]) for found in _NUMBER.finditer(text)]
+
+
+def missing_numbers(
+    numbers: Sequence[Number], answer: str, *, source_language: str, target_language: str
+) -> list[Number]:
+    """Those of a source's numbers whose value the answer lacks; of one that is there twice both must be."""
+    if not numbers:
+        return []
+    found = [(each.text, _readings(each.text, target_language)) for each in numbers_in(answer)]
+    free = list(range(len(found)))
+    missing = []
+    for number in sorted(numbers, key=lambda each: -len(each.text)):
+        wanted = _readings(number.text, source_language)
+        place = next(
+            (index for index in free if found[index][0] == number.text or wanted & found[index][1]), None
+        )
+        if place is not None:
+            free.remove(place)
+        elif not _take_parts(number.text, [found[index][0] for index in free]):
+            missing.append(number)
+    return sorted(missing, key=lambda each: each.span)
+
+
+def in_notation(number: str, *, source_language: str, target_language: str) -> str:
+    """A plain number in the target's notation; anything that is not certain to be one as it stands."""
+    source_point, target_point = _decimal_point(source_language), _decimal_point(target_language)
+    if source_point == target_point:
+        return number
+    group = "," if source_point == "." else "."
+    digits = number.lstrip(_SIGNS)
+    decimals = rf"{re.escape(source_point)}\d+"
+    if not re.fullmatch(rf"\d{{1,3}}(?:{re.escape(group)}\d{{3}})*(?:{decimals})?|\d+{decimals}", digits):
+        return number
+    return number.translate(str.maketrans(".,", ",."))
+
+
+def _readings(number: str, language: str) -> frozenset[str]:
+    """What a number may mean, as strings that are equal where the values are."""
+    sign = "-" if number[0] in _SIGNS else ""
+    digits = number.lstrip(_SIGNS)
+    time = _TIME.fullmatch(digits)
+    if time:
+        hours, minutes, seconds = int(time[1]), time[2], time[3] or "00"
+        return frozenset((f"{hours % 12}:{minutes}:{seconds}",))
+    if _DOTTED_DATE.fullmatch(digits) and not re.fullmatch(r"\d{1,3}(?:\.\d{3})+", digits):
+        return frozenset(("/".join(sorted(part.lstrip("0") for part in _GROUPS.findall(digits))),))
+    point = _decimal_point(language)
+    grouped = re.sub(r"[\s\u00a0\u202f\u2009’']", "", digits)
+    separators = _SEPARATORS.findall(grouped)
+    if not separators:
+        # Zeros before it are part of what is no quantity, as of a telephone number.
+        return frozenset((sign + grouped,))
+    whole, mark, decimals = grouped.rpartition(point)
+    group = "," if point == "." else "."
+    if not mark:
+        whole, decimals = grouped, ""
+    parts = whole.split(group)
+    if point in whole or group in decimals or any(len(part) != 3 for part in parts[1:]):
+        return frozenset((sign + grouped,))
+    value = "".join(parts).lstrip("0") or "0"
+    decimals = decimals.rstrip("0")
+    return frozenset((sign + value + ("." + decimals if decimals else ""),))
+
+
+def _take_parts(number: str, answers: Sequence[str]) -> bool:
+    """Whether the groups of a date stand in the answer, in whatever order and with whatever between them."""
+    if not _DOTTED_DATE.fullmatch(number):
+        return False
+    wanted = Counter(part.lstrip("0") for part in _GROUPS.findall(number))
+    has = Counter(part.lstrip("0") for answer in answers for part in _GROUPS.findall(answer))
+    return wanted <= has
+
+
+def _decimal_point(language: str) -> str:
+    return "." if primary_language(language) in _POINT else ","

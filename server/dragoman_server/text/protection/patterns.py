@@ -1,0 +1,125 @@
+"""What is protected without being asked for, since nobody wants it translated: URLs, placeholders and so on.
+
+No pattern begins within a run that it could have begun at, and none takes more than a time in proportion to
+the text.
+"""
+
+import re
+from collections.abc import Iterator
+
+from dragoman_server.text.protection.emoji import EMOJI
+from dragoman_server.text.protection.protected import Protected, SpanKind
+
+MAX_ARGUMENT = 4_000
+"""Longest ICU argument, in code points: beyond that a brace counts as one that nobody closed."""
+
+_TRIGGER = re.compile(
+    r"[/\\@{%$:`#~\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2194-\u2bff\u3030\u303d\u3297\u3299"
+    r"\U0001f000-\U0001faff]|\w\.\w"
+)
+_DOMAINS = "com|org|net|edu|gov|info|io|dev|app|eu|de|ch|uk|fr|nl|pl"
+_SUFFIXES = (
+    "txt|md|pdf|docx?|xlsx?|pptx?|odt|csv|tsv|jsonl?|ya?ml|toml|ini|conf|cfg|xml|html?|css|jsx?|tsx?|py|rs|go|java|"
+    "cpp|hpp|sh|bat|exe|dll|so|zip|tar|gz|png|jpe?g|gif|svg|mp3|mp4|log|lock|sql|db|po|env"
+)
+_PATTERNS = {
+    SpanKind.CODE: r"```[^`]++```|``(?!`)(?:[^`]++|`(?!`))++``|`[^`\n]++`",
+    SpanKind.PLACEHOLDER: "|".join(
+        (
+            r"\$?\{\{\{?[^{}\n]{1,200}\}\}\}?",
+            r"\{%[^{}\n]{1,200}%\}",
+            r"[$#%@]?\{(?:[\w.\-\[\]]+(?:[:!|][^{}\n]{0,100})?)?\}",
+            # In "50 % der" and "100%ig" it is a percentage.
+            r"(?<![\w%])%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]",
+            r"(?<![\w%])%(?:\d+\$)?[-+#0]?\d*(?:\.\d+)?(?:hh|h|ll|l|L|z|j|t)?[sdiuoxXfFeEgGcpn@](?!\w)",
+            r"(?<![\w%])%\d+\$[-+#0]?\d*(?:\.\d+)?[a-zA-Z@]",
+            r"(?<![\w%])%L?\d{1,2}(?![\w%])",
+            r"(?<![\w%])%[A-Za-z_]\w+%",
+            r"(?<![\w$])\$[A-Za-z_]\w*+",
+            r"(?<![\w:/])::?[a-z_]\w++:?(?!\w)",
+        )
+    ),
+    SpanKind.EMAIL: r"(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]+(?:\.[\w\-]+)+",
+    SpanKind.URL: "|".join(
+        (
+            r"(?<![\w+.\-])(?:[a-zA-Z][a-zA-Z0-9+.\-]{1,20}://|(?:mailto|tel|urn|data|javascript):)[^\s<>\"„“”«»]++",
+            r"(?<![\w.\-])www\.[^\s<>\"„“”«»]++",
+            rf"(?<![\w.\-])(?:[\w\-]{{1,63}}\.){{1,4}}(?:{_DOMAINS})(?![\w\-])(?:[:/?#][^\s<>\"„“”«»]*+)?",
+        )
+    ),
+    SpanKind.PATH: "|".join(
+        (
+            r"(?<!\w)(?:[A-Za-z]:\\|\\\\)[^\s<>\"|*?]++",
+            r"(?<![\w/.])(?:~|\.{1,2})/[\w.@+\-/]*+",
+            r"(?<![\w/.>])(?:/[\w.@+\-]+){2,}+/?",
+            r"(?<![\w/.])/[\w\-]+\.\w{1,8}(?!\w)",
+            rf"(?<![\w./\-])(?:[\w\-]+[./])+(?:{_SUFFIXES})(?![\w/])",
+        )
+    ),
+    SpanKind.HASHTAG: r"(?<![\w&/#])#\w*[^\W\d_]\w*",
+    SpanKind.MENTION: r"(?<![\w@./])@\w[\w.\-]*(?:@[\w\-]+(?:\.[\w\-]+)+)?",
+    SpanKind.EMOJI: EMOJI,
+}
+_ARGUMENT = (
+    r"\{\s{0,10}[\w.]+\s{0,10},\s{0,10}(?:plural|selectordinal|select|choice|number|date|time|ordinal|duration|spellout)"
+    r"\b"
+)
+_ANY = re.compile(
+    "|".join(
+        (
+            f"(?P<argument>{_ARGUMENT})",
+            *(f"(?P<{kind.value}>{pattern})" for kind, pattern in _PATTERNS.items()),
+        )
+    )
+)
+_BRACE = re.compile(r"[{}]")
+_TRAILING = frozenset(".,;:!?'\"…*_")
+_TRIMMED = frozenset((SpanKind.URL, SpanKind.EMAIL, SpanKind.PATH, SpanKind.MENTION))
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
+
+
+def certain_spans(text: str) -> Iterator[Protected]:
+    """What is found in a text, in order and without overlaps."""
+    if not _TRIGGER.search(text):
+        return
+    place = 0
+    while (found := _ANY.search(text, place)) is not None:
+        start, end = found.span()
+        name = found.lastgroup
+        assert name is not None
+        if name == "argument":
+            kind = SpanKind.PLACEHOLDER
+            closed = _end_of_argument(text, start)
+            if closed is None:
+                place = start + 1
+                continue
+            end = closed
+        else:
+            kind = SpanKind(name)
+            if kind in _TRIMMED:
+                end = _without_punctuation(text, start, end)
+        yield Protected(span=(start, end), kind=kind)
+        place = max(end, start + 1)
+
+
+def _end_of_argument(text: str, start: int) -> int | None:
+    depth = 0
+    for brace in _BRACE.finditer(text, start, start + MAX_ARGUMENT):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    return None
+
+
+def _without_punctuation(text: str, start: int, end: int) -> int:
+    """Where it ends without the sentence's own marks, and without a bracket that was opened before it."""
+    while end > start + 1:
+        last = text[end - 1]
+        opener = _BRACKETS.get(last)
+        if opener is not None:
+            if text.count(opener, start, end) >= text.count(last, start, end):
+                break
+        elif last not in _TRAILING:
+            break
+        end -= 1
+    return end

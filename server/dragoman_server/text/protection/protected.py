@@ -1,0 +1,83 @@
+"""A span of a text that the model does not translate, and how spans that overlap are sorted out.
+
+Spans count code points of the cleaned text.
+"""
+
+import enum
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dragoman_server.text.cleaning import Span
+
+
+class SpanKind(enum.Enum):
+    """Why a span is protected; where two overlap, the one that is listed first wins."""
+
+    UNTRANSLATED = "untranslated"
+    """Markup says that it is not translated, as `code` does."""
+    RANGE = "range"
+    """The caller gave its place."""
+    NAMED = "named"
+    """The caller gave the word, or a pattern of it."""
+    CODE = "code"
+    PLACEHOLDER = "placeholder"
+    URL = "url"
+    EMAIL = "email"
+    PATH = "path"
+    HASHTAG = "hashtag"
+    MENTION = "mention"
+    EMOJI = "emoji"
+    ENTITY = "entity"
+    """A character reference of markup that stands for no letter."""
+    TERM = "term"
+    """A glossary says what it is translated by."""
+    NUMBER = "number"
+    UNKNOWN = "unknown"
+    """The model has no tokens for it, or it is of another script than the language."""
+
+
+_FLOATING = frozenset((SpanKind.EMOJI, SpanKind.ENTITY))
+_PRECEDENCE = {kind: rank for rank, kind in enumerate(SpanKind)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protected:
+    """A span that the answer has exactly once."""
+
+    span: Span
+    kind: SpanKind
+    output: str | None = None
+    """What the answer has in its place; None: what the caller wrote."""
+
+    @property
+    def floats(self) -> bool:
+        """Whether a sentence is complete without it, so that it is left out and set in afterwards."""
+        return self.kind in _FLOATING
+
+
+def disjoint(candidates: Iterable[Protected]) -> tuple[Protected, ...]:
+    """Those that do not overlap, in the text's order: of two the one by kind, then the longer, then the
+    first."""
+    ranked = sorted(
+        candidates,
+        key=lambda item: (_PRECEDENCE[item.kind], item.span[0] - item.span[1], item.span[0]),
+    )
+    chosen: list[Protected] = []
+    starts: list[int] = []
+    for item in ranked:
+        start, end = item.span
+        place = bisect_left(starts, start)
+        begins_within = place > 0 and chosen[place - 1].span[1] > start
+        reaches_next = place < len(chosen) and starts[place] < end
+        if start < end and not begins_within and not reaches_next:
+            chosen.insert(place, item)
+            starts.insert(place, start)
+    return tuple(chosen)
+
+
+def within(items: Sequence[Protected], span: Span) -> tuple[Protected, ...]:
+    """Those of the spans, which are in order, that begin in a range."""
+    first = bisect_left(items, span[0], key=lambda item: item.span[0])
+    last = bisect_left(items, span[1], key=lambda item: item.span[0])
+    return tuple(items[first:last])

@@ -1,0 +1,33 @@
+"""Words that a model can't read: its vocabulary lacks them in part, or they are of a foreign script."""
+
+from collections.abc import Iterator, Sequence
+
+from dragoman_server.text.alignment import words
+from dragoman_server.text.cleaning import Span
+from dragoman_server.text.protection.protected import Protected, SpanKind
+from dragoman_server.text.protection.scripts import is_foreign
+
+
+def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language: str) -> Iterator[Protected]:
+    """The words of a unit at `span` of `text` that hold any of the `unknown` ranges, neighbours as one.
+
+    A sign that is unknown is left out of the sentence and set in afterwards, as emoji are.
+    """
+    start, end = span
+    unit = text[start:end]
+    found: list[Span] = []
+    for first, last in words(unit):
+        is_unknown = any(a < last and b > first for a, b in unknown)
+        word = unit[first:last]
+        if not (is_unknown or is_foreign(word, language)):
+            continue
+        if not any(map(str.isalnum, word)):
+            for place in range(first, last):
+                if any(a <= place < b for a, b in unknown):
+                    yield Protected(span=(start + place, start + place + 1), kind=SpanKind.EMOJI)
+        elif found and not unit[found[-1][1] : first].strip():
+            found[-1] = (found[-1][0], last)
+        else:
+            found.append((first, last))
+    for first, last in found:
+        yield Protected(span=(start + first, start + last), kind=SpanKind.UNKNOWN)

@@ -1,0 +1,296 @@
+"""Attempts to translate a unit, one after the other until one keeps all that must be kept.
+
+first   spans that are protected are shown to the model as masks
+again   so are terms, and numbers that were lost, with several choices of masks side by side
+around  the unit is cut at all of them, and what is between is translated on its own: always works
+"""
+
+import enum
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dragoman_server.text.cleaning import Span
+from dragoman_server.text.markup.element import Element, elements_within
+from dragoman_server.text.protection.masks import NUM_VARIANTS, masks_for
+from dragoman_server.text.protection.numbers import in_notation, numbers_in
+from dragoman_server.text.protection.protected import Protected, SpanKind, disjoint
+from dragoman_server.text.segmentation import holds_letter
+from dragoman_server.text.source import Source
+from dragoman_server.text.unit.capitals import is_in_capitals, readings
+from dragoman_server.text.unit.placing import Floating
+from dragoman_server.text.unit.rendering import Rendered, outside, render
+
+
+class Stage(enum.IntEnum):
+    """How hard it is tried; see above."""
+
+    FIRST = 0
+    AGAIN = 1
+    AROUND = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A unit and what must be kept of it. Spans count code points of the cleaned text."""
+
+    span: Span
+    items: tuple[Protected, ...] = ()
+    """Protected spans and terms, in order."""
+    numbers: tuple[Protected, ...] = ()
+    """Numbers whose values are to be kept, none of them in an item."""
+    elements: tuple[Element, ...] = ()
+    """Inline elements with a tag inside of it."""
+    floating: tuple[tuple[int, str], ...] = ()
+    """Positions inside of it with what stands there: comments, and tags of empty elements."""
+    in_capitals: bool = False
+    """Whether it is translated as if in small letters."""
+    small_letters: str = ""
+    """Then, how the vocabulary has it in these: as long as it."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is special about it."""
+        return not (self.items or self.numbers or self.elements or self.floating or self.in_capitals)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether an answer may not do."""
+        return bool(self.numbers) or (bool(self.items) and any(not item.floats for item in self.items))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """What is searched on its own: a unit, or a part of one."""
+
+    span: Span
+    shown: tuple[Rendered, ...]
+    """What the model is shown, in one way or another."""
+    floating: tuple[Floating, ...] = ()
+    """Positions, as those of elements, count code points of the cleaned text."""
+    elements: tuple[Element, ...] = ()
+    is_part: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One way to translate a unit."""
+
+    stage: Stage
+    pieces: tuple[Piece, ...]
+    gaps: tuple[str, ...] = ("", "")
+    """What stands before, between and behind the pieces."""
+
+
+def make_task(
+    source: Source, span: Span, items: Sequence[Protected], *, is_automatic: bool, languages: tuple[str, str]
+) -> Task:
+    """What is to be kept of a unit. With `is_automatic`, its numbers' values too, and it may be in
+    capitals."""
+    text = source.cleaned.text
+    start, end = span
+    numbers: tuple[Protected, ...] = ()
+    in_capitals = False
+    if is_automatic:
+        unit = text[start:end]
+        if any(map(str.isdigit, unit)):
+            numbers = tuple(_numbers(source, span, items, languages))
+        if unit.isupper() or items:
+            in_capitals = is_in_capitals(
+                " ".join(
+                    text[a:b]
+                    for a, b in outside(span, [item for item in items if item.kind is not SpanKind.TERM])
+                )
+            )
+    elements: tuple[Element, ...] = ()
+    floating: tuple[tuple[int, str], ...] = ()
+    if source.is_markup:
+        elements = tuple(elements_within(source.elements_in(span), span))
+        floating = tuple((each.position, each.text) for each in source.insertions_in(span))
+    return Task(
+        span=span,
+        items=tuple(items),
+        numbers=numbers,
+        elements=elements,
+        floating=floating,
+        in_capitals=in_capitals,
+    )
+
+
+def first_attempt(source: Source, task: Task) -> Attempt:
+    """What is tried at first. Where there are too many spans for masks, it is the last thing, too."""
+    if task.is_plain:
+        rendered = render(source.cleaned.tokenizer_text, task.span, (), {})
+        return Attempt(stage=Stage.FIRST, pieces=(Piece(span=task.span, shown=(rendered,)),))
+    found = _masked(source, task, Stage.FIRST, ())
+    return found if found is not None else around(source, task)
+
+
+def next_attempt(source: Source, task: Task, tried: Stage, lost: Sequence[Protected]) -> Attempt:
+    """What is tried where an attempt did not do. `lost` are the numbers that it lost."""
+    found = _masked(source, task, Stage.AGAIN, lost) if tried is Stage.FIRST else None
+    return found if found is not None else around(source, task)
+
+
+def around(source: Source, task: Task) -> Attempt:
+    """The unit cut at all that must be kept."""
+    text = source.cleaned.text
+    items = disjoint((*task.items, *task.numbers))
+    hard = [item for item in items if not item.floats]
+    spans = [
+        trimmed
+        for a, b in outside(task.span, hard)
+        if (trimmed := _words(text, (a, b), task.span, items))
+        and holds_letter(text_outside(text, trimmed, items))
+    ]
+    cleaned = source.cleaned
+    edges = [cleaned.starts[task.span[0]]]
+    for start, end in spans:
+        edges += [cleaned.starts[start], cleaned.ends[end - 1]]
+    edges.append(cleaned.ends[task.span[1] - 1])
+    bounds = [task.span[0], *(place for span in spans for place in span), task.span[1]]
+    gaps = tuple(
+        source.written(
+            edges[rank],
+            edges[rank + 1],
+            [item for item in items if bounds[rank] <= item.span[0] < bounds[rank + 1]],
+        )
+        for rank in range(0, len(edges), 2)
+    )
+    pieces = tuple(
+        replace(
+            _piece(source, task, span, [item for item in items if item.floats], {}), is_part=span != task.span
+        )
+        for span in spans
+    )
+    return Attempt(stage=Stage.AROUND, pieces=pieces, gaps=gaps)
+
+
+def _words(text: str, span: Span, unit: Span, items: Sequence[Protected]) -> Span | None:
+    """A part of a unit without the punctuation at its ends, which is not the unit's own: it stays where it
+    is."""
+    trimmed = trim(text, span, items)
+    if trimmed is None:
+        return None
+    start, end = trimmed
+    starting = {item.span[0]: item.span[1] for item in items if item.floats}
+    ending = {stop: first for first, stop in starting.items()}
+    while start < end and start > unit[0] and (start in starting or not text[start].isalnum()):
+        start = starting.get(start, start + 1)
+    while start < end < unit[1] and (end in ending or not _is_of_word(text[end - 1])):
+        end = ending.get(end, end - 1)
+    return (start, end) if start < end else None
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or unicodedata.category(character).startswith("M")
+
+
+def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected]) -> Attempt | None:
+    """None where there are no masks for all."""
+    is_first = stage is Stage.FIRST
+    items = disjoint((*task.items, *lost)) if lost else task.items
+    masked = [item for item in items if not item.floats and not (is_first and item.kind is SpanKind.TERM)]
+    text = source.cleaned.text
+    texts, sentence = [text[slice(*item.span)] for item in masked], text[slice(*task.span)]
+    # Were the same masks tried before?
+    is_same = len(masked) == sum(item.kind is not SpanKind.TERM and not item.floats for item in task.items)
+    variants = range(1) if is_first else range(int(is_same), NUM_VARIANTS)
+    pieces = [
+        _piece(source, task, task.span, items, dict(zip(masked, words, strict=True)))
+        for variant in variants
+        if (words := masks_for(masked, texts, sentence, variant=variant)) is not None
+    ]
+    if not pieces:
+        return None
+    return Attempt(stage=stage, pieces=(_side_by_side(pieces),))
+
+
+def _side_by_side(pieces: Sequence[Piece]) -> Piece:
+    """One piece with all that they show."""
+    return replace(pieces[0], shown=tuple(rendered for piece in pieces for rendered in piece.shown))
+
+
+def _piece(
+    source: Source, task: Task, span: Span, items: Sequence[Protected], words: dict[Protected, str]
+) -> Piece:
+    start, end = span
+    text = source.cleaned.tokenizer_text
+    items = [item for item in items if start <= item.span[0] < end]
+    rendered = render(text, span, items, words)
+    shown: tuple[Rendered, ...] = (rendered,)
+    if task.in_capitals:
+        written = _in_small_letters(task, rendered)
+        ways = dict.fromkeys((written, *readings(rendered.text)))
+        shown = tuple(rendered.with_text(_with_masks(way, rendered)) for way in ways)
+    floating = [
+        Floating(
+            position=item.span[0],
+            text=source.output_of(item),
+            has_space_before=text[item.span[0] - 1 : item.span[0]].isspace() or item.span[0] == start,
+            has_space_behind=text[item.span[1] : item.span[1] + 1].isspace(),
+            replaces_space=text[slice(*item.span)].isspace(),
+        )
+        for item in items
+        if item.floats
+    ]
+    floating += [
+        Floating(position=position, text=tag) for position, tag in task.floating if start < position < end
+    ]
+    elements = elements_within(task.elements, span)
+    return Piece(span=span, shown=shown, floating=tuple(floating), elements=tuple(elements))
+
+
+def _in_small_letters(task: Task, rendered: Rendered) -> str:
+    """What is shown, with the letters of the task."""
+    start = task.span[0]
+    return "".join(
+        task.small_letters[place - start] if task.small_letters and character.isupper() else character
+        for character, place in zip(rendered.text, rendered.starts, strict=True)
+    )
+
+
+def _with_masks(reading: str, rendered: Rendered) -> str:
+    """Masks keep their letters."""
+    if not rendered.masks:
+        return reading
+    parts = []
+    end = 0
+    for mask in rendered.masks:
+        parts += [reading[end : mask.position], mask.word]
+        end = mask.position + len(mask.word)
+    return "".join((*parts, reading[end:]))
+
+
+def _numbers(
+    source: Source, span: Span, items: Sequence[Protected], languages: tuple[str, str]
+) -> list[Protected]:
+    start, end = span
+    taken = [item.span for item in items]
+    found = []
+    for number in numbers_in(source.cleaned.tokenizer_text[start:end]):
+        first, last = start + number.span[0], start + number.span[1]
+        if any(a < last and first < b for a, b in taken) or source.is_crossed((first, last)):
+            continue
+        written = in_notation(number.text, source_language=languages[0], target_language=languages[1])
+        found.append(Protected(span=(first, last), kind=SpanKind.NUMBER, output=written))
+    return found
+
+
+def trim(text: str, span: Span, items: Sequence[Protected]) -> Span | None:
+    """A span without white space and what floats at its ends."""
+    start, end = span
+    starting = {item.span[0]: item.span[1] for item in items if item.floats}
+    ending = {stop: first for first, stop in starting.items()}
+    while start < end and (text[start].isspace() or start in starting):
+        start = starting.get(start, start + 1)
+    while start < end and (text[end - 1].isspace() or end in ending):
+        end = ending.get(end, end - 1)
+    return (start, end) if start < end else None
+
+
+def text_outside(text: str, span: Span, items: Sequence[Protected]) -> str:
+    """What of a span is in no item."""
+    return " ".join(
+        text[a:b] for a, b in outside(span, [item for item in items if span[0] <= item.span[0] < span[1]])
+    )

@@ -1,0 +1,107 @@
+"""An answer of the model as it goes out: masks replaced by what they stand for, tags and emoji set in.
+
+Every code point of the answer leads to where it is in the text that goes out.
+"""
+
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dragoman_server.text.cleaning import Span
+from dragoman_server.text.protection.masks import occurrences
+from dragoman_server.text.protection.protected import Protected
+from dragoman_server.text.unit.placing import Floating
+from dragoman_server.text.unit.rendering import Mask
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    """What goes out of an answer."""
+
+    text: str
+    starts: Sequence[int]
+    """For each code point of the answer where what became of it begins."""
+    ends: Sequence[int]
+    """And where that ends."""
+
+    def of_answer(self, span: Span) -> Span:
+        """Where a span of the answer is, which must not be empty."""
+        return self.starts[span[0]], self.ends[span[1] - 1]
+
+
+def find_masks(masks: Sequence[Mask], answer: str) -> list[tuple[Span, Protected]] | None:
+    """Where each mask stands in an answer, in its order; None unless each stands there once."""
+    found = []
+    for mask in masks:
+        places = occurrences(mask.word, answer)
+        if len(places) != 1:
+            return None
+        found.append((places[0], mask.item))
+    return sorted(found, key=lambda each: each[0])
+
+
+def restore(
+    answer: str,
+    *,
+    replaced: Sequence[tuple[Span, Protected]],
+    inserted: Sequence[Floating],
+    output_of: Callable[[Protected], str],
+    in_capitals: bool,
+    is_markup: bool,
+) -> Restored:
+    """Puts together what goes out. `inserted` is in order, and in no place within what is `replaced`."""
+    if not (replaced or inserted or in_capitals or is_markup):
+        length = len(answer)
+        return Restored(text=answer, starts=range(length), ends=range(1, length + 1))
+    parts: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    length = 0
+
+    def write(text: str) -> None:
+        nonlocal length
+        parts.append(text)
+        length += len(text)
+
+    replacements = iter([*replaced, None])
+    insertions = iter([*inserted, None])
+    replacement, insertion = next(replacements), next(insertions)
+    place = 0
+    while place < len(answer) or insertion is not None:
+        if insertion is not None and (insertion.position <= place or place >= len(answer)):
+            skipped = _set_in(insertion, write, parts, answer[place : place + 1])
+            if skipped:
+                starts.append(length - len(insertion.text))
+                ends.append(length)
+                place += 1
+            insertion = next(insertions)
+            continue
+        if replacement is not None and replacement[0][0] == place:
+            (start, end), item = replacement
+            before = length
+            write(output_of(item))
+            starts += [before] * (end - start)
+            ends += [length] * (end - start)
+            place = end
+            replacement = next(replacements)
+            continue
+        character = answer[place].upper() if in_capitals else answer[place]
+        starts.append(length)
+        write(html.escape(character, quote=False) if is_markup else character)
+        ends.append(length)
+        place += 1
+    return Restored(text="".join(parts), starts=starts, ends=ends)
+
+
+def _set_in(insertion: Floating, write: Callable[[str], None], parts: Sequence[str], following: str) -> bool:
+    """Whether it took the place of the space that follows."""
+    last = next((part[-1] for part in reversed(parts) if part), " ")
+    if insertion.replaces_space:
+        write(insertion.text)
+        return following == " "
+    if insertion.has_space_before and not last.isspace():
+        write(" ")
+    write(insertion.text)
+    if insertion.has_space_behind and following.isalnum():
+        write(" ")
+    return False

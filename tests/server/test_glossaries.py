@@ -1,0 +1,56 @@
+"""Files of terms."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_server.glossaries import GlossaryError, read_glossaries, read_glossary
+
+
+def test_a_glossary_translates_between_any_two_of_its_languages(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("de\ten-GB\tfr\nFarbe\tcolour\tcouleur\nHund\t\tchien\n")
+    glossary = read_glossary(path)
+    index = glossary.index("de", "en")
+    assert index is not None
+    assert [item.output for item in index.find("Die Farbe des Hundes: Hund")] == ["colour"]
+    assert len(index) == 1
+    backwards = glossary.index("fr", "de")
+    assert backwards is not None
+    assert [item.output for item in backwards.find("CHIEN")] == ["HUND"]
+    assert glossary.index("de", "es") is None
+
+
+def test_a_folder_that_is_not_there_has_none(tmp_path: Path) -> None:
+    assert read_glossaries(tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "line 1: must be two or more languages"),
+        ("de\n", "line 1"),
+        ("de\tde\n", "line 1"),
+        ("de\ten\na\n", "line 2: 1 columns"),
+        ("de\ten\na\tb\tc\n", "line 2: 3 columns"),
+        ("de\ten\n\tb\n", "line 2: has a term in fewer than two"),
+        ("de\ten\na\t\n", "line 2: has a term in fewer than two"),
+        ("de\ten\na\tb\nA\tc\n", "line 3: 'A' stands in line 2 already"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, content: str, says: str) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(content)
+    with pytest.raises(GlossaryError, match=says):
+        read_glossary(path)
+
+
+def test_thousands_of_terms_are_found_in_one_pass(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("de\ten\n" + "".join(f"wort{n}\tword{n}\n" for n in range(20_000)))
+    index = read_glossary(path).index("de", "en")
+    assert index is not None
+    assert [item.output for item in index.find("das wort77 und wort19999, wort20000")] == [
+        "word77",
+        "word19999",
+    ]

@@ -1,0 +1,134 @@
+"""What a caller asks to be kept, over the wire."""
+
+from pathlib import Path
+
+import pytest
+from tests.server.conftest import RunningServer, StartServer
+from tests.server.test_service import violated_fields
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import RequestLimits
+
+GERMAN = {"source_language": "de", "target_language": "en"}
+
+
+async def translate(running: RunningServer, *texts: str, **fields: object) -> list[pb.Translation]:
+    request = pb.TranslateRequest(texts=texts, **GERMAN, **fields)  # type: ignore[arg-type]
+    return list((await running.stub.Translate(request)).translations)
+
+
+def one_range(start: int, end: int) -> pb.TextRanges:
+    return pb.TextRanges(ranges=[pb.TextRange(start=start, end=end)])
+
+
+async def test_terms_patterns_and_ranges_are_kept(running: RunningServer) -> None:
+    protection = pb.Protection(
+        do_not_translate=["Frau"],
+        patterns=["a+b", "[0-9]{3}-[a-z]+"],
+        terms=[pb.Term(source="wort", target="word"), pb.Term(source="wort ende", target="last word")],
+    )
+    ranges = [pb.TextRanges(ranges=[pb.TextRange(start=0, end=3)]), pb.TextRanges()]
+    texts = ["Ein wort aab.", "Frau Wort ende 123-x"]
+    found = await translate(running, *texts, protection=protection, protected_ranges=ranges)
+    assert "Ein" in found[0].text
+    assert "word" in found[0].text
+    assert "aab" in found[0].text
+    assert "Frau" in found[1].text
+    assert "Last word" in found[1].text
+    assert "123-x" in found[1].text
+
+
+async def test_a_stream_keeps_them_too(running: RunningServer) -> None:
+    config = pb.TranslateStreamConfig(
+        **GERMAN,
+        protection=pb.Protection(terms=[pb.Term(source="wort", target="word")]),
+        text_format=pb.TEXT_FORMAT_HTML,
+    )
+    item = pb.TranslateStreamItem(
+        id="a", text="Ein <b>wort</b> ist da.", protected_ranges=[pb.TextRange(start=0, end=3)]
+    )
+    call = running.stub.TranslateStream(
+        iter([pb.TranslateStreamRequest(config=config), pb.TranslateStreamRequest(item=item)])
+    )
+    (response,) = [response async for response in call]
+    text = response.translation.text
+    assert (text.count("<b>"), text.count("</b>"), text.count("Ein")) == (1, 1, 1)
+    assert "word" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "violated"),
+    [
+        ({"protection": pb.Protection(do_not_translate=[" "])}, "protection.do_not_translate[0]"),
+        ({"protection": pb.Protection(terms=[pb.Term(source="", target="x")])}, "protection.terms[0]"),
+        ({"protection": pb.Protection(terms=[pb.Term(source="x", target="")])}, "protection.terms[0]"),
+        (
+            {"protection": pb.Protection(do_not_translate=["x"], terms=[pb.Term(source="X", target="y")])},
+            "protection.terms[0]",
+        ),
+        ({"protection": pb.Protection(terms=[pb.Term(source=str(n), target="y") for n in range(6)])},
+         "protection.terms"),
+        ({"protection": pb.Protection(patterns=["("])}, "protection.patterns[0]"),
+        ({"protection": pb.Protection(patterns=["((a{100}){100}){100}"])}, "protection.patterns[0]"),
+        ({"protection": pb.Protection(patterns=["a"] * 3)}, "protection.patterns"),
+        ({"protection": pb.Protection(glossaries=["none"])}, "protection.glossaries[0]"),
+        ({"protected_ranges": [pb.TextRanges()] * 2}, "protected_ranges"),
+        ({"protected_ranges": [one_range(1, 99)]}, "protected_ranges[0]"),
+        ({"protected_ranges": [one_range(1, 1)]}, "protected_ranges[0]"),
+        (
+            {
+                "protected_ranges": [
+                    pb.TextRanges(ranges=[pb.TextRange(start=2, end=5), pb.TextRange(start=0, end=3)])
+                ]
+            },
+            "protected_ranges[0]",
+        ),
+        ({"text_format": 7}, "text_format"),
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_what_makes_no_sense_is_refused(
+    start_server: StartServer, fields: dict[str, object], violated: str
+) -> None:
+    running = await start_server(limits=RequestLimits(max_terms=5, max_patterns=2))
+    request = pb.TranslateRequest(texts=["Ein Wort."], **GERMAN, **fields)  # type: ignore[arg-type]
+    assert await violated_fields(running, request) == [violated]
+
+
+async def test_a_pattern_that_takes_others_forever_is_quick(running: RunningServer) -> None:
+    protection = pb.Protection(patterns=["(a+)+$"])
+    (found,) = await translate(running, "a" * 400 + "!", protection=protection)
+    assert found.text
+
+
+async def test_warnings_say_what_and_where(running: RunningServer) -> None:
+    (found,) = await translate(running, "ja. 北京 hier")
+    unknown = [warning for warning in found.warnings if warning.kind == pb.WARNING_KIND_UNKNOWN_TOKENS]
+    assert [(warning.start, warning.end) for warning in unknown] == [(4, 6)]
+
+
+async def test_glossaries_are_listed_used_and_read_again(start_server: StartServer, tmp_path: Path) -> None:
+    (tmp_path / "house.tsv").write_text("de\ten\tfr\nwort\tword\tmot\nja\tyes\t\n")
+    running = await start_server(glossaries=tmp_path)
+    (listed,) = (await running.stub.ListGlossaries(pb.ListGlossariesRequest())).glossaries
+    assert (listed.name, list(listed.languages), listed.entries) == ("house", ["de", "en", "fr"], 2)
+    protection = pb.Protection(glossaries=["house"])
+    (found,) = await translate(running, "ein wort ist da", protection=protection)
+    assert "word" in found.text.split()
+    (tmp_path / "house.tsv").write_text("de\ten\nwort\tterm\n")
+    await running.server.reload()
+    (found,) = await translate(running, "ein wort ist da", protection=protection)
+    assert "term" in found.text.split()
+    (tmp_path / "house.tsv").write_text("de\ten\nwort\tterm\nWort\tother\n")
+    await running.server.reload()
+    assert running.metric("dragoman_last_reload_successful") == 0
+    (found,) = await translate(running, "ein wort ist da", protection=protection)
+    assert "term" in found.text.split()
+
+
+async def test_a_callers_own_terms_come_before_a_glossary(start_server: StartServer, tmp_path: Path) -> None:
+    (tmp_path / "house.tsv").write_text("de\ten\nwort\tword\n")
+    running = await start_server(glossaries=tmp_path)
+    protection = pb.Protection(glossaries=["house"], terms=[pb.Term(source="wort", target="mine")])
+    (found,) = await translate(running, "ein wort ist da", protection=protection)
+    assert "mine" in found.text.split()

@@ -1,0 +1,86 @@
+"""A model that answers whatever a test says: for what must hold with any model."""
+
+import functools
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from dragoman_bundle import Bundle, open_bundle
+
+from dragoman_server.engine import FinishReason, Hypothesis, Sentence, SentenceResult
+from dragoman_server.text.cleaning import Span
+from dragoman_server.text.document import Document, TranslatedText, advance, complete, prepare
+from dragoman_server.text.options import TranslationOptions
+
+Answer = Callable[[str], str]
+"""Says what the model answers to what it is shown."""
+
+MAX_ROUNDS = 3
+
+
+@functools.cache
+def shipped() -> Bundle:
+    """The shipped bundle, for its tokenizers."""
+    return open_bundle(Path(__file__).parents[3] / "models" / "de-en" / "1")
+
+
+def translated(
+    text: str, bundle: Bundle, options: TranslationOptions, answer: Answer, ranges: Sequence[Span] = ()
+) -> TranslatedText:
+    """A text on its whole way, but for the engine."""
+    return complete(answered(text, bundle, options, answer, ranges), bundle)
+
+
+def answered(
+    text: str, bundle: Bundle, options: TranslationOptions, answer: Answer, ranges: Sequence[Span] = ()
+) -> Document:
+    document = prepare(text, bundle, options, None, ranges)
+    for _ in range(MAX_ROUNDS):
+        results = [_result(sentence, bundle, answer) for sentence in document.sentences]
+        document = advance(document, results, bundle)
+    assert not document.sentences
+    return document
+
+
+def _result(sentence: Sentence, bundle: Bundle, answer: Answer) -> SentenceResult:
+    shown = bundle.source_tokenizer.decode_text(sentence.source[:-1])
+    tokens = tuple(bundle.target_tokenizer.encode(answer(shown)).ids)
+    attention: npt.NDArray[np.float32] | None = None
+    if sentence.return_attention:
+        if tokens == sentence.source[:-1]:
+            attention = np.eye(len(sentence.source), dtype=np.float32)
+        else:
+            generator = np.random.default_rng(len(shown))
+            attention = generator.random((len(tokens) + 1, len(sentence.source)), dtype=np.float32)
+    hypothesis = Hypothesis(
+        tokens=tokens, score=-1.0, log_probability=-5.0, finish_reason=FinishReason.STOP, attention=attention
+    )
+    return SentenceResult(hypotheses=(hypothesis,), queue_seconds=0.0, encode_seconds=0.0, decode_seconds=0.0)
+
+
+def copies(shown: str) -> str:
+    return shown
+
+
+def forgets(shown: str) -> str:
+    """Says nothing of what it is shown."""
+    return "it is good"
+
+
+def says_nothing(shown: str) -> str:
+    return ""
+
+
+def doubles(shown: str) -> str:
+    return f"{shown} {shown}"
+
+
+def shuffles(shown: str) -> str:
+    words = shown.split()
+    random.Random(len(shown)).shuffle(words)
+    return " ".join(words)
+
+
+ANSWERS: tuple[Answer, ...] = (copies, forgets, says_nothing, doubles, shuffles)

@@ -1,0 +1,62 @@
+"""What is protected without being asked for, and what is not."""
+
+import pytest
+
+from dragoman_server.text.protection.patterns import certain_spans
+
+FOUND = {
+    "Hallo {name}!": ["{name}"],
+    "{0} von {1}, {}": ["{0}", "{1}", "{}"],
+    "Du hast %d von %1$s und %(file)s.": ["%d", "%1$s", "%(file)s"],
+    "Willkommen, %s!": ["%s"],
+    "Guten Morgen, ${user}, {{ user.name | upper }}!": ["${user}", "{{ user.name | upper }}"],
+    "Das :item fehlt.": [":item"],
+    "Sie haben {count, plural, one {# Datei} other {# {x} Dateien}} hier.": [
+        "{count, plural, one {# Datei} other {# {x} Dateien}}"
+    ],
+    "Siehe www.beispiel.de.": ["www.beispiel.de"],
+    "Mehr (unter https://a.example/b_(c)?d=1&e=2).": ["https://a.example/b_(c)?d=1&e=2"],
+    "Bei beispiel.de/hilfe, sagt er.": ["beispiel.de/hilfe"],
+    "Schreib an max.muster+x@mail.beispiel.de.": ["max.muster+x@mail.beispiel.de"],
+    "Öffne `config.yaml` und ``a`b``.": ["`config.yaml`", "``a`b``"],
+    "In /etc/hosts, ~/x und C:\\Temp\\a.txt steht es.": ["/etc/hosts", "~/x", "C:\\Temp\\a.txt"],
+    "Die Datei src/main.py und config.yaml.": ["src/main.py", "config.yaml"],
+    "#Frühling mit @anna_b.": ["#Frühling", "@anna_b"],
+    "Ich 👩\u200d👩\u200d👧\u200d👦 bin 👍🏽 da 🇩🇪 1\ufe0f\u20e3 ❤\ufe0f": [
+        "👩\u200d👩\u200d👧\u200d👦",
+        "👍🏽",
+        "🇩🇪",
+        "1\ufe0f\u20e3",
+        "❤\ufe0f",
+    ],
+}
+
+
+@pytest.mark.parametrize("text", FOUND)
+def test_it_is_found(text: str) -> None:
+    assert [text[slice(*item.span)] for item in certain_spans(text)] == FOUND[text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Es sind 50 % der Leute, 100%ig.",
+        "Er sagte: ja; und/oder nein.",
+        "Um 17:30 Uhr, z.B. am 3.5.2023.",
+        "Das kostet $5 { und mehr.",
+        "Nr. #1 ist es. Na: gut :-) :)",
+        "Der Preis/die Preise, 3/4 Liter.",
+        "Ende.Anfang ohne Leerzeichen.",
+    ],
+)
+def test_ordinary_text_is_translated(text: str) -> None:
+    assert not list(certain_spans(text))
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["{", "%", "a@", "`", "{a,plural,", "/a", "www.", "a.", ":", "#", "1\ufe0f", "\\", "http://", "$", "@a."],
+)
+def test_it_takes_time_in_proportion_to_the_text(unit: str) -> None:
+    # What would take the square of it does not end.
+    list(certain_spans(unit * (100_000 // len(unit))))

@@ -1,0 +1,323 @@
+"""What is kept whatever the model answers."""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+from dragoman_bundle import Bundle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, translated
+
+from dragoman_server.text.length import LengthPolicy
+from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
+from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
+from dragoman_server.text.protection.terms import Term, TermIndex
+
+OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0, return_alignments=True)
+HTML = TranslationOptions(
+    beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML, return_alignments=True
+)
+
+WORDS = st.sampled_from(
+    [
+        "Ich",
+        "habe",
+        "heute",
+        "einen",
+        "Hund,",
+        "gesehen.",
+        "Er",
+        "ist",
+        "GROSS",
+        "und",
+        "sehr",
+        "alt!",
+        "Wirklich?",
+        "Ja",
+    ]
+)
+SPANS = st.sampled_from(
+    [
+        "{name}",
+        "{0}",
+        "%s",
+        "%1$s",
+        "%(x)s",
+        "${x}",
+        "{{x}}",
+        ":item",
+        "www.beispiel.de",
+        "https://a.de/b?c=1",
+        "info@beispiel.de",
+        "#Berg",
+        "@anna",
+        "👩\u200d👩\u200d👧",
+        "👍🏽",
+        "Łódź",
+        "北京",
+        "/etc/hosts",
+        "`x = 1`",
+        "{n, plural, one {# Satz. Ja.} other {#}}",
+    ]
+)
+ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+
+
+@ANSWERING
+@settings(deadline=None, max_examples=100)
+@given(parts=st.lists(WORDS | SPANS, min_size=1, max_size=12))
+def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) -> None:
+    text = " ".join(parts)
+    found = translated(text, shipped(), OPTIONS, answer)
+    for span in {part for part in parts if not re.fullmatch(r"[A-Za-z]+[.,!?]?", part)}:
+        assert found.text.count(span) == text.count(span), (span, text, found.text)
+    for hypothesis in found.hypotheses:
+        for link in hypothesis.alignments:
+            assert 0 <= link.source[0] < link.source[1] <= len(text)
+            assert 0 <= link.target[0] < link.target[1] <= len(hypothesis.text)
+
+
+@ANSWERING
+@settings(deadline=None, max_examples=60)
+@given(
+    parts=st.lists(
+        WORDS
+        | st.sampled_from(
+            ["2.500", "-5", "3,5", "17:30", "3.5.2023", "1848", "0301", "1234567", "20.", "1.000.000", "0071"]
+        ),
+        min_size=1,
+        max_size=10,
+    )
+)
+def test_numbers_keep_their_values(answer: Answer, parts: list[str]) -> None:
+    text = " ".join(parts)
+    found = translated(text, shipped(), OPTIONS, answer)
+    numbers = numbers_in(text)
+    assert missing_numbers(numbers, found.text, source_language="de", target_language="en") == []
+
+
+MARKUP = st.recursive(
+    st.lists(
+        WORDS
+        | st.sampled_from(
+            [
+                "<br>",
+                "<img src='a>b'>",
+                "&amp;",
+                "&lt;",
+                "&uuml;ber",
+                "10&nbsp;km",
+                "<!-- c -->",
+                "<code>a <b>x</b></code>",
+                "{name}",
+                "😀",
+                "<x id='1'/>",
+                "2.500",
+                "www.beispiel.de",
+            ]
+        ),
+        min_size=0,
+        max_size=4,
+    ).map(" ".join),
+    lambda inner: st.tuples(
+        st.sampled_from(["b", "i", "p", "a", "span", "g", "li"]),
+        st.lists(inner, max_size=3),
+        st.sampled_from(["", " "]),
+    ).map(lambda made: f'<{made[0]} title="&amp;">{made[2].join(made[1])}</{made[0]}>'),
+    max_leaves=8,
+)
+
+
+class Tags(HTMLParser):
+    """The tags of a text, and whether they nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=False)
+        self.raw: Counter[str] = Counter()
+        self.open: list[str] = []
+        self.nests = True
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.raw[self.get_starttag_text() or ""] += 1
+        if tag not in ("br", "img"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: object) -> None:
+        self.raw[self.get_starttag_text() or ""] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        self.raw[f"/{tag}"] += 1
+        self.nests = self.nests and bool(self.open) and self.open.pop() == tag
+
+    def handle_comment(self, data: str) -> None:
+        self.raw[data] += 1
+
+    def handle_entityref(self, name: str) -> None:
+        if name != "uuml":
+            self.raw[f"&{name}"] += 1
+
+
+@ANSWERING
+@settings(deadline=None, max_examples=150)
+@given(text=MARKUP)
+def test_every_tag_is_there_once_and_they_nest(answer: Answer, text: str) -> None:
+    before = Tags(text)
+    after = Tags(translated(text, shipped(), HTML, answer).text)
+    assert before.nests
+    assert (after.raw, after.nests, after.open) == (before.raw, True, [])
+
+
+@pytest.mark.parametrize(
+    "opener", ["<b>", "<p>", "<i><p>", "</b>", "<", "&", "<!--", "<![CDATA[", "<a href='"]
+)
+def test_what_is_not_well_formed_is_unharmed(bundle: Bundle, opener: str) -> None:
+    text = f"Ein {opener} Hund ist {opener} da."
+    assert translated(text, bundle, HTML, copies).text.replace(" ", "") == text.replace(" ", "")
+    assert translated(text, bundle, HTML, forgets).text.count(opener) == 2 or opener.startswith(("<!", "<a"))
+
+
+def test_ten_thousand_nested_tags_come_back(bundle: Bundle) -> None:
+    text = "Ein " + "<b>Hund " * 10_000 + "ist " + "</b>" * 10_000 + "da."
+    found = translated(text, bundle, HTML, copies).text
+    assert (found.count("<b>"), found.count("</b>")) == (10_000, 10_000)
+    tags = Tags(found)
+    assert tags.nests
+    assert not tags.open
+
+
+def test_a_text_of_nothing_but_tags_comes_back(bundle: Bundle) -> None:
+    text = "<div><br><i></i><!-- Ja. --></div> "
+    found = translated(text, bundle, HTML, forgets)
+    assert (found.text, found.num_units) == (text, 0)
+
+
+def test_protected_spans_alone_come_back(bundle: Bundle) -> None:
+    text = "{name} www.beispiel.de\n\n  %s `Ja.` 😀"
+    found = translated(text, bundle, OPTIONS, forgets)
+    assert (found.text, found.num_units, found.hypotheses) == (text, 0, ())
+
+
+def test_ranges_of_the_text_are_kept(bundle: Bundle) -> None:
+    text = "Der gro\u00adße Hund ist da."
+    start = text.index("gro")
+    found = translated(text, bundle, OPTIONS, forgets, [(start, start + 6)])
+    assert "gro\u00adße" in found.text
+
+
+def test_more_spans_than_there_are_masks_are_kept(bundle: Bundle) -> None:
+    spans = [f"{{name{place}}}" for place in range(40)]
+    found = translated("Das ist " + " und ".join(spans) + ".", bundle, OPTIONS, forgets)
+    assert [found.text.count(span) for span in spans] == [1] * 40
+
+
+def test_a_long_sentence_is_never_cut_within_a_span(bundle: Bundle) -> None:
+    span = "{n, plural, one {# Satz. Ja, gut.} other {# Sätze, und so weiter.}}"
+    text = f"Das ist gut und schön {span} und wieder gut, " * 30
+    found = translated(text, bundle, OPTIONS, copies)
+    assert found.split
+    assert found.text.count(span) == 30
+
+
+def test_what_is_truncated_is_missing_and_told(bundle: Bundle) -> None:
+    options = TranslationOptions(beam_size=1, length_penalty=1.0, length_policy=LengthPolicy.TRUNCATE)
+    text = "Das ist {a} und " + "wieder gut " * 200 + "{b} da."
+    found = translated(text, bundle, options, forgets)
+    assert found.truncated
+    assert (found.text.count("{a}"), found.text.count("{b}")) == (1, 0)
+    assert "span_missing" in [warning.kind.value for warning in found.warnings]
+
+
+def test_protection_can_be_off(bundle: Bundle) -> None:
+    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(is_automatic=False))
+    found = translated("Hallo {name}, 27!", bundle, options, forgets)
+    assert found.text == "it is good"
+    assert ("number_missing", (14, 16)) in [(each.kind.value, each.span) for each in found.warnings]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [("gut gut gut gut", "repetition"), ("so " + "gut ja " * 2 + "wort für wort " * 9, "length")],
+    ids=["repetition", "length"],
+)
+def test_what_a_search_does_wrong_is_told(bundle: Bundle, answer: str, kind: str) -> None:
+    found = translated("Es ist da.", bundle, OPTIONS, lambda _: answer)
+    assert kind in [warning.kind.value for warning in found.warnings]
+    assert {warning.span for warning in found.warnings} == {(0, 10)}
+
+
+def test_a_glossary_changes_nothing_where_its_term_is_there(bundle: Bundle) -> None:
+    shown: list[str] = []
+
+    def notes(text: str) -> str:
+        shown.append(text)
+        return "The dog is there"
+
+    index = TermIndex([Term(source="Hund", target="dog"), Term(source="große Hund", target="big dog")])
+    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
+    assert translated("Der Hund ist da", bundle, options, notes).text == "The dog is there"
+    assert shown == ["Der Hund ist da"]
+    # The longest counts, and is put where the model lacks it.
+    assert "big dog" in translated("Der große Hund ist da", bundle, options, notes).text
+
+
+@ANSWERING
+def test_a_term_is_there_whatever_the_model_says(bundle: Bundle, answer: Answer) -> None:
+    index = TermIndex([Term(source="hund", target="hound"), Term(source="NATO", target=None)])
+    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
+    text = translated("Der Hund, die NATO und hund. HUND. Hundert.", bundle, options, answer).text
+    words = Counter(re.findall(r"\w+", text))
+    assert words["Hound"] >= 1
+    assert words["hound"] >= 1
+    assert words["HOUND"] == 1
+    assert words["NATO"] == 1
+
+
+def test_a_term_in_markup_is_escaped(bundle: Bundle) -> None:
+    index = TermIndex([Term(source="Hund", target="a < b")])
+    options = TranslationOptions(
+        beam_size=1,
+        length_penalty=1.0,
+        text_format=TextFormat.HTML,
+        protection=Protection(finders=(index,)),
+    )
+    assert translated("<p>Hund</p>", bundle, options, forgets).text == "<p>a &lt; b</p>"
+
+
+@pytest.mark.parametrize("text", ["駅はどこですか。", "Как дела?", "北京 上海"])
+def test_what_cannot_be_read_passes_through_and_is_told(bundle: Bundle, text: str) -> None:
+    found = translated(text, bundle, OPTIONS, forgets)
+    assert (found.text, found.hypotheses) == (text, ())
+    assert {warning.kind.value for warning in found.warnings} == {
+        "foreign_script",
+        "unknown_tokens",
+        "untranslated",
+    }
+
+
+def test_capitals_are_shown_as_small_letters_and_come_back(bundle: Bundle) -> None:
+    shown: list[str] = []
+
+    def notes(text: str) -> str:
+        shown.append(text)
+        return copies(text)
+
+    found = translated("GUTEN MORGEN {name}, HIER IST DIE NATO!", bundle, OPTIONS, notes)
+    assert found.text == "GUTEN MORGEN {name}, HIER IST DIE NATO!"
+    assert shown == [
+        # The vocabulary has "morgen" and "Morgen".
+        "Guten morgen Boston, hier ist die Nato!",
+        "Guten morgen Boston, hier ist die nato!",
+        "Guten Morgen Boston, Hier Ist Die Nato!",
+    ]
+    assert translated("NATO", bundle, OPTIONS, copies).text == "NATO"
+
+
+@pytest.mark.parametrize("part", ["<a ", "<a href='", "<!--", "<!", "<?", "</", "&", "<b>x "])
+def test_markup_takes_time_in_proportion_to_the_text(bundle: Bundle, part: str) -> None:
+    # What would take the square of it takes minutes.
+    text = part * (60_000 // len(part))
+    assert translated(text, bundle, HTML, copies).text.count("<") == text.count("<")

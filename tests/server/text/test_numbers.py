@@ -1,0 +1,68 @@
+"""Numbers and whether an answer has their values."""
+
+import pytest
+
+from dragoman_server.text.protection.numbers import in_notation, missing_numbers, numbers_in
+
+
+def missing(source: str, answer: str, source_language: str = "de", target_language: str = "en") -> list[str]:
+    lost = missing_numbers(
+        numbers_in(source), answer, source_language=source_language, target_language=target_language
+    )
+    return [number.text for number in lost]
+
+
+@pytest.mark.parametrize(
+    ("source", "answer"),
+    [
+        ("2.500 Euro", "2,500 euros"),
+        ("2.500 Euro", "2.500 euros"),
+        ("2.500 Euro", "2500 euros"),
+        ("1.000.000", "1,000,000"),
+        ("3,5 Prozent", "3.5 percent"),
+        ("3,50 Euro", "3.5 euros"),
+        ("1.234,56", "1,234.56"),
+        ("-5 Grad", "-5 degrees"),
+        ("−5 Grad", "-5 degrees"),
+        ("17:30 Uhr", "5:30 p.m."),
+        ("am 3.5.2023", "on 5/3/2023"),
+        ("am 3.5.2023", "on 2023-05-03"),
+        ("am 3. Mai", "on May 3rd"),
+        ("030 1234567", "030 1234567"),
+        ("A4 und 20er", "the 20s and A4"),
+        ("10 000 Leute", "10,000 people"),
+        ("keine", "none at all"),
+        ("2 und 2", "2 and 2"),
+    ],
+)
+def test_a_value_is_kept(source: str, answer: str) -> None:
+    assert missing(source, answer) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "lost"),
+    [
+        ("2.500 Euro", "2,50 euros", ["2.500"]),
+        ("1.000.000", "1,000", ["1.000.000"]),
+        ("-5 Grad", "55 degrees", ["-5"]),
+        ("-5 Grad", "5 degrees", ["-5"]),
+        ("3,5 Prozent", "3,500 percent", ["3,5"]),
+        ("am 3.5.2023", "in 20,2033", ["3.5.2023"]),
+        ("030 1234567", "030 77", ["1234567"]),
+        ("030 1", "30 1", ["030"]),
+        ("2 und 2", "2", ["2"]),
+        ("17:30", "17:03", ["17:30"]),
+    ],
+)
+def test_a_value_is_lost(source: str, answer: str, lost: list[str]) -> None:
+    assert missing(source, answer) == lost
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [("2.500", "2,500"), ("3,5", "3.5"), ("1.234,56", "1,234.56"), ("3.5.2023", "3.5.2023"), ("2.5", "2.5"),
+     ("17:30", "17:30"), ("-1.000", "-1,000"), ("1848", "1848")],
+)  # fmt: skip
+def test_a_plain_number_is_written_as_the_target_language_does(number: str, written: str) -> None:
+    assert in_notation(number, source_language="de", target_language="en") == written
+    assert in_notation(number, source_language="de", target_language="fr") == number
