@@ -106,6 +106,7 @@ def export(
     shortlist: bool | None,
     shortlist_text: tuple[Path, Path] | None,
     shortlist_lexicon: Path | None,
+    shortlist_aligner: Path | None,
     recipe_folder: Path | None,
     shortlist_targets: int,
     shortlist_frequent: int,
@@ -121,6 +122,7 @@ def export(
     Examples:
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/3 --precisions int8,fp16
+      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/4 --shortlist-from runs/align
       dragoman export runs/luong/best.safetensors runs/transformer/best.safetensors --out models/both/1
       dragoman export --from-hf Helsinki-NLP/opus-mt-de-en --out models/opus-de-en/1
       dragoman export --from-hf Helsinki-NLP/opus-mt-en-ROMANCE --out models/en-fr/1 \\
@@ -147,6 +149,13 @@ def export(
     if has_files and shortlist is not None:
         raise click.UsageError(
             "--shortlist-text and --shortlist-lexicon go without --shortlist/--no-shortlist"
+        )
+    if shortlist_aligner and (shortlist_lexicon or shortlist is False):
+        raise click.UsageError("--shortlist-from goes without --shortlist-lexicon and --no-shortlist")
+    if foreign.is_given and shortlist_aligner and not shortlist_text:
+        raise click.UsageError(
+            "--shortlist-from links the words of a training corpus, which a model from elsewhere has not: "
+            "give --shortlist-text, too"
         )
     if foreign.is_given and shortlist:
         raise click.UsageError(
@@ -176,7 +185,11 @@ def export(
                 min_probability=shortlist_probability,
                 num_frequent=shortlist_frequent,
             )
-            files = ShortlistFiles(text=shortlist_text, lexicon=shortlist_lexicon) if has_files else None
+            files = (
+                ShortlistFiles(text=shortlist_text, lexicon=shortlist_lexicon, aligner=shortlist_aligner)
+                if has_files
+                else None
+            )
             report("reading the checkpoint")
             if foreign.is_given:
                 bundle = export_foreign(
@@ -192,12 +205,13 @@ def export(
                 )
             else:
                 members = load_members(paths)
-                has_shortlist = files is None and learns_shortlist(members, shortlist, report)
+                wanted = True if shortlist_aligner else shortlist
+                has_shortlist = files is None and learns_shortlist(members, wanted, report)
                 corpus = corpus_to_learn_from(
                     members,
                     recipe_folder,
                     has_shortlist=has_shortlist,
-                    is_needed=shortlist is True,
+                    is_needed=wanted is True and files is None,
                     report=report,
                 )
                 bundle = export_bundle(
@@ -210,6 +224,7 @@ def export(
                     corpus=corpus,
                     shortlist_files=files,
                     shortlist_options=options if has_shortlist or files else None,
+                    shortlist_aligner=shortlist_aligner,
                     report=report,
                 )
     except KeyboardInterrupt:

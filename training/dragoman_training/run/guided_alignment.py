@@ -12,7 +12,8 @@ from torch import Tensor
 from dragoman_training.recipe.checks import require_at_least
 
 if TYPE_CHECKING:
-    from dragoman_training.alignment.pieces.token_links import Pair, TokenLinks
+    from dragoman_training.alignment.pieces.learning import Pair
+    from dragoman_training.alignment.pieces.token_links import TokenLinks
 
 LEAST_WEIGHT = 1e-6
 """An attention below it costs no more."""

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman_training.alignment.corpus.text import WordRule
+from dragoman_training.alignment.pieces.learning import Pair, as_words
 from dragoman_training.alignment.training import TrainingOptions, train_aligner
 
-Pair = tuple[Sequence[int], Sequence[int]]
 TokenLinks = NDArray[np.int32]
 """[links, 2]: source and target position, from 0 on."""
 
@@ -17,7 +17,7 @@ BLOCK_PAIRS = 10_000
 
 def link_tokens(pairs: Sequence[Pair]) -> list[TokenLinks]:
     """The links of each pair of token ids. The same pairs give the same links."""
-    words = [([str(token) for token in one], [str(token) for token in other]) for one, other in pairs]
+    words = as_words(pairs)
     longest = max((len(side) for pair in words for side in pair), default=0)
     # Numbers of tokens are not spelt.
     options = TrainingOptions(model="hmm", spelling=0, max_words=max(1, longest))
