@@ -138,9 +138,11 @@ def shortlist(
                 made = make_shortlist(table, count, opened.source_tokenizer, opened.target_tokenizer, options)
                 own = _with_shortlist(opened, made, parent / f"m{len(rows)}" / "1")
                 serve((name, number), own, with_shortlist=True)
-                rows[name, number] = {"of": name, "max_targets": number} | _coverage(
-                    opened, made, corpus.sources, corpus.references
-                )
+                rows[name, number] = {
+                    "of": name,
+                    "max_targets": number,
+                    **_coverage(opened, made, corpus.sources, corpus.references),
+                }
         found = interleave(
             cases,
             repeats,

@@ -8,7 +8,8 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.engine import FinishReason
 from dragoman_server.models.model import ServedModel
 from dragoman_server.text.alignment import Alignment
-from dragoman_server.text.document import TranslatedHypothesis, TranslatedText
+from dragoman_server.text.document import Timings, TranslatedHypothesis, TranslatedText
+from dragoman_server.text.pair import AlignedPair
 
 _FINISH_REASONS = {
     FinishReason.STOP: pb.FINISH_REASON_STOP,
@@ -77,11 +78,25 @@ def write_translation(translated: TranslatedText) -> pb.Translation:
         sentences=translated.num_units,
         source_tokens=translated.num_source_tokens,
         target_tokens=translated.num_target_tokens,
-        timings=pb.Timings(
-            queue=_write_seconds(translated.timings.queue),
-            encode=_write_seconds(translated.timings.encode),
-            decode=_write_seconds(translated.timings.decode),
-        ),
+        timings=_write_timings(translated.timings),
+    )
+
+
+def write_aligned_pair(aligned: AlignedPair) -> pb.AlignedTexts:
+    """The links of a text and its translation."""
+    return pb.AlignedTexts(
+        alignments=map(_write_alignment, aligned.alignments),
+        source_tokens=aligned.num_source_tokens,
+        target_tokens=aligned.num_target_tokens,
+        timings=_write_timings(aligned.timings),
+    )
+
+
+def _write_timings(timings: Timings) -> pb.Timings:
+    return pb.Timings(
+        queue=_write_seconds(timings.queue),
+        encode=_write_seconds(timings.encode),
+        decode=_write_seconds(timings.decode),
     )
 
 

@@ -197,7 +197,6 @@ def complete(
     ]
     # Even of sentences that differ the joined texts may be the same: "a b" and "c", "a" and "b c".
     hypotheses = first_of_each_text(joined)
-    slowest = max(results, key=_seconds, default=None)
     caller_text = document.source.caller_text
     return TranslatedText(
         text=hypotheses[0].text if hypotheses else "" if caller_text.isspace() else caller_text,
@@ -207,11 +206,17 @@ def complete(
         num_units=len(document.units),
         num_source_tokens=sum(len(sentence.source) for sentence in document.sentences),
         num_target_tokens=sum(_num_tokens(result.hypotheses[0]) for result in results),
-        timings=Timings(
-            queue=waited_seconds + slowest.queue_seconds if slowest else 0.0,
-            encode=slowest.encode_seconds if slowest else 0.0,
-            decode=slowest.decode_seconds if slowest else 0.0,
-        ),
+        timings=slowest_timings(results, waited_seconds),
+    )
+
+
+def slowest_timings(results: Sequence[SentenceResult], waited_seconds: float) -> Timings:
+    """Of the sentence that took longest, all of which `waited_seconds` before they were in the queue."""
+    slowest = max(results, key=_seconds, default=None)
+    return Timings(
+        queue=waited_seconds + slowest.queue_seconds if slowest else 0.0,
+        encode=slowest.encode_seconds if slowest else 0.0,
+        decode=slowest.decode_seconds if slowest else 0.0,
     )
 
 
