@@ -6,6 +6,8 @@ from tempfile import TemporaryDirectory
 import click
 from rich.console import Console
 
+from benchmarks.alignment.attention import COLUMNS as ATTENTION_COLUMNS
+from benchmarks.alignment.attention import attention_row
 from benchmarks.alignment.sets import SETS, Task, prepare
 from benchmarks.alignment.systems import PEERS, SHOWN, our_system
 from benchmarks.alignment.textbook import compare_with_nltk
@@ -66,6 +68,13 @@ def _names(context: click.Context, parameter: click.Parameter, value: str) -> li
     help="What to compare with. Each is installed by pip into .venv-peers/ when it is first used.",
 )
 @click.option(
+    "--bundle",
+    "bundles",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A bundle whose model's attention is measured, too. Repeatable.",
+)
+@click.option(
     "--limit",
     type=click.IntRange(min=1),
     help="Take only so many pairs of each corpus.  [default: the whole corpus]",
@@ -85,6 +94,7 @@ def alignment(
     sets: list[str],
     models: list[str],
     peers: list[str],
+    bundles: tuple[Path, ...],
     limit: int | None,
     nltk_limit: int,
     json_path: Path | None,
@@ -97,6 +107,7 @@ def alignment(
     \b
       python -m benchmarks.alignment --data data --json runs/alignment.json --markdown runs/alignment.md
       python -m benchmarks.alignment --sets fr-en --models hmm,ibm4 --peers eflomal
+      python -m benchmarks.alignment --sets "" --peers "" --bundle models/de-en/1
     """
     machine = describe_machine(("numpy", "numba"))
     rows: list[Row] = []
@@ -139,7 +150,17 @@ def alignment(
     ]
     if textbook:
         tables.append(Table(title="Models 1 and 2 beside NLTK", columns=TEXTBOOK_COLUMNS, rows=textbook))
-    results = {"machine": machine, "rows": rows, "textbook": textbook, "left_out": left_out}
+    attention = [row for folder in bundles if (row := attention_row(folder, data)) is not None]
+    if attention:
+        note = "In percent: of each target word's strongest link, and of all links that a server gives."
+        tables.append(Table(title="Attention", columns=ATTENTION_COLUMNS, rows=attention, note=note))
+    results = {
+        "attention": attention,
+        "machine": machine,
+        "rows": rows,
+        "textbook": textbook,
+        "left_out": left_out,
+    }
     report = Report(command=command_line("benchmarks.alignment"), results=results, tables=tables)
     report.publish(Console(), json_path=json_path, markdown_path=markdown_path)
     for system, reason in left_out.items():

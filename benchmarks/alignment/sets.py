@@ -46,6 +46,25 @@ class Task:
     gold: list[GoldLinks]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Test:
+    """What was linked by hand, its words in their own case between single spaces."""
+
+    sources: list[str]
+    targets: list[str]
+    gold: list[GoldLinks]
+
+
+def read_test(name: str, data: Path) -> Test:
+    """The texts of a gold set. Raises ClickException where a file is missing."""
+    gold_set = SETS[name]
+    sources, targets = (
+        [" ".join(line.split()) for line in _lines(data / f"{gold_set.test}.{language}")]
+        for language in (gold_set.source, gold_set.target)
+    )
+    return Test(sources=sources, targets=targets, gold=read_gold(data / f"{gold_set.test}.gold"))
+
+
 def prepare(name: str, data: Path, folder: Path, limit: int | None) -> Task:
     """Writes the text. Raises ClickException where a file is missing or ends before its other side."""
     gold_set = SETS[name]

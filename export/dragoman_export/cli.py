@@ -133,6 +133,7 @@ def export(
     shortlist: bool | None,
     shortlist_text: tuple[Path, Path] | None,
     shortlist_lexicon: Path | None,
+    shortlist_aligner: Path | None,
     recipe_folder: Path | None,
     sample_pairs: int,
     shortlist_targets: int,
@@ -152,6 +153,7 @@ def export(
     Examples:
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/3 --precisions int8,fp16
+      dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/4 --shortlist-from runs/align
       dragoman export runs/luong/best.safetensors runs/transformer/best.safetensors --out models/both/1
       dragoman export --from-hf Helsinki-NLP/opus-mt-de-en --out models/opus-de-en/1
       dragoman export --from-hf Helsinki-NLP/opus-mt-en-ROMANCE --out models/en-fr/1 \\
@@ -178,6 +180,13 @@ def export(
     if has_files and shortlist is not None:
         raise click.UsageError(
             "--shortlist-text and --shortlist-lexicon go without --shortlist/--no-shortlist"
+        )
+    if shortlist_aligner and (shortlist_lexicon or shortlist is False):
+        raise click.UsageError("--shortlist-from goes without --shortlist-lexicon and --no-shortlist")
+    if foreign.is_given and shortlist_aligner and not shortlist_text:
+        raise click.UsageError(
+            "--shortlist-from links the words of a training corpus, which a model from elsewhere has not: "
+            "give --shortlist-text, too"
         )
     if foreign.is_given and shortlist:
         raise click.UsageError(
@@ -219,7 +228,11 @@ def export(
                 min_probability=shortlist_probability,
                 num_frequent=shortlist_frequent,
             )
-            files = ShortlistFiles(text=shortlist_text, lexicon=shortlist_lexicon) if has_files else None
+            files = (
+                ShortlistFiles(text=shortlist_text, lexicon=shortlist_lexicon, aligner=shortlist_aligner)
+                if has_files
+                else None
+            )
             report("reading the checkpoint")
             if foreign.is_given:
                 bundle = export_foreign(
@@ -236,13 +249,14 @@ def export(
                 )
             else:
                 members = load_members(paths)
-                has_shortlist = files is None and learns_shortlist(members, shortlist, report)
+                wanted = True if shortlist_aligner else shortlist
+                has_shortlist = files is None and learns_shortlist(members, wanted, report)
                 corpus = corpus_to_learn_from(
                     members,
                     recipe_folder,
                     max_pairs=sample_pairs,
                     has_shortlist=has_shortlist,
-                    is_needed=shortlist is True,
+                    is_needed=wanted is True and files is None,
                     has_check_text=text is not None,
                     report=report,
                 )
@@ -257,6 +271,7 @@ def export(
                     shortlist_files=files,
                     shortlist_options=options if has_shortlist or files else None,
                     check_text=text,
+                    shortlist_aligner=shortlist_aligner,
                     report=report,
                 )
     except KeyboardInterrupt:

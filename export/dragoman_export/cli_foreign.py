@@ -150,6 +150,15 @@ def shortlist_file_options(command: Command) -> Command:
                 type=_FILE,
                 help="Take the shortlist from Marian's lex.s2t, gzipped or not, or CTranslate2's vmap.",
             ),
+            click.option(
+                "--shortlist-from",
+                "shortlist_aligner",
+                metavar="DIR",
+                type=click.Path(exists=True, file_okay=False, path_type=Path),
+                help="Learn the shortlist from the words that this aligner, saved by `dragoman align train`, "
+                "links in the training corpus or in --shortlist-text.  [default: from the pieces alone, by "
+                "IBM model 1]",
+            ),
         ]
     ):
         command = decorate(command)

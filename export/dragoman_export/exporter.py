@@ -36,6 +36,7 @@ from dragoman_export.shortlist.graphs import make_shortlist_graphs
 from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_export.subject import Subject, subject_of
 from dragoman_export.tokenizer_files import write_tokenizers
+from dragoman_training.alignment.saved import load_aligner
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.models import Seq2Seq
@@ -53,13 +54,14 @@ def export_bundle(
     shortlist_files: ShortlistFiles | None = None,
     shortlist_options: ShortlistOptions | None = None,
     check_text: CheckText | None = None,
+    shortlist_aligner: Path | None = None,
     report: Callable[[str], None],
 ) -> Bundle:
     """Writes a bundle of a checkpoint, or of several as an ensemble, as `export_subject` does.
 
     From the training corpus, where it is given, a Transformer's alignment head is chosen, and with
-    `shortlist_options` a lexical shortlist learnt; or that is made of files, where they are given. The graphs
-    are checked on the corpus if there is no `check_text`.
+    `shortlist_options` a lexical shortlist learnt, by a saved aligner where its folder is given; or that is
+    made of files, where they are given. The graphs are checked on the corpus if there is no `check_text`.
     """
     subject, build, asked = subject_of(members), None, "--no-shortlist"
     if corpus is not None:
@@ -72,8 +74,11 @@ def export_bundle(
             build = shortlist_files.builder(subject, shortlist_options, report)
             asked = shortlist_options.command_line(shortlist_files.told())
         elif corpus is not None:
-            build = partial(build_shortlist, members[0], corpus, shortlist_options, report)
-            asked = shortlist_options.command_line()
+            aligner = None if shortlist_aligner is None else load_aligner(shortlist_aligner)
+            build = partial(build_shortlist, members[0], corpus, shortlist_options, report, aligner)
+            asked = shortlist_options.command_line(
+                "--shortlist" if shortlist_aligner is None else f"--shortlist-from {shortlist_aligner.name}"
+            )
     return export_subject(
         _with_told(subject, asked),
         destination,

@@ -13,6 +13,7 @@ from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
 from dragoman_export import exporter
 from dragoman_export.cli import export, record_quality
+from dragoman_training.alignment.cli import align
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
 
 RESULTS = {
@@ -174,6 +175,80 @@ def test_export_learns_a_shortlist_from_the_training_corpus(
     # What it stands beside and itself, as both sides share a vocabulary; nothing of other sentences.
     assert pieces >= {"E", "F", "e", "</s>"}
     assert not pieces & {"A", "B", "C", "D"}
+
+
+@pytest.fixture
+def aligner_folder(recipe_folder: Path, tmp_path: Path) -> Path:
+    """Of the words of the training corpus."""
+    out = tmp_path / "aligner"
+    sides = ["--source", recipe_folder / "train.de", "--target", recipe_folder / "train.en"]
+    code, output = call(align, "train", *sides, "--out", out)
+    assert code == 0, output
+    return out
+
+
+def test_a_saved_aligner_makes_the_shortlist(
+    luong_file: Path, recipe_folder: Path, aligner_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "models" / "de-en" / "1"
+    options = ["--precisions", "int8", "--shortlist-frequent", 1, "--shortlist-from", aligner_folder]
+    code, output = call(export, luong_file, "--out", out, *options, "--recipe-folder", recipe_folder)
+    assert code == 0, output
+    assert "shortlist: linking the words of 60 sentence pairs by hmm" in output
+    assert "shortlist: 60 of 60 pairs linked" in output
+    told = "--precisions int8 --shortlist-from aligner --shortlist-frequent 1 --force\n"
+    assert told in (out / "README.md").read_text()
+    bundle = open_bundle(out)
+    assert bundle.shortlist is not None
+    tokenizer = bundle.source_tokenizer
+    (ids,) = tokenizer.encode_ids(["e"])
+    (own,) = bundle.shortlist.candidates([ids[-1:]])
+    pieces = {tokenizer.piece(token) for token in own.tolist()}
+    assert pieces >= {"E", "F", "e", "</s>"}
+    assert not pieces & {"A", "B", "C", "D"}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--no-shortlist"], 2, "goes without --shortlist-lexicon and --no-shortlist"),
+        (["--recipe-folder", "nowhere"], 1, "the training corpus is not there"),
+    ],
+    ids=["no-shortlist", "no-corpus"],
+)
+def test_a_saved_aligner_without_text_to_link_is_refused(
+    luong_file: Path, aligner_folder: Path, tmp_path: Path, options: list[str], code: int, message: str
+) -> None:
+    out = tmp_path / "models" / "de-en" / "1"
+    found, output = call(export, luong_file, "--out", out, "--shortlist-from", aligner_folder, *options)
+    assert found == code
+    assert message in " ".join(output.split())
+    assert not out.exists()
+
+
+def test_what_is_no_aligner_is_refused_before_anything_is_made(
+    luong_file: Path, recipe_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "models" / "de-en" / "1"
+    options = ["--recipe-folder", recipe_folder, "--shortlist-from", recipe_folder]
+    code, output = call(export, luong_file, "--out", out, *options)
+    assert code == 1
+    assert "is no saved aligner: it has no aligner.json" in " ".join(output.split())
+    assert "making the graphs" not in output
+    assert not out.exists()
+
+
+def test_an_aligner_of_the_other_direction_is_refused_and_nothing_written(
+    luong_file: Path, recipe_folder: Path, tmp_path: Path
+) -> None:
+    out, folder = tmp_path / "models" / "de-en" / "1", tmp_path / "aligner"
+    sides = ["--source", recipe_folder / "train.en", "--target", recipe_folder / "train.de", "--keep-case"]
+    assert call(align, "train", *sides, "--out", folder)[0] == 0
+    options = ["--precisions", "int8", "--recipe-folder", recipe_folder, "--shortlist-from", folder]
+    code, output = call(export, luong_file, "--out", out, *options)
+    assert code == 1
+    assert "train one of the model's direction" in " ".join(output.split())
+    assert not out.exists()
 
 
 def test_without_the_corpus_there_is_no_shortlist_and_it_is_said(luong_file: Path, tmp_path: Path) -> None:

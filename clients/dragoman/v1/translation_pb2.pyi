@@ -239,6 +239,48 @@ class Timings(_message.Message):
     decode: _duration_pb2.Duration
     def __init__(self, queue: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., encode: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., decode: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
+class AlignTextsRequest(_message.Message):
+    __slots__ = ("pairs", "source_language", "target_language", "model", "priority")
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    pairs: _containers.RepeatedCompositeFieldContainer[TextPair]
+    source_language: str
+    target_language: str
+    model: str
+    priority: Priority
+    def __init__(self, pairs: _Optional[_Iterable[_Union[TextPair, _Mapping]]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ...) -> None: ...
+
+class TextPair(_message.Message):
+    __slots__ = ("source", "target")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    target: str
+    def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
+
+class AlignTextsResponse(_message.Message):
+    __slots__ = ("pairs", "model")
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    pairs: _containers.RepeatedCompositeFieldContainer[AlignedTexts]
+    model: ModelReference
+    def __init__(self, pairs: _Optional[_Iterable[_Union[AlignedTexts, _Mapping]]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ...) -> None: ...
+
+class AlignedTexts(_message.Message):
+    __slots__ = ("alignments", "source_tokens", "target_tokens", "timings")
+    ALIGNMENTS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    alignments: _containers.RepeatedCompositeFieldContainer[Alignment]
+    source_tokens: int
+    target_tokens: int
+    timings: Timings
+    def __init__(self, alignments: _Optional[_Iterable[_Union[Alignment, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ...) -> None: ...
+
 class TranslateStreamRequest(_message.Message):
     __slots__ = ("config", "item", "items")
     CONFIG_FIELD_NUMBER: _ClassVar[int]

@@ -46,6 +46,11 @@ class TranslationServiceStub:
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
                 response_deserializer=dragoman_dot_v1_dot_translation__pb2.TranslateStreamResponse.FromString,
                 _registered_method=True)
+        self.AlignTexts = channel.unary_unary(
+                '/dragoman.v1.TranslationService/AlignTexts',
+                request_serializer=dragoman_dot_v1_dot_translation__pb2.AlignTextsRequest.SerializeToString,
+                response_deserializer=dragoman_dot_v1_dot_translation__pb2.AlignTextsResponse.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/dragoman.v1.TranslationService/ListModels',
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
@@ -86,6 +91,14 @@ class TranslationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AlignTexts(self, request, context):
+        """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
+        to say the translation. All of them or an error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListModels(self, request, context):
         """Lists the models that are being served.
         """
@@ -119,6 +132,11 @@ def add_TranslationServiceServicer_to_server(servicer, server):
                     servicer.TranslateStream,
                     request_deserializer=dragoman_dot_v1_dot_translation__pb2.TranslateStreamRequest.FromString,
                     response_serializer=dragoman_dot_v1_dot_translation__pb2.TranslateStreamResponse.SerializeToString,
+            ),
+            'AlignTexts': grpc.unary_unary_rpc_method_handler(
+                    servicer.AlignTexts,
+                    request_deserializer=dragoman_dot_v1_dot_translation__pb2.AlignTextsRequest.FromString,
+                    response_serializer=dragoman_dot_v1_dot_translation__pb2.AlignTextsResponse.SerializeToString,
             ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
@@ -192,6 +210,33 @@ class TranslationService:
             '/dragoman.v1.TranslationService/TranslateStream',
             dragoman_dot_v1_dot_translation__pb2.TranslateStreamRequest.SerializeToString,
             dragoman_dot_v1_dot_translation__pb2.TranslateStreamResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AlignTexts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dragoman.v1.TranslationService/AlignTexts',
+            dragoman_dot_v1_dot_translation__pb2.AlignTextsRequest.SerializeToString,
+            dragoman_dot_v1_dot_translation__pb2.AlignTextsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -48,6 +48,10 @@ class TranslationServiceStub:
     large does. Flow control is the pace at which the caller reads; when the server is full, items wait, up to the
     stream's deadline. A stream idle for too long ends with ABORTED.
     """
+    AlignTexts: _grpc.UnaryUnaryMultiCallable[_translation_pb2.AlignTextsRequest, _translation_pb2.AlignTextsResponse]
+    """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
+    to say the translation. All of them or an error.
+    """
     ListModels: _grpc.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]
     """Lists the models that are being served."""
     GetModel: _grpc.UnaryUnaryMultiCallable[_translation_pb2.GetModelRequest, _translation_pb2.GetModelResponse]
@@ -70,6 +74,10 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     be translated does not end the stream; a message that has no item or too long an id, is malformed or is too
     large does. Flow control is the pace at which the caller reads; when the server is full, items wait, up to the
     stream's deadline. A stream idle for too long ends with ABORTED.
+    """
+    AlignTexts: _aio.UnaryUnaryMultiCallable[_translation_pb2.AlignTextsRequest, _translation_pb2.AlignTextsResponse]  # type: ignore[assignment]
+    """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
+    to say the translation. All of them or an error.
     """
     ListModels: _aio.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models that are being served."""
@@ -102,6 +110,16 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
         be translated does not end the stream; a message that has no item or too long an id, is malformed or is too
         large does. Flow control is the pace at which the caller reads; when the server is full, items wait, up to the
         stream's deadline. A stream idle for too long ends with ABORTED.
+        """
+
+    @_abc_1.abstractmethod
+    def AlignTexts(
+        self,
+        request: _translation_pb2.AlignTextsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_translation_pb2.AlignTextsResponse, _abc.Awaitable[_translation_pb2.AlignTextsResponse]]:
+        """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
+        to say the translation. All of them or an error.
         """
 
     @_abc_1.abstractmethod

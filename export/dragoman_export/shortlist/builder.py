@@ -1,6 +1,7 @@
 """A bundle's lexical shortlist, from the corpus its model was trained on or any other text in two languages.
 
-Owns how large it is. The table is IBM model 1's; the bundle package owns the file.
+Owns how large it is. The table is IBM model 1's, or of the links of a saved aligner; the bundle package owns
+the file.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,15 +12,15 @@ from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
-from dragoman_training.alignment.pieces.links import find_links
-from dragoman_training.alignment.pieces.model1 import train_model1
+from dragoman_training.alignment.aligner import Aligner
+from dragoman_training.alignment.pieces.counting import count_links
+from dragoman_training.alignment.pieces.learning import learn_table
 from dragoman_training.alignment.pieces.table import TranslationTable
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.training_corpus import TrainingCorpusError, token_pairs
+from dragoman_training.run.validation import spread
 
-NUM_ITERATIONS = 6
-"""Passes of expectation maximisation."""
 MAX_PAIRS = 500_000
 """Sentence pairs that the table is learnt from, unless someone says another number."""
 
@@ -58,6 +59,7 @@ def build_shortlist(
     corpus: Corpus,
     options: ShortlistOptions,
     report: Callable[[str], None],
+    aligner: Aligner | None = None,
 ) -> Shortlist:
     """As `learn_shortlist`, from the pairs that the checkpoint was trained on."""
     return learn_shortlist(
@@ -68,6 +70,7 @@ def build_shortlist(
         report,
         max_tokens=checkpoint.recipe.data.max_tokens,
         max_pairs=len(corpus),
+        aligner=aligner,
     )
 
 
@@ -80,33 +83,43 @@ def learn_shortlist(
     *,
     max_tokens: int,
     max_pairs: int = MAX_PAIRS,
+    aligner: Aligner | None = None,
 ) -> Shortlist:
     """Learns a table from the corpus and keeps of it what the options say.
 
-    Of a corpus of more than `max_pairs` so many are learnt from, evenly spread, without those with a side of
-    more than `max_tokens`. `report` is told, line by line, what is being done and found. Raises
-    TrainingCorpusError where no pair is left.
+    The table is that of the words that an aligner links in the corpus, or without one IBM model 1's of the
+    tokens themselves. Of a corpus of more than `max_pairs` so many are learnt from, evenly spread, without
+    those with a side of more than `max_tokens`. `report` is told, line by line, what is being done and found.
+    Raises TrainingCorpusError where no pair is left, and ValueError for an aligner of the other direction.
     """
-    pairs = token_pairs(corpus, source, target, max_pairs=max_pairs, max_tokens=max_tokens)
+    used = spread(corpus, max_pairs)
+    pairs = token_pairs(used, source, target, max_pairs=max_pairs, max_tokens=max_tokens)
     if not pairs:
         raise TrainingCorpusError(f"no sentence pair has {max_tokens} tokens or fewer; use --no-shortlist")
-    sources, targets = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    report(f"shortlist: learning from {len(pairs):,} sentence pairs")
-    links = find_links(
-        sources, targets, source_vocabulary=source.vocabulary_size, target_vocabulary=target.vocabulary_size
-    )
-    num_tokens = sum(map(len, targets))
-    table = train_model1(
-        links,
-        num_iterations=NUM_ITERATIONS,
-        report=lambda iteration: report(
-            f"shortlist: iteration {iteration.number} of {NUM_ITERATIONS}, "
-            f"{-iteration.log_likelihood / num_tokens:.3f} nats per token"
-        ),
-    )
-    count = np.bincount(np.concatenate([np.asarray(tokens) for tokens in targets]))
+    if aligner is None:
+        report(f"shortlist: learning from {len(pairs):,} sentence pairs")
+        table = learn_table(
+            pairs,
+            source_vocabulary=source.vocabulary_size,
+            report=lambda iteration: report(
+                f"shortlist: iteration {iteration.number} of {iteration.num_iterations}, "
+                f"perplexity {iteration.perplexity[0]:.2f}"
+            ),
+        )
+    else:
+        report(f"shortlist: linking the words of {len(used):,} sentence pairs by {aligner.name}")
+        table = count_links(
+            aligner,
+            used,
+            source,
+            target,
+            max_tokens=max_tokens,
+            report=lambda number: report(f"shortlist: {number:,} of {len(used):,} pairs linked"),
+        )
+    count = np.bincount(np.concatenate([np.asarray(tokens) for _, tokens in pairs]))
     shortlist = make_shortlist(table, count, source, target, options)
-    mean = np.mean([len(own) for own in shortlist.candidates(sources[:: len(sources) // 1000 + 1])])
+    some = [tokens for tokens, _ in pairs[:: len(pairs) // 1000 + 1]]
+    mean = np.mean([len(own) for own in shortlist.candidates(some)])
     report(f"shortlist: {len(shortlist.target_N):,} entries; {mean:.0f} candidates a training sentence")
     return shortlist
 

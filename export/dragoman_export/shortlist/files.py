@@ -10,6 +10,7 @@ from dragoman_bundle.shortlist import Shortlist
 from dragoman_export.shortlist.builder import ShortlistOptions, learn_shortlist
 from dragoman_export.shortlist.lexicon import read_lexicon
 from dragoman_export.subject import Subject
+from dragoman_training.alignment.saved import load_aligner
 from dragoman_training.data.corpus import read_parallel
 
 
@@ -20,11 +21,14 @@ class ShortlistFiles:
     text: tuple[Path, Path] | None
     """Two files that match line by line."""
     lexicon: Path | None
+    aligner: Path | None = None
+    """Folder of a saved aligner that links the words of `text`."""
 
     def told(self) -> str:
         """The options that name them, for a card: the folders they were in are nobody else's."""
         if self.text is not None:
-            return f"--shortlist-text {self.text[0].name} {self.text[1].name}"
+            text = f"--shortlist-text {self.text[0].name} {self.text[1].name}"
+            return text if self.aligner is None else f"{text} --shortlist-from {self.aligner.name}"
         assert self.lexicon is not None
         return f"--shortlist-lexicon {self.lexicon.name}"
 
@@ -41,7 +45,10 @@ class ShortlistFiles:
         if self.text is not None:
             corpus = read_parallel(*self.text)
             limit = subject.decoding.max_source_tokens
-            return partial(learn_shortlist, corpus, *tokenizers, options, report, max_tokens=limit)
+            aligner = None if self.aligner is None else load_aligner(self.aligner)
+            return partial(
+                learn_shortlist, corpus, *tokenizers, options, report, max_tokens=limit, aligner=aligner
+            )
         assert self.lexicon is not None
         shortlist = read_lexicon(self.lexicon, *tokenizers, options, report)
         return lambda: shortlist

@@ -20,6 +20,7 @@ from dragoman_server.api.statuses import cancellation_code, code_of, status_of
 from dragoman_server.engine import Priority
 from dragoman_server.models.model import ServedModel
 from dragoman_server.text.document import TranslatedText
+from dragoman_server.text.pair import AlignedPair
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ class Call:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._counts = {"texts": 0, "sentences": 0, "source_tokens": 0, "target_tokens": 0, "failed_items": 0}
+        self._counts["pairs"] = 0
         # Guards the counts: items of a stream may be counted in several threads.
         self._lock = threading.Lock()
         self.model: str | None = None
@@ -69,6 +71,15 @@ class Call:
                 self._counts["sentences"] += text.num_units
                 self._counts["source_tokens"] += text.num_source_tokens
                 self._counts["target_tokens"] += text.num_target_tokens
+
+    def count_pairs(self, model: ServedModel, aligned: Sequence[AlignedPair]) -> None:
+        """Pairs of texts were linked. May be called from any thread."""
+        model.metrics.on_pairs(len(aligned))
+        with self._lock:
+            self._counts["pairs"] += len(aligned)
+            for pair in aligned:
+                self._counts["source_tokens"] += pair.num_source_tokens
+                self._counts["target_tokens"] += pair.num_target_tokens
 
     def count_failed_item(self) -> None:
         """An item of a stream was answered with an error."""

@@ -21,8 +21,9 @@ from dragoman_server.quoting import quote
 from dragoman_server.text.cleaning import Span, clean
 from dragoman_server.text.length import LengthPolicy
 from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.pair import PairOptions
 from dragoman_server.text.segmentation import Segmentation
-from dragoman_server.text.translator import TranslationRequest
+from dragoman_server.text.translator import AlignmentRequest, TranslationRequest
 
 MAX_LENGTH_PENALTY = 10.0
 """Largest exponent that a request may ask for, far from where its power overflows."""
@@ -49,6 +50,7 @@ _TEXT_FORMATS = {
 _PRIORITIES = {pb.PRIORITY_INTERACTIVE: Priority.INTERACTIVE, pb.PRIORITY_BULK: Priority.BULK}
 
 RequestSettings = pb.TranslateRequest | pb.TranslateStreamConfig
+AnyRequest = RequestSettings | pb.AlignTextsRequest
 
 
 class RequestReader:
@@ -61,7 +63,7 @@ class RequestReader:
         self._limits = limits
         self._glossaries = glossaries
 
-    def choose_model(self, message: RequestSettings) -> ServedModel:
+    def choose_model(self, message: AnyRequest) -> ServedModel:
         """The model that a message names, or one for its languages.
 
         Raises ModelNotFoundError, or InvalidRequestError where the message says too little or contradicts
@@ -99,6 +101,27 @@ class RequestReader:
         return TranslationRequest(
             model=model, texts=tuple(message.texts), options=options, text_fields=fields, ranges=ranges
         )
+
+    def read_pairs(self, message: pb.AlignTextsRequest, model: Model) -> AlignmentRequest:
+        """Texts with their translations. Raises InvalidRequestError."""
+        limit = self._limits.max_texts
+        violations = []
+        if len(message.pairs) > limit:
+            description = f"holds {len(message.pairs)} pairs, and a call takes {limit}; send several calls"
+            violations.append(_violation("pairs", description))
+        else:
+            for index, pair in enumerate(message.pairs):
+                violations += self._check_text(f"pairs[{index}].source", pair.source)
+                violations += self._check_text(f"pairs[{index}].target", pair.target)
+        _check_priority(message, violations)
+        _raise_if_any(violations)
+        options = PairOptions(
+            priority=read_priority(message),
+            max_target_tokens=self._limits.max_output_tokens,
+            max_interactive_tokens=self._limits.max_interactive_tokens,
+        )
+        pairs = tuple((pair.source, pair.target) for pair in message.pairs)
+        return AlignmentRequest(model=model, pairs=pairs, options=options)
 
     def read_config(self, message: pb.TranslateStreamConfig, model: Model) -> TranslationOptions:
         """The settings of a stream. Raises InvalidRequestError."""
@@ -187,8 +210,7 @@ class RequestReader:
             )
         if message.segmentation not in _SEGMENTATIONS:
             violations.append(_violation("segmentation", f"is {message.segmentation}, which is not known"))
-        if message.priority and message.priority not in _PRIORITIES:
-            violations.append(_violation("priority", f"is {message.priority}, which is not known"))
+        _check_priority(message, violations)
         if message.text_format not in _TEXT_FORMATS:
             violations.append(_violation("text_format", f"is {message.text_format}, which is not known"))
         manifest = model.bundle.manifest
@@ -218,9 +240,14 @@ class RequestReader:
         )
 
 
-def read_priority(message: RequestSettings) -> Priority:
+def _check_priority(message: AnyRequest, violations: list[Violation]) -> None:
+    if message.priority and message.priority not in _PRIORITIES:
+        violations.append(_violation("priority", f"is {message.priority}, which is not known"))
+
+
+def read_priority(message: AnyRequest) -> Priority:
     """What a message asks for, and without that: somebody waits for a call, a stream is a job."""
-    default = Priority.INTERACTIVE if isinstance(message, pb.TranslateRequest) else Priority.BULK
+    default = Priority.BULK if isinstance(message, pb.TranslateStreamConfig) else Priority.INTERACTIVE
     return _PRIORITIES.get(message.priority, default)
 
 

@@ -9,7 +9,8 @@ from dragoman_server.engine import FinishReason
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.model import ServedModel
 from dragoman_server.text.alignment import Alignment
-from dragoman_server.text.document import TranslatedHypothesis, TranslatedText
+from dragoman_server.text.document import Timings, TranslatedHypothesis, TranslatedText
+from dragoman_server.text.pair import AlignedPair
 from dragoman_server.text.warnings import WarningKind
 
 _FINISH_REASONS = {
@@ -80,17 +81,31 @@ def write_translation(translated: TranslatedText) -> pb.Translation:
         sentences=translated.num_units,
         source_tokens=translated.num_source_tokens,
         target_tokens=translated.num_target_tokens,
-        timings=pb.Timings(
-            queue=_write_seconds(translated.timings.queue),
-            encode=_write_seconds(translated.timings.encode),
-            decode=_write_seconds(translated.timings.decode),
-        ),
+        timings=_write_timings(translated.timings),
         warnings=[
             pb.TranslationWarning(
                 kind=_WARNING_KINDS[warning.kind], start=warning.span[0], end=warning.span[1]
             )
             for warning in translated.warnings
         ],
+    )
+
+
+def write_aligned_pair(aligned: AlignedPair) -> pb.AlignedTexts:
+    """The links of a text and its translation."""
+    return pb.AlignedTexts(
+        alignments=map(_write_alignment, aligned.alignments),
+        source_tokens=aligned.num_source_tokens,
+        target_tokens=aligned.num_target_tokens,
+        timings=_write_timings(aligned.timings),
+    )
+
+
+def _write_timings(timings: Timings) -> pb.Timings:
+    return pb.Timings(
+        queue=_write_seconds(timings.queue),
+        encode=_write_seconds(timings.encode),
+        decode=_write_seconds(timings.decode),
     )
 
 

@@ -11,6 +11,7 @@ from dragoman_server.api.gate import Gate
 from dragoman_server.api.interceptors.interception import Context
 from dragoman_server.api.requests import RequestReader, read_priority
 from dragoman_server.api.responses import (
+    write_aligned_pair,
     write_glossary,
     write_model,
     write_reference,
@@ -24,6 +25,7 @@ from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.text.document import TranslatedText
 from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.pair import AlignedPair
 from dragoman_server.text.translator import Translator
 
 
@@ -69,6 +71,27 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
                 async with model.use() as loaded:
                     request = reader.read(message, loaded)
                     return await self._translator.translate(
+                        request, write, timeout_seconds=context.time_remaining()
+                    )
+
+    async def AlignTexts(self, message: pb.AlignTextsRequest, context: Context) -> pb.AlignTextsResponse:
+        """See the proto."""
+        async with self._open_call("AlignTexts", context) as call:
+            reader = self._reader()
+            model = reader.choose_model(message)
+            call.model = model.key
+            priority = read_priority(message)
+
+            def write(aligned: list[AlignedPair]) -> pb.AlignTextsResponse:
+                call.count_pairs(model, aligned)
+                return pb.AlignTextsResponse(
+                    pairs=map(write_aligned_pair, aligned), model=write_reference(model)
+                )
+
+            with model.calls.inside(), call.request(model, priority):
+                async with model.use() as loaded:
+                    request = reader.read_pairs(message, loaded)
+                    return await self._translator.align(
                         request, write, timeout_seconds=context.time_remaining()
                     )
 

@@ -51,6 +51,7 @@ class Metrics:
             "dragoman_request_seconds", "From a request's arrival to its end.", _WAITING
         )
         self.texts = total("dragoman_texts_total", "Texts translated.")
+        self.pairs = total("dragoman_aligned_pairs_total", "Texts and translations whose words were linked.")
         self.sentences = counter("dragoman_sentences_total", "Sentences that left the engine.", outcome)
         self.source_tokens = total("dragoman_source_tokens_total", "Source tokens, ends included.")
         self.target_tokens = total("dragoman_target_tokens_total", "Target tokens, ends included.")
@@ -147,6 +148,7 @@ class ModelMetrics(Observer):
         self._requests = {outcome: self._counter(metrics.requests, outcome) for outcome in _OUTCOMES}
         self._request_seconds = self._by_priority(metrics.request_seconds)
         self._texts = self._counter(metrics.texts)
+        self._pairs = self._counter(metrics.pairs)
         self._sentences = {outcome: self._counter(metrics.sentences, outcome.value) for outcome in Outcome}
         self._source_tokens = self._counter(metrics.source_tokens)
         self._target_tokens = self._counter(metrics.target_tokens)
@@ -234,6 +236,10 @@ class ModelMetrics(Observer):
         if translated.hypotheses:
             self._queue_seconds[priority].observe(translated.timings.queue)
             self._decode_seconds.observe(translated.timings.decode)
+
+    def on_pairs(self, number: int) -> None:
+        """So many texts and translations were linked."""
+        self._pairs.inc(number)
 
     def on_queue(self, num_left: Mapping[Priority, int]) -> None:
         """From the engine: not needed, since gauges ask it."""

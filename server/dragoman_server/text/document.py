@@ -230,6 +230,20 @@ def complete(document: Document, bundle: Bundle, *, waited_seconds: float = 0.0)
     )
 
 
+def slowest_timings(results: Sequence[SentenceResult], waited_seconds: float) -> Timings:
+    """Of the sentence that took longest, all of which `waited_seconds` before they were in the queue."""
+    slowest = max(results, key=_seconds, default=None)
+    return Timings(
+        queue=waited_seconds + slowest.queue_seconds if slowest else 0.0,
+        encode=slowest.encode_seconds if slowest else 0.0,
+        decode=slowest.decode_seconds if slowest else 0.0,
+    )
+
+
+def _seconds(result: SentenceResult) -> float:
+    return result.queue_seconds + result.encode_seconds + result.decode_seconds
+
+
 def _judged(
     source: Source,
     state: UnitState,

@@ -22,6 +22,14 @@ from dragoman_server.text.document import Document, TranslatedText, advance, com
 from dragoman_server.text.gathering import tell_when_ended
 from dragoman_server.text.length import TextTooLongError, UnitTooLongError
 from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.pair import (
+    AlignedPair,
+    Pair,
+    PairOptions,
+    PairTooLongError,
+    complete_pair,
+    prepare_pair,
+)
 from dragoman_server.text.segmentation import holds_letter
 
 T = TypeVar("T")
@@ -62,6 +70,15 @@ class TranslationRequest:
     """For each text its protected ranges, in code points; none for any where it is empty."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class AlignmentRequest:
+    """Texts and their translations, for one model, checked against the server's limits."""
+
+    model: Model
+    pairs: tuple[tuple[str, str], ...]
+    options: PairOptions
+
+
 class Translator:
     """Cuts, tokenizes and joins texts beside the event loop, each priority's in threads of its own.
 
@@ -98,7 +115,7 @@ class Translator:
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         if not waits:
-            _check_room(request)
+            _check_room(request.model, request.texts, request.options.priority)
         # Lines are counted only where the rest is small.
         executor = self._executor(request, 0) or self._executor(request, _num_lines(request))
         is_given_up = threading.Event()
@@ -137,15 +154,57 @@ class Translator:
                 return written[0]
             is_first = False
 
+    async def align(
+        self,
+        request: AlignmentRequest,
+        write: Callable[[list[AlignedPair]], T],
+        *,
+        timeout_seconds: float | None,
+    ) -> T:
+        """Links the words of pairs, one to one, and returns what `write` makes of them, in another thread.
+
+        Raises InvalidRequestError for a pair that is too long and for more parts than the queue can ever
+        hold, and what the engine raises. When cancelled, or when one part fails, the others leave the engine.
+        """
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        model = request.model
+        _check_room(model, [source for source, _ in request.pairs], request.options.priority)
+        executor = self._executors[request.options.priority]
+        is_given_up = threading.Event()
+        try:
+            pairs = await _run(executor, lambda: _prepare_pairs(request, deadline, is_given_up))
+        except asyncio.CancelledError:
+            is_given_up.set()
+            raise
+        sentences = [sentence for pair in pairs for sentence in pair.sentences]
+        ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+        futures = await _submit(executor, model, sentences, ended)
+        try:
+            if (error := await ended) is not None:
+                raise error
+        except BaseException:
+            _cancel(futures)
+            raise
+        remaining = iter(futures)
+
+        def complete_all() -> T:
+            return write(
+                [
+                    complete_pair(pair, [next(remaining).result() for _ in pair.sentences], model.bundle)
+                    for pair in pairs
+                ]
+            )
+
+        return await _run(executor, complete_all)
+
     def _executor(self, request: TranslationRequest, num_units: int) -> Executor | None:
         """Who does a request's work; None: the event loop."""
         return None if _is_small(request, num_units) else self._executors[request.options.priority]
 
 
-def _check_room(request: TranslationRequest) -> None:
+def _check_room(model: Model, texts: Sequence[str], priority: Priority) -> None:
     """Raises QueueFullError where the queue has no room for a sentence of each text that begins with any."""
-    model, priority = request.model, request.options.priority
-    num_sentences = sum(holds_letter(text[:_MAX_CHARACTERS_LOOKED_AT]) for text in request.texts)
+    num_sentences = sum(holds_letter(text[:_MAX_CHARACTERS_LOOKED_AT]) for text in texts)
     # What the queue can never hold is told otherwise, once it is certain.
     if num_sentences <= model.max_sentences[priority]:
         model.engine.check_queue({priority: num_sentences})
@@ -200,6 +259,35 @@ def _prepare(
     if violations:
         raise InvalidRequestError(violations)
     return documents
+
+
+def _prepare_pairs(
+    request: AlignmentRequest, deadline: float | None, is_given_up: threading.Event
+) -> list[Pair]:
+    """Raises InvalidRequestError. Stops where it is given up."""
+    pairs: list[Pair] = []
+    violations = []
+    for index, (source, target) in enumerate(request.pairs):
+        if is_given_up.is_set():
+            break
+        try:
+            pairs.append(prepare_pair(source, target, request.model.bundle, request.options, deadline))
+        except PairTooLongError as error:
+            violations.append(Violation(field=f"pairs[{index}].{error.side}", description=str(error)))
+    if violations:
+        raise InvalidRequestError(violations)
+    sentences = [sentence for pair in pairs for sentence in pair.sentences]
+    priority, limit = request.options.priority, request.options.max_interactive_tokens
+    if limit is not None and sum(len(sentence.source) for sentence in sentences) > limit:
+        priority = Priority.BULK
+        pairs = [
+            replace(pair, sentences=tuple(replace(each, priority=priority) for each in pair.sentences))
+            for pair in pairs
+        ]
+    if len(sentences) > (most := request.model.max_sentences[priority]):
+        description = f"have {len(sentences)} lines to link, and the queue takes {most}; send fewer at a time"
+        raise InvalidRequestError([Violation(field="pairs", description=description)])
+    return pairs
 
 
 def _num_tokens(documents: Sequence[Document]) -> int:

@@ -14,7 +14,7 @@ from dragoman_training.alignment.corpus.bitext import Bitext, Ids, Offsets, Sent
 from dragoman_training.alignment.corpus.spelling import likeness
 from dragoman_training.alignment.corpus.text import WordRule
 from dragoman_training.alignment.lexicon import Numbers
-from dragoman_training.alignment.models.model import Direction, Model, likeliest
+from dragoman_training.alignment.models.model import Direction, Model, Posteriors, likeliest
 from dragoman_training.alignment.output.symmetrization import Matrix, Method, symmetrize
 
 Search = Literal["posterior", "viterbi"]
@@ -61,6 +61,17 @@ class DirectedModel:
 
     def align(self, bitext: Bitext, words: "LocalWords", search: Search) -> Ids:
         """Of each target word the source position from 1 on, or 0 for NULL. [U]"""
+        direction, lexicon_P = self._of_text(bitext, words)
+        if search == "viterbi":
+            return self.model.viterbi(direction, lexicon_P)
+        return likeliest(direction.cooccurrence, self.model.posteriors(direction, lexicon_P))
+
+    def posteriors(self, bitext: Bitext, words: "LocalWords") -> Posteriors:
+        """P(a_j = i | f, e) of every link, by sentence and target word, NULL first. [L]"""
+        return self.model.posteriors(*self._of_text(bitext, words))
+
+    def _of_text(self, bitext: Bitext, words: "LocalWords") -> tuple[Direction, Numbers]:
+        """The text's links, and t of each distinct pair of its words. [P]"""
         direction = Direction.of_text(bitext, words.source_number, words.target_number)
         cooccurrence = direction.cooccurrence
         source_P, target_P = cooccurrence.source_P, cooccurrence.target_P
@@ -72,9 +83,7 @@ class DirectedModel:
         alike_P = likeness(words.source, words.target, source_P, target_P)
         guess_P = np.where(~both_known_P & (alike_P >= ALIKE), SPELT_ALIKE * alike_P**2, 0.0)
         lexicon_P = np.where(found_P & both_known_P, lexicon_P, 0.0) + np.maximum(guess_P, NEVER_SEEN)
-        if search == "viterbi":
-            return self.model.viterbi(direction, lexicon_P)
-        return likeliest(cooccurrence, self.model.posteriors(direction, lexicon_P))
+        return direction, lexicon_P
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -143,6 +152,24 @@ class Aligner:
             aligned_U = self.backward.align(bitext.reversed(), words.reversed(), search)
             backward = [matrix.T for matrix in _matrices(aligned_U, [(n, m) for m, n in shapes])]
         return [symmetrize(one, other, method) for one, other in zip(forward, backward, strict=True)]
+
+    def beliefs(self, pairs: Sequence[WordPair]) -> list[NDArray[np.float32]]:
+        """Of each sentence pair how far both directions believe in each link, [source, target], up to 1."""
+        bitext, source, target = number_pairs(pairs)
+        words = LocalWords.of(source, target, self.source, self.target)
+        forward_L = self.forward.posteriors(bitext, words)
+        backward_L = self.backward.posteriors(bitext.reversed(), words.reversed())
+        beliefs: list[NDArray[np.float32]] = []
+        first = other = 0
+        for num_sources, num_targets in ((len(one), len(two)) for one, two in pairs):
+            end = first + num_targets * (num_sources + 1)
+            other_end = other + num_sources * (num_targets + 1)
+            # NULL's are left out.
+            forward = forward_L[first:end].reshape(num_targets, num_sources + 1)[:, 1:].T
+            backward = backward_L[other:other_end].reshape(num_sources, num_targets + 1)[:, 1:]
+            beliefs.append(np.float32(0.5) * (forward + backward))
+            first, other = end, other_end
+        return beliefs
 
     def swapped(self, pairs: Sequence[WordPair]) -> bool:
         """Whether the texts' words are rather those of the other side."""

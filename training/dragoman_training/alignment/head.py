@@ -18,8 +18,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dragoman_training.alignment.pieces.links import find_links
-from dragoman_training.alignment.pieces.model1 import train_model1
+from dragoman_training.alignment.pieces.learning import learn_table
 from dragoman_training.alignment.pieces.table import TranslationTable
 from dragoman_training.data.corpus import Corpus, evenly_spaced
 from dragoman_training.data.training_corpus import token_pairs
@@ -29,8 +28,6 @@ from dragoman_training.models.transformer import AlignmentHead, Transformer
 
 MAX_PAIRS = 20_000
 """Training pairs that the table is learnt from, evenly spread over the corpus."""
-NUM_ITERATIONS = 5
-"""Passes of expectation maximisation."""
 NUM_EXAMINED = 400
 """Most of them that the heads are held against."""
 BATCH = 20
@@ -73,12 +70,7 @@ def choose_head(
     if not pairs:
         told = "no training pair is short enough to choose a head by; the last layer's mean it is"
         return ChosenHead(head=None, of_input=False, told=told)
-    links = find_links(
-        *zip(*pairs, strict=True),
-        source_vocabulary=source.vocabulary_size,
-        target_vocabulary=target.vocabulary_size,
-    )
-    table = train_model1(links, num_iterations=NUM_ITERATIONS)
+    table = learn_table(pairs, source_vocabulary=source.vocabulary_size)
     examined = [pairs[place] for place in evenly_spaced(len(pairs), NUM_EXAMINED)]
     mean, *heads = agreements(
         model,

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 _WORD = re.compile(r"\w+|[^\w\s]")
+_RUN = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +21,11 @@ class WordRule:
 
     def split(self, line: str) -> list[str]:
         """The words of a line, as they stand in it."""
-        return _WORD.findall(line) if self.tokenize else line.split()
+        return (_WORD if self.tokenize else _RUN).findall(line)
+
+    def spans(self, line: str) -> list[tuple[int, int]]:
+        """Where in the line each of its words stands."""
+        return [match.span() for match in (_WORD if self.tokenize else _RUN).finditer(line)]
 
     def normalize(self, line: str) -> list[str]:
         """The words of a line as the model knows them: as many as `split` gives."""

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman_training.alignment.corpus.text import WordRule
+from dragoman_training.alignment.pieces.learning import Pair
 from dragoman_training.alignment.training import TrainingOptions, train_aligner
 
-Pair = tuple[Sequence[int], Sequence[int]]
 TokenLinks = NDArray[np.int32]
 """[links, 2]: source and target position, from 0 on."""
 

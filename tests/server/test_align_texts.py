@@ -1,0 +1,107 @@
+"""AlignTexts over a real port: a model that copies looks, saying each word, at the word that it copies."""
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+from tests.server.conftest import RunningServer, StartServer
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import RequestLimits
+
+
+def request(*pairs: tuple[str, str], **fields: object) -> pb.AlignTextsRequest:
+    languages = {"source_language": "de", "target_language": "en"}
+    made = [pb.TextPair(source=source, target=target) for source, target in pairs]
+    return pb.AlignTextsRequest(pairs=made, **(languages | fields))  # type: ignore[arg-type]
+
+
+def linked(pair: tuple[str, str], aligned: pb.AlignedTexts) -> list[tuple[str, str]]:
+    source, target = pair
+    return [
+        (source[link.source_start : link.source_end], target[link.target_start : link.target_end])
+        for link in aligned.alignments
+    ]
+
+
+async def test_words_are_linked_in_the_callers_own_offsets(running: RunningServer) -> None:
+    pairs = [("ab cd", "ab cd"), ("  a\u00adb, cd", "\tab, cd ")]
+    response = await running.stub.AlignTexts(request(*pairs))
+    assert linked(pairs[0], response.pairs[0]) == [("ab", "ab"), ("cd", "cd")]
+    assert linked(pairs[1], response.pairs[1]) == [("a\u00adb", "ab"), (",", ","), ("cd", "cd")]
+    assert (response.model.name, response.model.version) == ("de-en", "1")
+    assert response.pairs[0].source_tokens > response.pairs[0].target_tokens > 0
+    await running.calls_are_counted()
+    assert running.metric("dragoman_aligned_pairs_total") == 2
+    assert running.metric("dragoman_requests_total", outcome="OK") == 1
+
+
+async def test_as_many_lines_are_linked_line_by_line(running: RunningServer) -> None:
+    pair = ("ab\n\ncd ef", "ab\r\ncd ef\n")
+    aligned = (await running.stub.AlignTexts(request(pair))).pairs[0]
+    assert linked(pair, aligned) == [("ab", "ab"), ("cd", "cd"), ("ef", "ef")]
+
+
+@pytest.mark.parametrize("pair", [("", "ab"), ("ab", ""), ("12.", "ab"), (" \n", " ")], ids=repr)
+async def test_a_side_without_a_letter_has_no_links(running: RunningServer, pair: tuple[str, str]) -> None:
+    response = await running.stub.AlignTexts(request(("ab", "ab"), pair))
+    assert [len(aligned.alignments) for aligned in response.pairs] == [1, 0]
+
+
+async def test_what_the_model_cannot_write_has_no_link(running: RunningServer) -> None:
+    pair = ("ab cd", "ab 漢 cd")
+    found = linked(pair, (await running.stub.AlignTexts(request(pair))).pairs[0])
+    assert "漢" not in [target for _, target in found]
+    assert ("ab", "ab") in found
+
+
+async def test_what_shares_a_call_changes_nothing(running: RunningServer) -> None:
+    pairs = [("ab cd ef gh", "ab cd ef gh"), ("a", "a"), ("ab ab ab", "ab ab ab")]
+    together = (await running.stub.AlignTexts(request(*pairs))).pairs
+    for pair, aligned in zip(pairs, together, strict=True):
+        alone = (await running.stub.AlignTexts(request(pair))).pairs[0]
+        assert list(alone.alignments) == list(aligned.alignments)
+
+
+@pytest.mark.parametrize(
+    ("message", "field", "said"),
+    [
+        (request(*[("a", "a")] * 21), "pairs", "holds 21 pairs, and a call takes 20"),
+        (request(("a", "a"), ("a", "b" * 501)), "pairs[1].target", "has 501 characters"),
+        (request(("ab " * 120, "ab")), "pairs[0].source", "cut text and translation at the same places"),
+        (request(("a", "a"), priority=9), "priority", "is 9, which is not known"),
+        (request(("a", "a"), source_language=""), "source_language", "is required"),
+    ],
+    ids=["pairs", "characters", "tokens", "priority", "language"],
+)
+async def test_what_is_wrong_is_told_by_field(
+    running: RunningServer, message: pb.AlignTextsRequest, field: str, said: str
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await running.stub.AlignTexts(message)
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    status = rpc_status.from_call(caught.value)  # type: ignore[arg-type]
+    assert status is not None
+    details = error_details_pb2.BadRequest()
+    assert any(each.Unpack(details) for each in status.details)
+    assert details.field_violations[0].field == field
+    assert said in details.field_violations[0].description
+
+
+async def test_a_translation_longer_than_an_output_may_be_is_refused(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_output_tokens=4))
+    with pytest.raises(grpc.aio.AioRpcError, match=r"pairs\[0\]\.target"):
+        await running.stub.AlignTexts(request(("ab", "ab cd ef gh ij kl")))
+
+
+async def test_there_is_no_model_of_other_languages(running: RunningServer) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await running.stub.AlignTexts(request(("a", "a"), target_language="fi"))
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_a_caller_without_a_token_is_refused(start_server: StartServer, tokens: object) -> None:
+    running = await start_server(tokens=tokens)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await running.stub.AlignTexts(request(("a", "a")))
+    assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
