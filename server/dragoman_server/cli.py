@@ -104,8 +104,14 @@ class _LongRunning(click.Command):
     "--threads",
     type=_POSITIVE,
     default=EngineConfig.threads,
-    help="CPU cores of each model, each with its own batch; several have a process each.  "
-    "[default: as many as this process may use]",
+    help="CPU cores of each model, each with its own batch.  [default: as many as this process may use]",
+)
+@click.option(
+    "--engines-per-process",
+    type=_POSITIVE,
+    default=EngineConfig.engines_per_process,
+    help="Cores of a model that share a process, and so its weights in memory.  "
+    "[default: as many as its steps are long enough for, as is measured when it is loaded]",
 )
 @click.option(
     "--gpu-memory-limit",
@@ -301,6 +307,7 @@ def serve(
     precision: str,
     shortlist: bool,
     threads: int | None,
+    engines_per_process: int | None,
     gpu_memory_limit: int | None,
     cuda_graph_shapes: int,
     max_texts: int,
@@ -391,6 +398,7 @@ def serve(
                 precision=precision,
                 shortlist=shortlist,
                 threads=threads,
+                engines_per_process=engines_per_process,
                 gpu_memory_limit_mib=gpu_memory_limit,
                 cuda_graph_shapes=cuda_graph_shapes,
                 max_rows=max_rows,

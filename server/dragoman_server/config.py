@@ -81,8 +81,10 @@ class EngineConfig:
     shortlist: bool = True
     """Whether a bundle that has a lexical shortlist is decoded with it; on a CPU in beams only."""
     threads: int | None = None
-    """CPU cores of one model, each with a batch of its own; None: as many as this process may use. Several
-    have a process each."""
+    """CPU cores of one model, each with a batch of its own; None: as many as this process may use."""
+    engines_per_process: int | None = None
+    """Cores of a model that share a process, and so its weights; None: few where steps are short, as they
+    wait for Python's lock, and many where they are long."""
     gpu_memory_limit_mib: int | None = None
     """Most MiB of GPU memory that each of a model's two to four graphs takes; None: what the GPU has.
     A batch that needs more fails, so max_rows must fit."""
@@ -120,6 +122,8 @@ class EngineConfig:
             raise ValueError(f"engine_timeout_seconds is {self.engine_timeout_seconds}; it must be above 0")
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads is {self.threads}; it must be at least 1")
+        if self.engines_per_process is not None and self.engines_per_process < 1:
+            raise ValueError(f"engines_per_process is {self.engines_per_process}; it must be at least 1")
         if self.gpu_memory_limit_mib is not None and self.gpu_memory_limit_mib < 1:
             raise ValueError(
                 f"gpu_memory_limit_mib is {self.gpu_memory_limit_mib}; "

@@ -54,3 +54,12 @@ def refuse() -> TableDecoder:
 def vanish() -> TableDecoder:
     """Takes its process with it."""
     os._exit(3)
+
+
+def open_hanging() -> TableDecoder:
+    """A step with the source 15 in its batch takes a minute."""
+
+    def observe(sources: list[Tokens]) -> None:
+        time.sleep(60 if (15,) in sources else 0.002)
+
+    return TableDecoder(endless, VOCABULARY, observe)

@@ -144,6 +144,11 @@ class Engine:
             self._changed.notify_all()
 
     @property
+    def num_engines(self) -> int:
+        """Batches that it decodes side by side: one."""
+        return 1
+
+    @property
     def num_running(self) -> int:
         """Sentences that are being encoded or decoded."""
         with self._changed:

@@ -1,6 +1,8 @@
 """Turns a bundle into a model that is being served: a decoder, engines, and a first sentence to warm them."""
 
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dragoman_bundle import Bundle, Manifest
@@ -20,8 +22,14 @@ from dragoman_server.engine.onnx.decoder import OnnxDecoder, choose_precision
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.processors import count_processors
+from dragoman_server.engine.pool.sharing import engines_a_process, measure_step
 from dragoman_server.metrics.translation import Metrics, ModelMetrics
 from dragoman_server.models.model import Model
+
+_SAMPLE_TOKENS = 16
+"""Source tokens of the sentence whose steps tell how many engines share a process."""
+
+logger = logging.getLogger(__name__)
 
 
 class ModelLoader:
@@ -108,9 +116,9 @@ def open_engine(
 ) -> EnginePool:
     """A running engine, which has decoded the sentence `warm_up`.
 
-    On a CPU it has a batch for each thread, on a GPU a single one. Several are processes of their own, each
-    with a decoder opened as this one was. Raises SentenceError where the sentence is more than the
-    configuration allows, and DecoderError.
+    On a CPU it has a batch for each thread, on a GPU a single one. Several are in processes of their own,
+    each with a decoder opened as this one was, and with as many of them as Python's lock allows. Raises
+    SentenceError where the sentence is more than the configuration allows, and DecoderError.
     """
     limits = engine_limits(config, max_beam_size)
     admission = Admission.to(decoder, limits)
@@ -118,6 +126,7 @@ def open_engine(
         admission.check(warm_up)
     num_engines = (config.threads or count_processors()) if decoder.device == "cpu" else 1
     timeout = config.engine_timeout_seconds
+    sizes = _process_sizes(decoder, num_engines, config.engines_per_process, warm_up)
     engines: Sequence[Engine | EngineProcess]
     if num_engines == 1:
         if warm_up is not None:
@@ -126,13 +135,43 @@ def open_engine(
     else:
         engines = [
             EngineProcess(
-                decoder.opener, limits=limits, observer=observer, warm_up=warm_up, timeout_seconds=timeout
+                decoder.opener,
+                limits=limits,
+                observer=observer,
+                warm_up=warm_up,
+                timeout_seconds=timeout,
+                num_engines=size,
             )
-            for _ in range(num_engines)
+            for size in sizes
         ]
     pool = EnginePool(engines, admission)
     pool.start()
     return pool
+
+
+def _process_sizes(
+    decoder: OnnxDecoder, num_engines: int, engines_per_process: int | None, sample: Sentence | None
+) -> list[int]:
+    """How many engines each process has: about as many as any other."""
+    if engines_per_process is None:
+        engines_per_process = 1
+        if num_engines > 1 and sample is not None:
+            short = replace(sample, source=sample.source[-_SAMPLE_TOKENS:])
+            step_seconds = measure_step(decoder, short)
+            engines_per_process = engines_a_process(step_seconds)
+            logger.info(
+                "engines share processes as far as steps are long",
+                extra={
+                    "engines": num_engines,
+                    "per_process": engines_per_process,
+                    "step_seconds": step_seconds,
+                },
+            )
+    num_processes = -(-num_engines // engines_per_process)
+    return [
+        num_engines // num_processes + (number < num_engines % num_processes)
+        for number in range(num_processes)
+    ]
 
 
 def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
@@ -155,5 +194,6 @@ def _longest_sentence(manifest: Manifest, beam_size: int) -> Sentence:
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=1, length_penalty=decoding.length_penalty, max_output_tokens=8
     )
-    source = (manifest.source_ids.eos,) * decoding.max_source_tokens
+    end = (manifest.source_ids.eos,) if manifest.source_end else ()
+    source = (*((manifest.source_ids.unk,) * (decoding.max_source_tokens - len(end))), *end)
     return Sentence(source=source, options=options, return_attention=True)

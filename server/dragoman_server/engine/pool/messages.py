@@ -18,6 +18,8 @@ class Begin:
     limits: EngineLimits
     warm_up: Sentence | None
     """Translated before all others, and told to nobody."""
+    num_engines: int
+    """Engines of the process, each a thread over the one decoder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,11 @@ class Member(Protocol):
         ...
 
     @property
+    def num_engines(self) -> int:
+        """As `EngineProcess.num_engines`."""
+        ...
+
+    @property
     def num_running(self) -> int:
         """As `Engine.num_running`."""
         ...
@@ -130,7 +135,7 @@ class EnginePool:
     @property
     def num_alive(self) -> int:
         """Engines that decode."""
-        return sum(engine.is_alive for engine in self._engines)
+        return sum(engine.num_engines for engine in self._engines if engine.is_alive)
 
     @property
     def is_alive(self) -> bool:
@@ -244,7 +249,8 @@ class EnginePool:
             self._load[number] -= _cost(sentence)
             self._urgent_load[number] -= _cost(sentence) * (sentence.priority is Priority.INTERACTIVE)
             if not future.cancelled() and future.exception() is None:
-                max_load = len(self._engines) * self._limits.max_rows * len(sentence.source)
+                max_rows = sum(engine.num_engines for engine in self._engines) * self._limits.max_rows
+                max_load = max_rows * len(sentence.source)
                 self._throughput.observe(
                     time.monotonic(),
                     _cost(sentence),

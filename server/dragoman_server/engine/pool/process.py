@@ -54,12 +54,13 @@ class EngineProcess:
         observer: Observer | None = None,
         warm_up: Sentence | None = None,
         timeout_seconds: float = 30.0,
+        num_engines: int = 1,
     ) -> None:
         """`opener` is pickled, and opens the decoder over there. `warm_up` is translated before the engine
         is ready, and counted nowhere. A process that is silent for `timeout_seconds`, longer than any run of
-        a graph takes, is replaced.
+        a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch.
         """
-        self._begin = Begin(opener, limits, warm_up)
+        self._begin = Begin(opener, limits, warm_up, num_engines)
         self._observer = observer or SilentObserver()
         self._timeout_seconds = timeout_seconds
         self._on_change: Callable[[], None] = lambda: None
@@ -123,6 +124,11 @@ class EngineProcess:
     def watch(self, on_change: Callable[[], None]) -> None:
         """Has `on_change` called, in any thread, whenever `is_alive` has changed."""
         self._on_change = on_change
+
+    @property
+    def num_engines(self) -> int:
+        """Batches that its process decodes side by side."""
+        return self._begin.num_engines
 
     @property
     def num_running(self) -> int:

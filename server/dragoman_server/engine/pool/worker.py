@@ -1,22 +1,26 @@
-"""The process of an engine: decodes what comes by a pipe and answers by another.
+"""The process of one or more engines: decodes what comes by a pipe and answers by another.
 
 Started by `process` alone. It ends when its first pipe does, so it never outlives whoever started it, and is
 deaf to the signals that are meant for them.
 """
 
 import logging
+import math
 import os
 import signal
+import sys
 import threading
 import traceback
 from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
 from typing import Any
 
+from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import EngineClosedError
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome, SilentObserver
@@ -31,6 +35,7 @@ from dragoman_server.engine.pool.messages import (
     Ready,
     Submit,
 )
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, SentenceResult
 from dragoman_server.engine.warming import warm
 
@@ -52,6 +57,8 @@ class _Outbox(SilentObserver):
         self._connection = connection
         self._messages: deque[object] = deque()
         self._is_awaited = False
+        # Several engines send what there is to tell, one after the other.
+        self._sending = threading.Lock()
 
     def put_nowait(self, message: object) -> None:
         """Keeps a message until the next `flush`, from any thread."""
@@ -73,7 +80,9 @@ class _Outbox(SilentObserver):
             self.put_nowait(Observed("on_finish", {"outcome": outcome}))
 
     def flush(self) -> None:
-        if self._is_awaited or len(self._messages) >= _MAX_WAITING:
+        if not self._is_awaited and len(self._messages) < _MAX_WAITING:
+            return
+        with self._sending:
             # Before the messages are taken: one that comes meanwhile is sent now or next time.
             self._is_awaited = False
             messages = [self._messages.popleft() for _ in range(len(self._messages))]
@@ -82,6 +91,94 @@ class _Outbox(SilentObserver):
             except OSError:
                 # Nobody reads any more. The other pipe has ended, too, and this process is about to.
                 return
+
+
+class _Voice(SilentObserver):
+    """What one of a process's engines has to tell."""
+
+    def __init__(self, chorus: "_Chorus", number: int) -> None:
+        self._chorus = chorus
+        self._number = number
+        self.on_encode = chorus.outbox.on_encode  # type: ignore[method-assign]
+        self.on_step = chorus.outbox.on_step  # type: ignore[method-assign]
+        self.on_finish = chorus.outbox.on_finish  # type: ignore[method-assign]
+
+    def on_queue(self, num_left: Mapping[Priority, int]) -> None:
+        self._chorus.on_queue(self._number, num_left)
+
+    def flush(self) -> None:
+        self._chorus.hear(self._number)
+
+
+class _Chorus:
+    """The engines of a process as one: who left their queues together, and whether all of them live."""
+
+    def __init__(self, outbox: _Outbox, num_engines: int) -> None:
+        self.outbox = outbox
+        self.voices = [_Voice(self, number) for number in range(num_engines)]
+        self._num_left: list[Mapping[Priority, int]] = [dict.fromkeys(Priority, 0)] * num_engines
+        self._unheard: set[int] = set()
+        # Guards the two above.
+        self._lock = threading.Lock()
+
+    def ask(self) -> None:
+        """Is to be answered by a Pong once each engine has come from one turn to the next."""
+        with self._lock:
+            self._unheard = set(range(len(self.voices)))
+
+    def hear(self, number: int) -> None:
+        """An engine has come from one turn to the next."""
+        with self._lock:
+            is_last = self._unheard == {number}
+            self._unheard.discard(number)
+        if is_last:
+            self.outbox.put_nowait(Pong())
+        self.outbox.flush()
+
+    def on_queue(self, number: int, num_left: Mapping[Priority, int]) -> None:
+        """So many no longer wait for an engine."""
+        with self._lock:
+            self._num_left[number] = num_left
+            total = {priority: sum(left[priority] for left in self._num_left) for priority in Priority}
+            self.outbox.on_queue(total)
+
+
+class _Crew:
+    """The engines of a process: threads over one decoder, each with a batch."""
+
+    def __init__(self, begin: Begin, outbox: _Outbox) -> None:
+        decoder = begin.opener()
+        if begin.warm_up is not None:
+            warm(decoder, begin.limits, begin.warm_up)
+        self._chorus = _Chorus(outbox, begin.num_engines)
+        self._engines = [
+            Engine(decoder, limits=begin.limits, observer=voice) for voice in self._chorus.voices
+        ]
+        # Who is let in has been decided on the other side.
+        unbounded = replace(begin.limits, max_queue=sys.maxsize, max_queue_seconds=math.inf)
+        self._pool = EnginePool(self._engines, Admission.to(decoder, unbounded))
+        self.submit = self._pool.submit
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        """Starts the engines."""
+        self._pool.start()
+        self._pool.watch(self._ended.set)
+
+    def show_life(self) -> None:
+        """Has a Pong sent once each engine has come from one turn to the next."""
+        self._chorus.ask()
+        for engine in self._engines:
+            engine.wake()
+
+    def close(self) -> None:
+        """Ends the engines after the steps they are in."""
+        self._pool.close()
+        self._ended.set()
+
+    def wait(self) -> None:
+        """Returns once one of the engines has ended, however that came about."""
+        self._ended.wait()
 
 
 def main() -> None:
@@ -99,18 +196,18 @@ def main() -> None:
     logging.getLogger().setLevel(logging.INFO)
     logging.getLogger().addHandler(QueueHandler(outbox))  # type: ignore[arg-type]
     try:
-        engine = _open(begin, outbox)
+        engines = _Crew(begin, outbox)
     except Exception as error:
         outbox.put_nowait(Failed(_portable(error)))
         outbox.flush()
         return
     outbox.put_nowait(Ready())
     outbox.flush()
-    engine.start()
-    # It ends with its pipe, and the process with the engine: nobody has to look whether either still runs.
-    reader = partial(_read, engine, inbox, outbox)
+    engines.start()
+    # They end with their pipe, and the process with them: nobody has to look whether either still runs.
+    reader = partial(_read, engines, inbox, outbox)
     threading.Thread(target=reader, name="dragoman-engine-reader", daemon=True).start()
-    engine.wait()
+    engines.wait()
     outbox.flush()
 
 
@@ -125,15 +222,8 @@ def _take_pipes() -> tuple[Connection, _Outbox]:
     return inbox, _Outbox(outbox)
 
 
-def _open(begin: Begin, outbox: _Outbox) -> Engine:
-    decoder = begin.opener()
-    if begin.warm_up is not None:
-        warm(decoder, begin.limits, begin.warm_up)
-    return Engine(decoder, limits=begin.limits, observer=outbox)
-
-
-def _read(engine: Engine, inbox: Connection, outbox: _Outbox) -> None:
-    """Hands over what comes in. Ends the engine when nothing more can come."""
+def _read(engines: _Crew, inbox: Connection, outbox: _Outbox) -> None:
+    """Hands over what comes in. Ends the engines when nothing more can come."""
     futures: dict[int, Future[SentenceResult]] = {}
 
     def answer(number: int, future: Future[SentenceResult]) -> None:
@@ -149,20 +239,18 @@ def _read(engine: Engine, inbox: Connection, outbox: _Outbox) -> None:
         while True:
             message = inbox.recv()
             if isinstance(message, Submit):
-                accepted = engine.submit(message.sentences)
+                accepted = engines.submit(message.sentences)
                 for number, future in zip(message.numbers, accepted, strict=True):
                     futures[number] = future
                     future.add_done_callback(partial(answer, number))
             elif isinstance(message, Ping):
-                # The engine's thread sends it, if it still goes from turn to turn.
-                outbox.put_nowait(Pong())
-                engine.wake()
+                engines.show_life()
             elif isinstance(message, Cancel) and (cancelled := futures.get(message.number)) is not None:
                 cancelled.cancel()
     except (EOFError, EngineClosedError):
         return
     finally:
-        engine.close()
+        engines.close()
 
 
 def _portable(error: Exception) -> Exception:
