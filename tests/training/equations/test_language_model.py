@@ -44,4 +44,6 @@ def test_each_state_attends_over_those_before_it(span: int) -> None:
     model = model_of(LanguageModelConfig(embedding_size=6, layers=2, units=5, attention_units=4, span=span))
     assert isinstance(model, LanguageModel)
     # Of sources that are empty but for their end.
-    assert_features(compute(model, [[2], [2]]), [follow(model, text) for text in TARGETS])
+    found = compute(model, [[2], [2]])
+    assert_features(found, [follow(model, text) for text in TARGETS])
+    assert not found.attention_SUT.any()

@@ -32,7 +32,7 @@ from tests.training.equations.tiny_pairs import (
 from dragoman_training.models import Luong, LuongConfig
 from dragoman_training.models.luong import Score
 
-REACH = 1
+REACH = 2
 """The paper's D of the local models here."""
 
 

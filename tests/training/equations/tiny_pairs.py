@@ -32,12 +32,12 @@ class Computed:
 
 
 def model_of(config: ModelConfig) -> Seq2Seq:
-    """A model whose weights are random and all matter, biases too; without dropout."""
+    """A model without dropout whose weights, biases too, are random and so large that all of them matter."""
     torch.manual_seed(0)
     vocabulary = VocabularyShape(source_size=20, target_size=23, shared=False, bos=1, never_produced=(0, 1))
     model = build_model(config, vocabulary).eval()
     for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.4)
+        nn.init.normal_(parameter, std=1.0)
     return model
 
 
@@ -68,8 +68,9 @@ def assert_features(found: Computed, expected_SUE: list[list[np.ndarray]]) -> No
 
 
 def assert_attention(found: Computed, expected_SUT: list[list[np.ndarray]]) -> None:
-    """Steps look where the equations do, each sentence within its own length, and nowhere at padding."""
+    """Steps look where the equations do, and where those do not, at padding too, not in the least."""
     for found_UT, expected_UT in zip(found.attention_SUT, expected_SUT, strict=True):
         length = len(expected_UT[0])
         np.testing.assert_allclose(found_UT[:, :length], expected_UT, rtol=0, atol=TOLERANCE)
+        assert not found_UT[:, :length][np.equal(expected_UT, 0)].any()
         assert not found_UT[:, length:].any()
