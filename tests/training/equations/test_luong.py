@@ -37,7 +37,7 @@ REACH = 2
 
 
 def score(weights: Weights, name: Score, state_H: Vector, annotation_M: Vector) -> float:
-    """Equation 8 of Luong et al. (2015), and equation 1 of Vaswani et al. (2017)."""
+    """The scores of section 3.1, and that of Vaswani et al. (2017), equation 1."""
     match name:
         case "dot":
             return state_H @ annotation_M
