@@ -219,6 +219,12 @@ def test_a_unit_is_halved_where_it_hurts_least(text: str, left: str, right: str)
     assert [text[start:end] for start, end in halves] == [left, right]
 
 
+@pytest.mark.parametrize("tone", "🏻🏼🏽🏾🏿")
+def test_an_emoji_keeps_its_skin_tone_where_a_unit_is_halved(tone: str) -> None:
+    text = f"ab👍{tone}cd"
+    assert halve(text, (0, len(text))) == ((0, 4), (4, 6))
+
+
 @pytest.mark.parametrize("language", ["de", "DE-at", "de_AT", "deu", "ger"])
 def test_a_language_is_known_by_every_code_of_it(language: str) -> None:
     assert units("Am 19. Mai kam Frl. Meier. Sie blieb.", language) == [

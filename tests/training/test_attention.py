@@ -1,6 +1,4 @@
-"""Every attention: padding and windows are outside of it, and heads are what their names say."""
-
-import math
+"""Every attention: what pads a sentence changes nothing, and what is had alone is what is had together."""
 
 import pytest
 import torch
@@ -110,28 +108,6 @@ def test_weights_add_up_to_one(attention: str) -> None:
     torch.testing.assert_close(weights.sum(dim=2), torch.ones(2, 3))
 
 
-def test_scaled_scores_are_divided_by_the_root_of_the_width() -> None:
-    query, keys = torch.randn(1, 3, 16), torch.randn(1, 5, 16)
-    torch.testing.assert_close(
-        ScaledDotAttention().scores(query, keys), DotAttention().scores(query, keys) / 4
-    )
-
-
-def test_each_head_attends_in_its_own_projections() -> None:
-    attention = MultiHeadAttention(query_size=3, value_size=WIDTH, units=6, heads=2)
-    query_SQD, states_STD, mask_ST = torch.randn(2, 3, 3), torch.randn(2, 5, WIDTH), mask_of([5, 2], 5)
-    context, weights = look(attention, None, query_SQD, states_STD, mask_ST)
-    found = []
-    for head in (slice(0, 3), slice(3, 6)):
-        query = query_SQD @ attention.query.weight[head].T
-        key = states_STD @ attention.key.weight[head].T
-        scores = (query @ key.transpose(1, 2) / math.sqrt(3)).masked_fill(mask_ST[:, None] == 0, -torch.inf)
-        of_head = scores.softmax(dim=2)
-        found.append((of_head @ (states_STD @ attention.value.weight[head].T), of_head))
-    torch.testing.assert_close(context, torch.cat([one for one, _ in found], dim=2))
-    torch.testing.assert_close(weights, (found[0][1] + found[1][1]) / 2)
-
-
 @torch.no_grad()
 def test_a_transformer_s_attention_over_the_source_is_that_of_pytorch() -> None:
     ours, theirs = CrossAttention(8, 2), nn.MultiheadAttention(8, 2, batch_first=True)
@@ -154,35 +130,6 @@ def test_heads_are_joined_to_sentences_without_a_copy_at_each_step() -> None:
     states_STD = torch.randn(2, 5, WIDTH)
     for states in (attention.keys(states_STD), attention.values(states_STD)):
         assert states.flatten(0, 1).data_ptr() == states.data_ptr()
-
-
-def test_a_monotonic_window_moves_with_the_target_and_stays_at_the_end() -> None:
-    mask_ST, query_SQH = mask_of([5, 2], 6), torch.zeros(2, 4, 3)
-    factor_SQT = MonotonicWindow(1)(query_SQH, mask_ST, torch.tensor([[0, 1, 3, 9]] * 2))
-    inside = [
-        [(row > 0).nonzero().flatten().tolist() for row in rows] for rows in factor_SQT * mask_ST[:, None]
-    ]
-    # Positions from 0: around 0, 1, 3, and the last.
-    assert inside == [[[0, 1], [0, 1, 2], [2, 3, 4], [3, 4]], [[0, 1], [0, 1], [0, 1], [0, 1]]]
-    assert set(factor_SQT.flatten().tolist()) == {0.0, 1.0}
-
-
-def test_a_predicted_window_is_a_gaussian_around_its_centre() -> None:
-    window = PredictedWindow(2, 3)
-    mask_ST, query_SQH = mask_of([8, 3], 8), torch.randn(2, 4, 3)
-    nowhere = torch.zeros(2, 4, dtype=torch.int64)
-    with torch.no_grad():
-        centre_SQ = window.centre(query_SQH, mask_ST, nowhere)
-        factor_SQT = window(query_SQH, mask_ST, nowhere)
-    for sentence, length in enumerate((8, 3)):
-        for query in range(4):
-            hidden = (window.hidden.weight @ query_SQH[sentence, query]).tanh()
-            centre = length * (window.direction @ hidden).sigmoid().item()
-            assert centre_SQ[sentence, query].item() == pytest.approx(centre, abs=1e-5)
-            for position in range(1, 9):
-                distance = position - centre
-                expected = math.exp(-(distance**2) / 2) if abs(distance) <= 2 else 0.0
-                assert factor_SQT[sentence, query, position - 1].item() == pytest.approx(expected, abs=1e-5)
 
 
 @settings(deadline=None)
