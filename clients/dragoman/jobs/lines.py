@@ -57,7 +57,9 @@ def raw_lines(source: Input, codec: Codec | None) -> Iterator[bytes]:
     Raises JobError for bytes that are not in that encoding.
     """
     if codec is None:
-        yield from source.stream
+        # Not `yield from`, which closes what it reads when somebody stops early.
+        for line in source.stream:
+            yield line
         return
     source.stream.seek(len(codec.mark))
     # Detached, so that what it reads from stays open.

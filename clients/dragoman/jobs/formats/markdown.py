@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING
 
 from dragoman.jobs.errors import MissingLibraryError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FRONT_MATTER = re.compile(
     r"\A(?:---|\+\+\+)[ \t]*\r?\n.*?^(?:---|\+\+\+|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE
 )
-_UNSPOKEN = re.compile(r"\[\^[^\]\s]+\]:?|\{[/#.][^{}\n]*\}|^\[[ xX]\](?= )")
+_UNSPOKEN = re.compile(r"^\^\S+$|\[\^[^\]\s]+\]:?|\{[/#.][^{}\n]*\}|^\[[ xX]\](?= )")
 """Within a text: footnotes' names, anchors and comments in braces, boxes to tick."""
 _PUNCTUATION = re.compile(r"([\\`*_\[\]#+\-.<>|~&=!:])")
 """What may mean something in Markdown."""
@@ -66,10 +66,12 @@ class MarkdownFormat:
                     content_starts = [
                         start + column for start, column in zip(starts[first:], columns, strict=False)
                     ]
-                    yield from self._texts(token, content_starts, is_cell=is_cell)
+                    yield from self._texts(source, token, content_starts, is_cell=is_cell)
             is_cell = token.type in ("td_open", "th_open")
 
-    def _texts(self, token: "Token", line_starts: list[int], *, is_cell: bool) -> Iterator[Place]:
+    def _texts(
+        self, source: str, token: "Token", line_starts: list[int], *, is_cell: bool
+    ) -> Iterator[Place]:
         """`line_starts` is where in the source each line of the token's content begins."""
         content = token.content
         pieces = _Pieces(content)
@@ -80,13 +82,22 @@ class MarkdownFormat:
             begin = content.rfind("\n", 0, position) + 1
             return line_starts[content.count("\n", 0, begin)] + position - begin
 
-        for run in runs(content, pieces.pieces):
-            yield Place(
+        found = list(runs(content, pieces.pieces))
+        for run, following in zip_longest(found, found[1:]):
+            place = Place(
                 start=in_source(run.start),
                 end=in_source(run.end),
                 text=collapse(run.text),
                 write=partial(self._written, is_cell=is_cell),
             )
+            for label in pieces.labels:
+                is_within = label.start <= run.start and run.end <= label.end
+                if is_within and (following is None or following.start >= label.end):
+                    end = in_source(label.end + len(label.brackets))
+                    place = _named(
+                        place, content[run.end : label.end], label, source[place.start : place.end], end
+                    )
+            yield place
 
     def _written(self, translation: str, *, is_cell: bool) -> str:
         """A text that means nothing but itself: where it would, its punctuation is escaped."""
@@ -100,6 +111,28 @@ class MarkdownFormat:
         return text
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Label:
+    """The text of a link that is the name of its target, too: `[text]`, `[text][]`."""
+
+    start: int
+    end: int
+    name: str
+    brackets: str
+    """What is behind the text, without the last bracket."""
+
+
+def _named(place: Place, rest: str, label: _Label, original: str, end: int) -> Place:
+    """The place of a label's last text, which says the target's name behind it: the text will be another."""
+    name = f"{rest}][{label.name}"
+    return replace(
+        place,
+        end=end,
+        write=lambda translation: place.write(translation) + name,
+        original=original + name,
+    )
+
+
 class _Pieces:
     """The pieces of a paragraph's content, found by following its tokens."""
 
@@ -107,6 +140,8 @@ class _Pieces:
         self._content = content
         self.position = 0
         self.pieces: list[Piece] = []
+        self.labels: list[_Label] = []
+        self._starts: list[int] = []
 
     def read(self, tokens: list["Token"]) -> bool:
         """Whether the content is what the tokens say, as far as they go."""
@@ -133,11 +168,12 @@ class _Pieces:
                         break
                 return self._take("<[^<>]*>")
             case "link_open":
-                return self._take(r"\[")
+                return self._open(r"\[")
             case "link_close":
-                return self._to(token.meta["end"])
+                return self._close(token.meta["end"])
             case "image":
-                return self._take(r"!\[") and self.read(token.children or []) and self._to(token.meta["end"])
+                is_read = self._open(r"!\[") and self.read(token.children or [])
+                return is_read and self._close(token.meta["end"])
             case _:
                 return bool(token.markup) and self._take(re.escape(token.markup))
 
@@ -160,7 +196,17 @@ class _Pieces:
         self._add(match.end(), decode)
         return True
 
-    def _to(self, end: int) -> bool:
+    def _open(self, pattern: str) -> bool:
+        is_there = self._take(pattern)
+        self._starts.append(self.position)
+        return is_there
+
+    def _close(self, end: int) -> bool:
+        start = self._starts.pop()
+        brackets = self._content[self.position : end]
+        if brackets in ("]", "][]"):
+            name = " ".join(self._content[start : self.position].split())
+            self.labels.append(_Label(start=start, end=self.position, name=name, brackets=brackets[:-1]))
         self._add(end, None)
         return True
 
