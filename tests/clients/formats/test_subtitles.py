@@ -44,7 +44,9 @@ def test_webvtt(translate):
 def test_lines_of_a_cue_are_joined_where_that_is_asked_for_and_speakers_stay_apart(server, translate):
     given = "1\n00:00:01,000 --> 00:00:02,000\nIch gehe\nnach Hause.\n\n2\n00:00:03,000 --> 00:00:04,000\n"
     given += "- Ja.\n- Nein.\n"
-    joined = given.replace("Ich gehe\nnach Hause.", "ICH GEHE NACH HAUSE.").replace("- Ja.\n- Nein.", "- JA.\n- NEIN.")
+    joined = given.replace("Ich gehe\nnach Hause.", "ICH GEHE NACH HAUSE.").replace(
+        "- Ja.\n- Nein.", "- JA.\n- NEIN."
+    )
     assert translate("srt", given, join_lines=True) == joined
     assert [text for message in server.servicer.messages for text in message] == [
         "Ich gehe nach Hause.",
@@ -56,8 +58,12 @@ def test_lines_of_a_cue_are_joined_where_that_is_asked_for_and_speakers_stay_apa
     ("name", "content", "told"),
     [
         ("in.srt", "Guten Morgen.\n", "line 1 begins no cue: 'Guten Morgen.'"),
-        ("in.srt", "1\n00:00:01,000 --> bald\nja\n", r"line 2 is no timing such as .*'00:00:01,000 --> bald'"),
-        ("in.vtt", "1\n00:01.000 --> 00:02.000\nja\n", "begins with a line \"WEBVTT\""),
+        (
+            "in.srt",
+            "1\n00:00:01,000 --> bald\nja\n",
+            r"line 2 is no timing such as .*'00:00:01,000 --> bald'",
+        ),
+        ("in.vtt", "1\n00:01.000 --> 00:02.000\nja\n", 'begins with a line "WEBVTT"'),
         ("in.vtt", "WEBVTT\n\n00:01 --> 2\nja\n", "line 3 is no timing"),
     ],
     ids=["text", "timing", "header", "vtt timing"],

@@ -82,7 +82,11 @@ class TableFormat:
             delimiter = "\t" if self.name == "tsv" else max(_DELIMITERS, key=first.count)
             return delimiter, sorted({int(name) - 1 for name in wanted}), False
         for delimiter in "\t" if self.name == "tsv" else _DELIMITERS:
-            header = next(self._rows(source, codec, delimiter)).cells
+            try:
+                header = next(self._rows(source, codec, delimiter)).cells
+            except JobError:
+                # Quotation marks make no sense with another delimiter than the file's.
+                continue
             if all(name in header for name in wanted):
                 return delimiter, sorted({header.index(name) for name in wanted}), True
         raise JobError(
