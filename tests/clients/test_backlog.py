@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from dragoman.jobs.backlog import Backlog
-from dragoman.jobs.format import TextLines
+from dragoman.jobs.formats.lines import TextLines
 from dragoman.jobs.lines import parse_line
 
 

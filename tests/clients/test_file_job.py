@@ -639,7 +639,10 @@ def test_a_full_disk_is_told_with_the_file_and_what_is_safe(client, tmp_path, mo
 
 @pytest.mark.parametrize(
     ("fails", "file"),
-    [("journal.json.dump", "out.gz.progress.json.new"), ("output.shutil.copyfileobj", "out.gz.compressed")],
+    [
+        ("journal.json.dump", "out.gz.progress.json.new"),
+        ("container.shutil.copyfileobj", "out.gz.compressed"),
+    ],
 )
 def test_a_full_disk_is_told_with_the_file_of_progress_or_of_compression_too(
     client, tmp_path, monkeypatch, fails, file

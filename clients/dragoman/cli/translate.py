@@ -22,8 +22,9 @@ from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.content import STANDARD_INPUT, check_is_text
-from dragoman.jobs.format import TextLines
-from dragoman.jobs.lines import Failure, Line, parse_line
+from dragoman.jobs.formats.lines import TextLines
+from dragoman.jobs.lines import parse_line
+from dragoman.jobs.unit import Failure, Unit
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult, Translation
 
@@ -131,10 +132,10 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
     return complete
 
 
-def _results(client: Client, settings: Settings) -> Iterator[StreamResult[Line]]:
+def _results(client: Client, settings: Settings) -> Iterator[StreamResult[Unit]]:
     """The results of all lines, in order, over as many streams as the pauses between lines make."""
     backlog = Backlog(_input_lines())
-    lines: Iterator[Line] = backlog.stream()
+    lines: Iterator[Unit] = backlog.stream()
     while True:
         texts = ((line, line.text) for line in lines)
         stream = client.translate_stream(texts, **asdict(settings), in_order=True)
@@ -156,7 +157,7 @@ def _results(client: Client, settings: Settings) -> Iterator[StreamResult[Line]]
         lines = chain([first], waiting)
 
 
-def _input_lines() -> Iterator[Line]:
+def _input_lines() -> Iterator[Unit]:
     position = 0
     for number, raw in enumerate(_standard_input(), start=1):
         if number == 1:

@@ -1,4 +1,4 @@
-"""`dragoman translate-file`: a whole file, line by line, resumable."""
+"""`dragoman translate-file`: a whole file, text by text, resumable."""
 
 import os
 import signal
@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Self, get_args
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dragoman.cli.failure import message_of
+from dragoman.cli.failure import message_of, not_installed
 from dragoman.cli.options import Seconds, open_client, server_option, settings_options
 from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
-from dragoman.jobs.format import FormatName
+from dragoman.jobs.errors import MissingLibraryError
+from dragoman.jobs.format import FormatName, FormatOptions
 from dragoman.settings import Settings
 
 
@@ -42,8 +43,36 @@ class _File(click.Path):
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["text", "jsonl"]),
-    help="What the lines of INPUT and OUTPUT are, whatever the files are called. Default: as below.",
+    type=click.Choice(get_args(FormatName)),
+    help="What INPUT and OUTPUT hold, whatever the files are called. Default: as their names say, below.",
+)
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="NAME",
+    help='Of JSON lines, the key of the text. Default: "text". Of JSON, a key whose strings are translated, '
+    "with all that is below it; may be given several times. Default: all strings.",
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME",
+    help="Of a table, a column to translate: its name in the first row, which then stays, or its number from "
+    "1. May be given several times.",
+)
+@click.option(
+    "--encoding",
+    metavar="NAME",
+    help="What INPUT is in and OUTPUT will be in, such as utf-16 or windows-1252. Default: UTF-8, or what "
+    "the file says itself.",
+)
+@click.option(
+    "--join-lines",
+    is_flag=True,
+    help="Take line breaks within a text for spaces; a text file is then translated by paragraphs. HTML and "
+    "Markdown always are.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace OUTPUT where it exists.")
 @click.option(
@@ -73,6 +102,10 @@ def translate_file(
     server: str,
     settings: Settings,
     format_name: FormatName | None,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...],
+    encoding: str | None,
+    join_lines: bool,
     overwrite: bool,
     restart: bool,
     window: int,
@@ -80,56 +113,69 @@ def translate_file(
     input_path: Path,
     output_path: Path,
 ) -> None:
-    """Translate INPUT line by line into OUTPUT.
+    """Translate INPUT into OUTPUT, text by text.
 
-    The names say what the files hold: `.jsonl` and `.ndjson` are JSON lines, whose "text" is translated and
-    which come back with a "translation"; all else is text in UTF-8, one a line. `.gz` after either is read
-    and written compressed. Documents, tables, subtitles, markup and catalogues of messages, which this would
-    break, are refused by their names or by how they begin; --format takes them for such lines all the same.
+    The names say what the files hold, in any case: JSON lines (.jsonl, .ndjson), JSON (.json), tables (.csv,
+    .tsv), subtitles (.srt, .vtt), HTML (.html), Markdown (.md), catalogues of messages (.po, .xliff), Word's
+    documents (.docx); all else is text in UTF-8, one a line. `.gz` after any but .docx is read and written
+    compressed. Other documents, archives, and what is not what its name says, are refused before anything is
+    written.
+
+    What is no text for people stays as it is: structure, timings, styles, code, entries that are translated.
+    JSON lines have a "text" and come back with a "translation". docs/files.md tells it of each format.
 
     OUTPUT appears when it is complete; until then the work lies beside it, in OUTPUT.partial. A run that was
     stopped, however suddenly, goes on when the same command is called again, with the model that it began
-    with. A line that fails is left empty, in JSON lines with a "translation" of null, and recorded in
-    OUTPUT.errors.jsonl.
+    with. A text that fails is recorded in OUTPUT.errors.jsonl; its line is left empty, in JSON lines with a
+    "translation" of null; in all other formats it stays untranslated.
 
     A line of JSON that has a "translation" already fails and stays as it is, so that no earlier one is lost.
 
     A translation lacks its end where a sentence was too long and truncated, or where the limit of output
-    tokens was reached. Such lines are counted at the end, and in JSON lines have a "translation_truncated" of
+    tokens was reached. Such texts are counted at the end, and in JSON lines have a "translation_truncated" of
     true.
 
     \b
       dragoman translate-file --from de --to en corpus.de corpus.en
       dragoman translate-file --from de --to en reviews.jsonl.gz reviews.en.jsonl.gz
+      dragoman translate-file --from de --to en --column Titel books.csv books.en.csv
+      dragoman translate-file --from de --to en --join-lines film.de.srt film.en.srt
+      dragoman translate-file --from en --to de messages.pot de.po
 
-    Exit code 3: OUTPUT is complete, and some lines failed.
+    Exit code 3: OUTPUT is complete, and some texts failed.
     """
-    job = FileJob(
-        input_path,
-        output_path,
-        settings,
-        format_name=format_name,
-        window=window,
-        patience_seconds=patience_seconds,
-    )
-    with open_client(server) as client, _ProgressBar(input_path) as bar:
+    options = FormatOptions(keys=keys, columns=columns, encoding=encoding, join_lines=join_lines)
+    try:
+        job = FileJob(
+            input_path,
+            output_path,
+            settings,
+            format_name=format_name,
+            options=options,
+            window=window,
+            patience_seconds=patience_seconds,
+        )
+    except MissingLibraryError as error:
+        raise not_installed(error.what, error.library, "formats") from error
+    with open_client(server) as client, _ProgressBar(input_path, job.noun) as bar:
         try:
             with _sigterm_as_interrupt():
                 summary = job.run(client, bar, overwrite=overwrite, restart=restart)
         except KeyboardInterrupt as stop:
             if bar.saved:
-                bar.say(f"Interrupted after {bar.saved} lines. The same command goes on from there.")
+                bar.say(f"Interrupted after {bar.saved} {job.noun}. The same command goes on from there.")
             else:
-                bar.say("Interrupted before the first line was done.")
+                bar.say(f"Interrupted before the first {job.noun.removesuffix('s')} was done.")
             raise click.exceptions.Exit(143 if isinstance(stop, _Terminated) else 130) from None
         except (DragomanError, OSError):
             if bar.saved:
-                bar.say(f"Stopped after {bar.saved} lines. The same command goes on from there.")
+                bar.say(f"Stopped after {bar.saved} {job.noun}. The same command goes on from there.")
             raise
     if summary.failed:
-        click.echo(f"{summary.lines} lines, of which {summary.failed} failed: see {summary.errors}", err=True)
+        told = f"{summary.lines} {job.noun}, of which {summary.failed} failed: see {summary.errors}"
+        click.echo(told, err=True)
     else:
-        click.echo(f"{summary.lines} lines", err=True)
+        click.echo(f"{summary.lines} {job.noun}", err=True)
     if summary.truncated:
         told = f"of {summary.truncated} a sentence was too long for the model, and its end was dropped"
         click.echo(told, err=True)
@@ -160,9 +206,10 @@ def _sigterm_as_interrupt() -> Iterator[None]:
 class _ProgressBar:
     """Shows on a terminal how far a job is; elsewhere it is silent but for what a person must know."""
 
-    def __init__(self, source: Path) -> None:
+    def __init__(self, source: Path, noun: str) -> None:
+        self._noun = noun
         self.saved = 0
-        """Lines that no run does again."""
+        """Units that no run does again."""
         self._lines = 0
         self._failed = 0
         self._first = 0
@@ -198,7 +245,7 @@ class _ProgressBar:
         self._lines = self._first = self.saved = resumed
         self._failed = failed
         if resumed:
-            self.say(f"Going on after {resumed} lines.")
+            self.say(f"Going on after {resumed} {self._noun}.")
 
     def on_line(self, *, failed: bool, position: int) -> None:
         self._lines += 1
@@ -207,7 +254,7 @@ class _ProgressBar:
             # From where the job goes on, so that the time left rests on this run's speed alone.
             self._task = self._progress.add_task("", total=self._size, completed=position)
         rate = (self._lines - self._first) / (time.monotonic() - self._started_at)
-        description = f"{self._lines} lines  {rate:.0f}/s" + (
+        description = f"{self._lines} {self._noun}  {rate:.0f}/s" + (
             f"  {self._failed} failed" if self._failed else ""
         )
         self._progress.update(self._task, completed=position, description=description)

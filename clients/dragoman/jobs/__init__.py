@@ -2,5 +2,6 @@
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.file_job import FileJob, Observer, Summary
+from dragoman.jobs.format import FormatOptions
 
-__all__ = ["FileJob", "JobError", "Observer", "Summary"]
+__all__ = ["FileJob", "FormatOptions", "JobError", "Observer", "Summary"]

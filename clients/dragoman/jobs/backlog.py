@@ -1,51 +1,51 @@
-"""The lines that were read and are not done, so that a stream that broke can be taken up by another."""
+"""The units that were read and are not done, so that a stream that broke can be taken up by another."""
 
 import threading
 from collections import deque
 from collections.abc import Iterator
 
-from dragoman.jobs.lines import Line
+from dragoman.jobs.unit import Unit
 
 
 class Backlog:
-    """Hands lines to one stream at a time; a thread of the stream before may be reading yet, or about to."""
+    """Hands units to one stream at a time; a thread of the stream before may be reading yet, or about to."""
 
-    def __init__(self, lines: Iterator[Line]) -> None:
-        self._lines = lines
-        self._unfinished: deque[Line] = deque()
+    def __init__(self, units: Iterator[Unit]) -> None:
+        self._units = units
+        self._unfinished: deque[Unit] = deque()
         self._num_done = 0
         self._has_ended = False
         self._error: Exception | None = None
         self._streams = 0
         # Guards the five above.
         self._lock = threading.Lock()
-        # Held while a line is read, which takes for as long as whoever writes them likes.
+        # Held while a unit is read, which takes for as long as whoever writes them likes.
         self._reading = threading.Lock()
 
-    def stream(self) -> Iterator[Line]:
-        """All lines that are not done, from the first. Ends what earlier calls returned.
+    def stream(self) -> Iterator[Unit]:
+        """All units that are not done, from the first. Ends what earlier calls returned.
 
         Raises what reading raised, of every stream anew: a file that can't be read on has not ended.
         """
-        # Not when it is first asked for a line: a thread that wakes late would end its successor's.
+        # Not when it is first asked for a unit: a thread that wakes late would end its successor's.
         with self._lock:
             self._streams += 1
-            return self._lines_of(self._streams, self._num_done)
+            return self._units_of(self._streams, self._num_done)
 
-    def _lines_of(self, stream: int, number: int) -> Iterator[Line]:
-        while (line := self._take(stream, number) or self._take_new(stream, number)) is not None:
-            yield line
+    def _units_of(self, stream: int, number: int) -> Iterator[Unit]:
+        while (unit := self._take(stream, number) or self._take_new(stream, number)) is not None:
+            yield unit
             number += 1
 
-    def _take(self, stream: int, number: int) -> Line | None:
-        """The line of this number, counted from 0; None if it was not read, or the stream has a successor."""
+    def _take(self, stream: int, number: int) -> Unit | None:
+        """The unit of this number, counted from 0; None if it was not read, or the stream has a successor."""
         with self._lock:
             place = number - self._num_done
             is_there = stream == self._streams and place < len(self._unfinished)
             return self._unfinished[place] if is_there else None
 
-    def _take_new(self, stream: int, number: int) -> Line | None:
-        """The same, of the line that is read next; None also where there is none."""
+    def _take_new(self, stream: int, number: int) -> Unit | None:
+        """The same, of the unit that is read next; None also where there is none."""
         with self._reading:
             # Whoever was reading may have read it.
             with self._lock:
@@ -59,24 +59,24 @@ class Backlog:
 
     def _read(self) -> None:
         try:
-            line = next(self._lines, None)
+            unit = next(self._units, None)
         except Exception as error:
             self._error = error
             raise
         with self._lock:
-            if line is None:
+            if unit is None:
                 self._has_ended = True
             else:
-                self._unfinished.append(line)
+                self._unfinished.append(unit)
 
     @property
-    def first(self) -> Line:
-        """The first line that is not done, of those that were read."""
+    def first(self) -> Unit:
+        """The first unit that is not done, of those that were read."""
         return self._unfinished[0]
 
-    def done(self, line: Line) -> None:
-        """Strikes out the first line of the backlog, which `line` must be."""
+    def done(self, unit: Unit) -> None:
+        """Strikes out the first unit of the backlog, which `unit` must be."""
         with self._lock:
             first = self._unfinished.popleft()
             self._num_done += 1
-        assert first is line, f"line {line.number} was done before line {first.number}"
+        assert first is unit, f"unit {unit.number} was done before unit {first.number}"

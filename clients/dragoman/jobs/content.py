@@ -28,7 +28,10 @@ _ZEROS: dict[tuple[bool, ...], str] = {
 """Encodings by which of a character's four bytes are mostly zero, in European text."""
 
 _MAGIC = (
-    (b"PK\x03\x04", "a zip file, as `.docx`, `.odt`, `.xlsx` and `.epub` are"),
+    (
+        b"PK\x03\x04",
+        "a zip file, as `.docx`, `.odt`, `.xlsx` and `.epub` are (`--format docx` reads the first)",
+    ),
     (b"PK\x05\x06", "a zip file"),
     (b"%PDF-", "a PDF"),
     (b"{\\rtf", "a document in RTF"),
@@ -48,22 +51,28 @@ _MAGIC = (
 """How files begin that are no text, and what they are."""
 
 _LOOKS = (
-    (re.compile(rb"\s*<(\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML"),
-    (re.compile(rb"WEBVTT\b"), "subtitles"),
-    (re.compile(rb"\s*\d+\s*\n\d+:\d\d:\d\d,\d+ -->"), "subtitles"),
-    (re.compile(rb'\s*[\[{]\s*"[^"\n]*"\s*[:,]'), "JSON"),
-    (re.compile(rb"\s*\[\s*\{"), "JSON"),
+    (re.compile(rb"\s*<(\?xml|!doctype|html)\b", re.IGNORECASE), "XML or HTML", "html` or `xliff"),
+    (re.compile(rb"WEBVTT\b"), "subtitles", "vtt"),
+    (re.compile(rb"\s*\d+\s*\n\d+:\d\d:\d\d,\d+ -->"), "subtitles", "srt"),
+    (re.compile(rb'\s*[\[{]\s*"[^"\n]*"\s*[:,]'), "JSON", "json` or, if each line is an object, `jsonl"),
+    (re.compile(rb"\s*\[\s*\{"), "JSON", "json"),
 )
-"""How texts begin that lines make no sense of."""
+"""How texts begin that lines make no sense of, what they are, and the formats that do."""
 
-_BY_FORCE = "`--format` with `text` or `jsonl`"
+_BY_FORCE = "`--format` with what it holds"
 
 
-def check_is_text(head: bytes, name: str) -> None:
-    """Raises JobError where a file that begins like this is no text at all, or one in UTF-16 or UTF-32."""
+def check_is_text(head: bytes, name: str, given: str | None = None) -> None:
+    """Raises JobError where a file that begins like this is no text at all, or one in UTF-16 or UTF-32.
+
+    `given` is the encoding that somebody says it is in.
+    """
     encoding = _wide_encoding(head)
-    if encoding is not None:
-        raise JobError(f"{name} is text in {encoding}, not in UTF-8; {_iconv(encoding, name)} converts it")
+    if encoding is not None and not re.match("utf.?(16|32)", given or "", re.IGNORECASE):
+        raise JobError(
+            f"{name} is text in {encoding}, not in UTF-8; {_option(encoding, name)}"
+            f"{_iconv(encoding, name)} converts it"
+        )
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             raise JobError(f"{name} is {kind}, not text; save what it holds as plain text in UTF-8")
@@ -85,18 +94,19 @@ def check_is_utf8(head: bytes, name: str) -> None:
         number, position, byte = faults[0]
         raise JobError(
             f"{name} is not in UTF-8: byte {position} of line {number} is 0x{byte:02x}. "
-            f"{_iconv('WINDOWS-1252', name)} converts it where that is its encoding; `file` may know which "
-            f"it is. {_BY_FORCE} translates the lines that are in UTF-8"
+            f"{_option('WINDOWS-1252', name)}{_iconv('WINDOWS-1252', name)} converts it where that is its "
+            f"encoding; `file` may know which it is. {_BY_FORCE} "
+            "translates the lines that are in UTF-8"
         )
 
 
 def check_looks_like_lines(head: bytes, name: str) -> None:
     """Raises JobError for a file of texts, by its name, that begins as what lines make no sense of."""
-    for look, kind in _LOOKS:
+    for look, kind, formats in _LOOKS:
         if look.match(head.removeprefix(codecs.BOM_UTF8)):
             raise JobError(
-                f"{name} looks like {kind}, which translating line by line would break. If each line is a "
-                "text, say so by `--format text`; if each is a JSON object, by `--format jsonl`"
+                f"{name} looks like {kind}, which translating line by line would break: say so by `--format "
+                f"{formats}`. If each line is a text, say so by `--format text`"
             )
 
 
@@ -121,6 +131,12 @@ def _faults(head: bytes) -> Iterator[tuple[int, int, int]]:
             codecs.utf_8_decode(line, "strict", is_whole)
         except UnicodeDecodeError as error:
             yield number, error.start, line[error.start]
+
+
+def _option(encoding: str, name: str) -> str:
+    """What a job has, which reads files by their names."""
+    is_file = name != STANDARD_INPUT
+    return f"`--encoding {encoding.lower()}` reads and writes it as that, or " if is_file else ""
 
 
 def _iconv(encoding: str, name: str) -> str:

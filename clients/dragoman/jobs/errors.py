@@ -5,5 +5,19 @@ class JobError(ValueError):
     """The job cannot start or go on as it was asked for; the message says what to do."""
 
 
-class LineError(ValueError):
-    """A line of the input holds no text to translate. The job goes on without it."""
+class MissingLibraryError(JobError):
+    """A format needs a library that is not installed."""
+
+    def __init__(self, what: str, library: str) -> None:
+        super().__init__(
+            f"{what} needs {library}, which is not installed: `pip install {library}` adds it, and the extra "
+            "`formats` of dragoman all that formats need"
+        )
+        self.what = what
+        """What needs it."""
+        self.library = library
+        """By the name that `pip install` takes."""
+
+
+class UnitError(ValueError):
+    """A unit of the input holds no text to translate, or can't hold its translation. The job goes on."""

@@ -1,18 +1,18 @@
-"""Translates a file line by line, so that no end of the process, however sudden, loses or doubles a line.
+"""Translates a file text by text, so that no end of the process, however sudden, loses or doubles one.
 
 What is on disk while a job runs, beside OUTPUT:
 
-    OUTPUT.partial              the lines so far, not compressed
-    OUTPUT.errors.jsonl.partial the record of failed lines so far
-    OUTPUT.progress.json        the last checkpoint: lines done, and how long both files were then
+    OUTPUT.partial              the output so far, not packed
+    OUTPUT.errors.jsonl.partial the record of failed units so far
+    OUTPUT.progress.json        the last checkpoint: units done, and how long both files were then
 
-A checkpoint is written after both files are safe on disk. A job that goes on cuts both back to the last
-checkpoint, skips the lines that it counts, and translates from there.
+A unit is a line, or a text of a document. A checkpoint is written after both files are safe on disk. A job
+that goes on cuts both back to the last checkpoint, skips the units that it counts, and translates from there.
 """
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -29,13 +29,14 @@ from dragoman.errors import (
 )
 from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.content import check_is_text, check_is_utf8, check_looks_like_lines
-from dragoman.jobs.errors import JobError
-from dragoman.jobs.format import FormatName
+from dragoman.jobs.errors import JobError, UnitError
+from dragoman.jobs.format import FormatName, FormatOptions
+from dragoman.jobs.formats import open_format
 from dragoman.jobs.journal import Checkpoint, Journal
-from dragoman.jobs.lines import Line
 from dragoman.jobs.output import SUFFIXES, Output, sibling
 from dragoman.jobs.source import Source
 from dragoman.jobs.suffixes import input_format, output_format
+from dragoman.jobs.unit import Unit
 from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
@@ -48,13 +49,13 @@ class Observer(Protocol):
     """Is told how a job fares."""
 
     def on_start(self, *, resumed: int, failed: int) -> None:
-        """The job begins, or goes on after so many lines, of which so many failed."""
+        """The job begins, or goes on after so many units, of which so many failed."""
 
     def on_line(self, *, failed: bool, position: int) -> None:
-        """A line is done; `position` bytes of the input file have been read up to its end."""
+        """A unit is done; `position` bytes of the input file have been read up to its end."""
 
     def on_save(self, *, lines: int) -> None:
-        """So many lines are safe on disk, whatever happens now."""
+        """So many units are safe on disk, whatever happens now."""
 
     def on_wait(self, error: DragomanError, seconds: float) -> None:
         """The server cannot take work now; the job tries again after some seconds."""
@@ -65,13 +66,13 @@ class Summary:
     """What a job that is complete did."""
 
     lines: int
-    """Lines of the input, and of the output."""
+    """Lines of the input, and of the output; units, where they are no lines."""
     failed: int
-    """Lines that have no translation."""
+    """Units that have no translation."""
     truncated: int
-    """Lines with a sentence whose end was dropped, because it was too long for the model."""
+    """Units with a sentence whose end was dropped, because it was too long for the model."""
     limited: int
-    """Lines whose translation ended at the limit of output tokens."""
+    """Units whose translation ended at the limit of output tokens."""
     errors: Path | None
     """The record of these, where there are any."""
 
@@ -86,18 +87,19 @@ class FileJob:
         settings: Settings,
         *,
         format_name: FormatName | None = None,
+        options: FormatOptions | None = None,
         window: int = 256,
         patience_seconds: float = 300.0,
         checkpoint_seconds: float = 0.5,
     ) -> None:
-        """A name that ends in `.jsonl` or `.ndjson` means JSON lines, `.gz` after it compressed, both in any
-        case; one of a format that lines would break is refused; any other means text. `format_name` says what
-        both files hold, whatever they are called.
+        """The names' suffixes, in any case, say what both files hold, text where they are unknown; `.gz`
+        after one says compressed. A format that is not read is refused. `format_name` says what both files
+        hold, whatever they are called, `options` what of it is translated.
 
-        `window` is the number of lines under way. The job gives up on a server that fails it for
+        `window` is the number of units under way. The job gives up on a server that fails it for
         `patience_seconds`, counted from the first failure after a result. At most the work of
         `checkpoint_seconds` is done twice.
-        Raises JobError where both files cannot be meant.
+        Raises JobError where both files cannot be meant, and where the format's library is not installed.
         """
         if source.exists() and not source.is_file():
             raise JobError(
@@ -110,12 +112,14 @@ class FileJob:
             raise JobError(f"{output} is the input itself")
         if source.resolve() in [sibling(output, suffix).resolve() for suffix in SUFFIXES]:
             raise JobError(f"{source} is what the job keeps beside {output}; name one of them otherwise")
-        self._format = input_format(source, format_name)
-        if self._format.name != output_format(output, format_name).name:
+        name = input_format(source, format_name)
+        if name != (output_name := output_format(output, format_name)):
             raise JobError(
-                f"{source} and {output} differ in format: by their names one holds JSON lines (`.jsonl`, "
-                "`.ndjson`), the other text; `--format` says what both hold"
+                f"{source} and {output} differ in format: by their names one holds {name}, the other "
+                f"{output_name}; `--format` says what both hold"
             )
+        self._options = options or FormatOptions()
+        self._format = open_format(name, self._options)
         self._source = source
         self._output = output
         self._settings = settings
@@ -124,20 +128,26 @@ class FileJob:
         self._patience_seconds = patience_seconds
         self._checkpoint_seconds = checkpoint_seconds
 
+    @property
+    def noun(self) -> str:
+        """What the units are called, of several: lines, texts."""
+        return self._format.noun
+
     def run(
         self, client: Client, observer: Observer, *, overwrite: bool = False, restart: bool = False
     ) -> Summary:
         """Begins the job, or goes on with it, until the output stands under its name.
 
         `overwrite` replaces an output that is there; `restart` drops what an earlier run has done.
-        Raises JobError, also where the model that translated the lines so far is gone or the input changes
-        meanwhile, OSError for files, and DragomanError where the server refuses the whole job or stays away.
-        After any of them, and after KeyboardInterrupt, calling again goes on; a job that has done no line
-        leaves nothing behind.
+        Raises JobError, also where the input is no file of its format, the model that translated the units so
+        far is gone, or the input changes meanwhile; OSError for files; and DragomanError where the server
+        refuses the whole job or stays away. After any of them, and after KeyboardInterrupt, calling again
+        goes on; a job that has done nothing leaves nothing behind.
         """
         with Source(self._source, self._format) as source:
-            self._check_content(source.head())
-            checkpoint = self._run(source, client, observer, overwrite=overwrite, restart=restart)
+            self._check_content(source)
+            units = source.units()
+            checkpoint = self._run(source, units, client, observer, overwrite=overwrite, restart=restart)
         errors = sibling(self._output, ".errors.jsonl") if checkpoint.failed else None
         return Summary(
             lines=checkpoint.lines,
@@ -147,22 +157,35 @@ class FileJob:
             errors=errors,
         )
 
-    def _check_content(self, head: bytes) -> None:
+    def _check_content(self, source: Source) -> None:
         """Raises JobError for what is no text, or hardly lines of the format where nobody said that it is."""
-        check_is_text(head, str(self._source))
-        if not self._is_format_given:
-            check_is_utf8(head, str(self._source))
+        if self._format.name == "docx":
+            return
+        head, name = source.head(), str(self._source)
+        check_is_text(head, name, self._options.encoding)
+        if not self._is_format_given and self._options.encoding is None:
+            if not self._format.checks_encoding:
+                check_is_utf8(head, name)
             if self._format.name == "text":
-                check_looks_like_lines(head, str(self._source))
+                check_looks_like_lines(head, name)
 
     def _run(
-        self, source: Source, client: Client, observer: Observer, *, overwrite: bool, restart: bool
+        self,
+        source: Source,
+        units: Iterator[Unit],
+        client: Client,
+        observer: Observer,
+        *,
+        overwrite: bool,
+        restart: bool,
     ) -> Checkpoint:
         job = {
             "input": source.fingerprint,
             "output": self._output.name,
             "format": self._format.name,
             "settings": asdict(self._settings),
+            # None where it is not given, as in journals from before there was one.
+            **{option: value or None for option, value in asdict(self._options).items()},
         }
         if restart and self._output.exists() and not overwrite:
             # Before what an earlier run has done is dropped.
@@ -179,7 +202,7 @@ class FileJob:
                     raise JobError(_exists(self._output))
                 checkpoint = checkpoint or Checkpoint()
                 try:
-                    checkpoint = self._translate(source, client, observer, output, journal, checkpoint)
+                    checkpoint = self._translate(source, units, client, observer, output, journal, checkpoint)
                 except BaseException:
                     saved = journal.load()
                     if saved is None or not saved.holds_work:
@@ -187,13 +210,14 @@ class FileJob:
                         journal.remove()
                         output.discard()
                     raise
-            output.publish(checkpoint)
+            output.publish(checkpoint, source.container(self._output))
         journal.remove()
         return checkpoint
 
     def _translate(
         self,
         source: Source,
+        units: Iterator[Unit],
         client: Client,
         observer: Observer,
         output: Output,
@@ -212,16 +236,16 @@ class FileJob:
         save()
         observer.on_start(resumed=checkpoint.lines, failed=checkpoint.failed)
         saved_at = time.monotonic()
-        results = self._results(source, client, observer, checkpoint)
+        results = self._results(units, client, observer, checkpoint)
         try:
             for result in results:
-                line, translation = result.id, result.translation
+                unit, translation = result.id, result.translation
                 written, error = self._render(result)
                 output.write(written, error)
-                # One assignment: whatever interrupts this loop finds a checkpoint of whole lines.
+                # One assignment: whatever interrupts this loop finds a checkpoint of whole units.
                 checkpoint = replace(
                     checkpoint,
-                    lines=line.number,
+                    lines=unit.number,
                     failed=checkpoint.failed + bool(error),
                     truncated=checkpoint.truncated + (translation is not None and translation.truncated),
                     limited=checkpoint.limited + (translation is not None and translation.limited),
@@ -229,7 +253,7 @@ class FileJob:
                     errors_bytes=checkpoint.errors_bytes + len(error),
                     model=checkpoint.model or _model_of(result),
                 )
-                observer.on_line(failed=bool(error), position=line.position)
+                observer.on_line(failed=bool(error), position=unit.position)
                 if time.monotonic() - saved_at >= self._checkpoint_seconds:
                     save()
                     saved_at = time.monotonic()
@@ -240,23 +264,22 @@ class FileJob:
         return checkpoint
 
     def _results(
-        self, source: Source, client: Client, observer: Observer, checkpoint: Checkpoint
-    ) -> Generator[StreamResult[Line], None, None]:
-        """The results of all lines that are not done, in order, over as many streams as it takes.
+        self, units: Iterator[Unit], client: Client, observer: Observer, checkpoint: Checkpoint
+    ) -> Generator[StreamResult[Unit], None, None]:
+        """The results of all units that are not done, in order, over as many streams as it takes.
 
         All streams ask for the model of the first result, whatever the server would choose meanwhile.
         """
-        lines = source.lines()
         for _ in range(checkpoint.lines):
-            next(lines, None)
-        backlog = Backlog(lines)
+            next(units, None)
+        backlog = Backlog(units)
         model = checkpoint.model
         texts_per_message, window = TEXTS_PER_MESSAGE, self._window
         wait_seconds = FIRST_WAIT_SECONDS
         away_since: float | None = None
         while True:
             stream = client.translate_stream(
-                ((line, line.text) for line in backlog.stream()),
+                ((unit, unit.text) for unit in backlog.stream()),
                 **asdict(replace(self._settings, model=model or self._settings.model)),
                 in_order=True,
                 window=window,
@@ -276,8 +299,8 @@ class FileJob:
                 if model is None:
                     raise
                 raise JobError(
-                    f"the server no longer has {model}, which translated the lines so far: {error}; call "
-                    "again once it has, or begin anew with --restart, and --model for a certain one"
+                    f"the server no longer has {model}, which translated the {self.noun} so far: {error}; "
+                    "call again once it has, or begin anew with --restart, and --model for a certain one"
                 ) from error
             except DragomanError as error:
                 if is_over_transport(error):
@@ -288,9 +311,9 @@ class FileJob:
                     elif window > 1:
                         window = 1
                     else:
-                        line = backlog.first
-                        backlog.done(line)
-                        yield StreamResult(id=line, translation=None, error=error)
+                        unit = backlog.first
+                        backlog.done(unit)
+                        yield StreamResult(id=unit, translation=None, error=error)
                         texts_per_message, window = TEXTS_PER_MESSAGE, self._window
                     continue
                 if not _is_transient(error):
@@ -305,19 +328,21 @@ class FileJob:
                 time.sleep(wait_seconds)
                 wait_seconds = min(2 * wait_seconds, LONGEST_WAIT_SECONDS)
 
-    def _render(self, result: StreamResult[Line]) -> tuple[bytes, bytes]:
-        """The output's line with its ending, and the record of what failed, empty where nothing did."""
-        line, translation = result.id, result.translation
-        if translation is not None and line.error is None:
-            truncated = translation.truncated or translation.limited
-            return self._format.write(line.content, translation.text, truncated=truncated) + line.ending, b""
-        record = {"line": line.number, **asdict(line.failure(result.error))}
-        error = json.dumps(record, ensure_ascii=False).encode() + b"\n"
-        return self._format.write(line.content, None, truncated=False) + line.ending, error
+    def _render(self, result: StreamResult[Unit]) -> tuple[bytes, bytes]:
+        """The unit's part of the output, and the record of what failed, empty where nothing did."""
+        unit, translation = result.id, result.translation
+        reason: Exception | None = result.error
+        if translation is not None and unit.error is None:
+            try:
+                return unit.write(translation.text, translation.truncated or translation.limited), b""
+            except UnitError as error:
+                reason = error
+        record = {**unit.place, **asdict(unit.failure(reason))}
+        return unit.write(None, False), json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 
-def _model_of(result: StreamResult[Line]) -> str | None:
-    """As NAME/VERSION; None of a line that failed."""
+def _model_of(result: StreamResult[Unit]) -> str | None:
+    """As NAME/VERSION; None of a unit that failed."""
     return str(result.translation.model) if result.translation is not None else None
 
 

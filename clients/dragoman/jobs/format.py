@@ -1,113 +1,61 @@
-"""What a line of a file holds: a bare text, or a JSON object with one."""
+"""What a file of some format is to a job: an input that gives units, and what is asked of it."""
 
-import json
-from collections.abc import Callable
-from typing import Any, Literal, Protocol
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import BinaryIO, Literal, Protocol
 
-from dragoman.jobs.errors import LineError
+from dragoman.jobs.unit import Unit
 
-FormatName = Literal["text", "jsonl"]
+FormatName = Literal[
+    "text", "jsonl", "json", "csv", "tsv", "srt", "vtt", "html", "markdown", "po", "xliff", "docx"
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatOptions:
+    """What a name does not tell of a file."""
+
+    keys: tuple[str, ...] = ()
+    """Of JSON lines, the one key whose text is translated, "text" where there is none; of JSON, the keys
+    whose strings are, all where there is none."""
+    columns: tuple[str, ...] = ()
+    """Of a table, the columns that are translated: names of the first row, or numbers from 1."""
+    encoding: str | None = None
+    """Of the input and of the output; None is UTF-8, or what the file itself says where its format has words
+    for it."""
+    join_lines: bool = False
+    """Whether a line break within a text is taken for a space."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """An input file, open at its beginning and decompressed."""
+
+    name: str
+    """For people."""
+    stream: BinaryIO
+    """Its bytes; can be set back to the beginning."""
+    position: Callable[[], int]
+    """Bytes of the file, as it lies on disk, that were read so far."""
+
+    def rewound(self) -> "Input":
+        """The same, from its first byte."""
+        self.stream.seek(0, io.SEEK_SET)
+        return self
 
 
 class Format(Protocol):
-    """Reads the text of a line, and writes the line that stands for it in the output."""
+    """Takes the units out of an input file. What they write, one after the other, is the output."""
 
     name: FormatName
+    noun: str
+    """What its units are called, of several."""
+    checks_encoding: bool
+    """Whether `units` itself says what is wrong with an input in another encoding."""
 
-    def read(self, content: bytes) -> str:
-        """The text of a line. Raises LineError where it holds none."""
+    def units(self, source: Input) -> Iterable[Unit]:
+        """All units in their order, the same ones of the same input whenever it is read.
 
-    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
-        """The output's line for an input line and its translation, None where it failed. No line ending.
-
-        `truncated` says that the translation lacks an end: the text's was dropped, or its own limit reached.
+        Raises JobError, before the first unit, for what is no file of this format.
         """
-
-
-class TextLines:
-    """Every line is a text. A failed one leaves an empty line."""
-
-    name: FormatName = "text"
-
-    def read(self, content: bytes) -> str:
-        """Raises LineError for bytes that are not UTF-8."""
-        try:
-            return content.decode()
-        except UnicodeDecodeError as error:
-            raise LineError(f"not UTF-8: byte {error.start} is 0x{content[error.start]:02x}") from None
-
-    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
-        """A line break within a translation would be a line too many."""
-        return (translation or "").replace("\n", " ").encode()
-
-
-_TRUNCATED = "translation_truncated"
-"""A bare "truncated" is the callers' own: posts of social networks have one beside their "text"."""
-
-
-class JsonLines:
-    """Every line is an object with a "text". It comes back with a "translation", null where it failed.
-
-    A translation that lacks an end has a "translation_truncated" of true beside it. An object that has one of
-    both already fails, and one with a "translation" stays what it is.
-    """
-
-    name: FormatName = "jsonl"
-
-    def read(self, content: bytes) -> str:
-        """Raises LineError for what is no such object. A blank line is an empty text."""
-        if not content.strip():
-            return ""
-        document = _parse(content)
-        for name in ("translation", _TRUNCATED):
-            if name in document:
-                raise LineError(f'the object has a "{name}" already; remove or rename it')
-        text = document.get("text")
-        if not isinstance(text, str):
-            raise LineError('the object has no string "text"')
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise LineError(f'"text" has a lone surrogate at code point {error.start}') from None
-        return text
-
-    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
-        """A blank line stays blank."""
-        if not content.strip():
-            return content
-        try:
-            document = _parse(content)
-        except LineError:
-            document = {}
-        if "translation" in document:
-            return content
-        added = {"translation": translation} | ({_TRUNCATED: True} if truncated else {})
-        appended = json.dumps(added, ensure_ascii=False).encode()
-        if not document:
-            return appended
-        # The caller's own bytes: numbers and escapes come back as they were written.
-        return content.rstrip().removesuffix(b"}").rstrip() + b", " + appended.removeprefix(b"{")
-
-
-_NAMES = {
-    type(None): "null",
-    bool: "a truth value",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "an array",
-}
-"""What JSON calls its values."""
-
-
-def _parse(content: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise LineError(f"not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise LineError(f"not a JSON object but {_NAMES[type(document)]}")
-    return document
-
-
-FORMATS: dict[FormatName, Callable[[], Format]] = {"text": TextLines, "jsonl": JsonLines}

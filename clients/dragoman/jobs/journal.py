@@ -16,21 +16,21 @@ class Checkpoint:
     """A state of the job in which what it has written is safe on disk."""
 
     lines: int = 0
-    """Lines of the input that are done, failed ones among them."""
+    """Units of the input that are done, failed ones among them."""
     failed: int = 0
-    """Lines that failed."""
+    """Units that failed."""
     truncated: int = 0
-    """Lines with a sentence whose end was dropped, because it was too long."""
+    """Units with a sentence whose end was dropped, because it was too long."""
     limited: int = 0
-    """Lines whose translation ended at the limit of output tokens."""
+    """Units whose translation ended at the limit of output tokens."""
     output_bytes: int = 0
-    """Length of the output for these lines."""
+    """Length of the output for these units."""
     errors_bytes: int = 0
-    """Length of the record of failed lines."""
+    """Length of the record of failed units."""
     model: str | None = None
-    """The model that translates all lines, as NAME/VERSION; None before the first translation."""
+    """The model that translates all units, as NAME/VERSION; None before the first translation."""
     complete: bool = False
-    """Whether these are all lines, and the output has but to take its name."""
+    """Whether these are all units, and the output has but to take its name."""
 
     @property
     def holds_work(self) -> bool:
@@ -49,7 +49,7 @@ class Journal:
     def load(self) -> Checkpoint | None:
         """The last checkpoint, None where the job has done nothing yet.
 
-        Raises JobError if it is another job's that has done lines, or damaged.
+        Raises JobError if it is another job's that has done units, or damaged.
         """
         try:
             entry = json.loads(self._path.read_bytes())

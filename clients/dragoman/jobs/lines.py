@@ -1,77 +1,105 @@
-"""The lines of an input file, as bytes: whatever the line holds, it can be read and counted."""
+"""Files of lines: whatever a line holds, it can be read and counted, as bytes."""
 
 import codecs
-import re
-from dataclasses import dataclass
+import functools
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Protocol
 
-from dragoman.errors import DragomanError
-from dragoman.jobs.errors import LineError
-from dragoman.jobs.format import Format
-
-_TEXT_OF_A_STREAM = re.compile(r"(?:item\.text:|text \d+ of the stream) (?P<verb>has )?")
-"""How the server and the client begin what they tell of a text of a stream."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """Why a line has no translation, for people and for programs."""
-
-    status: str
-    """Name of the gRPC status code."""
-    message: str
-    """What is wrong."""
-    text: str
-    """The text, or the whole line where it holds none."""
+from dragoman.jobs.errors import JobError, UnitError
+from dragoman.jobs.format import Input
+from dragoman.jobs.formats.encodings import Codec
+from dragoman.jobs.unit import Unit
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """One line."""
+class LineFormat(Protocol):
+    """Reads the text of a line, and writes the line that stands for it in the output."""
 
-    number: int
-    """Counted from 1."""
-    content: bytes
-    """All but the line ending."""
-    ending: bytes
-    """"\\n", "\\r\\n", or nothing at the end of the file."""
-    position: int
-    """Bytes of the input, as it lies on disk, that were read to come past the line."""
-    text: str
-    """The text to translate. Empty where there is none: it then travels as an empty text, and so keeps its
-    place in the order and in the window."""
-    error: str | None
-    """Why there is no text."""
+    def read(self, content: bytes) -> str:
+        """The text of a line, in UTF-8. Raises UnitError where it holds none."""
 
-    def failure(self, error: DragomanError | None) -> Failure:
-        """Of a line that has no translation; `error` is the server's, where it has one."""
-        return Failure(
-            status=error.status if error is not None else "INVALID_ARGUMENT",
-            message=self.error or _of_line(str(error)),
-            text=self.text or self.content.decode(errors="backslashreplace"),
-        )
+    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
+        """The output's line for an input line and its translation, None where it failed. No line ending.
+
+        `truncated` says that the translation lacks an end: the text's was dropped, or its own limit reached.
+        """
 
 
-def parse_line(raw: bytes, format_: Format, *, number: int, position: int) -> Line:
+def parse_line(raw: bytes, format_: LineFormat, *, number: int, position: int) -> Unit:
     """The line that was read, its ending included."""
     raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
     content = raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
     try:
         text, error = format_.read(content), None
-    except LineError as line_error:
+    except UnitError as line_error:
         text, error = "", str(line_error)
-    return Line(
+    return Unit(
         number=number,
-        content=content,
-        ending=raw[len(content) :],
         position=position,
         text=text,
+        raw=content.decode(errors="backslashreplace"),
         error=error,
+        place={"line": number},
+        write=functools.partial(_write, format_, content, raw[len(content) :]),
     )
 
 
-def _of_line(message: str) -> str:
-    """A message about a text of a stream, for whoever counts lines and knows of no stream."""
-    beginning = _TEXT_OF_A_STREAM.match(message)
-    if beginning is None:
-        return message
-    return ("the line's text has " if beginning["verb"] else "") + message[beginning.end() :]
+def _write(
+    format_: LineFormat, content: bytes, ending: bytes, translation: str | None, truncated: bool
+) -> bytes:
+    return format_.write(content, translation, truncated=truncated) + ending
+
+
+def raw_lines(source: Input, codec: Codec | None) -> Iterator[bytes]:
+    """The lines with their endings, "\\n" or "\\r\\n"; in UTF-8 where they are in another encoding.
+
+    Raises JobError for bytes that are not in that encoding.
+    """
+    if codec is None:
+        # Not `yield from`, which closes what it reads when somebody stops early.
+        for line in source.stream:
+            yield line
+        return
+    source.stream.seek(len(codec.mark))
+    # Detached, so that what it reads from stays open.
+    with closing(_Reader(source, codec)) as reader:
+        yield from reader.lines()
+
+
+class _Reader:
+    """Lines in another encoding than UTF-8."""
+
+    def __init__(self, source: Input, codec: Codec) -> None:
+        self._source = source
+        self._codec = codec
+        self._text = io.TextIOWrapper(source.stream, encoding=codec.name, newline="\n")
+
+    def lines(self) -> Iterator[bytes]:
+        number = 0
+        try:
+            for line in self._text:
+                number += 1
+                yield line.encode()
+        except UnicodeError as error:
+            raise JobError(
+                f"{self._source.name} is not in {self._codec.name}, after line {number}: {error}; --encoding "
+                "says which encoding it is in"
+            ) from None
+
+    def close(self) -> None:
+        self._text.detach()
+
+
+def transcoded(unit: Unit, codec: Codec | None) -> Unit:
+    """The unit of a line that was read in UTF-8 as one that is written in the input's own encoding."""
+    if codec is None:
+        return unit
+
+    def write(translation: str | None, truncated: bool) -> bytes:
+        mark = codec.mark if unit.number == 1 else b""
+        return mark + codec.encode(unit.write(translation, truncated).decode())
+
+    from dataclasses import replace
+
+    return replace(unit, write=write)

@@ -1,17 +1,15 @@
 """The files that a job writes. Nothing stands under its final name before all of it does."""
 
-import gzip
 import os
-import shutil
 import sys
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from dragoman.jobs.container import Container, Plain
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.journal import Checkpoint, naming, sync_folder
-from dragoman.jobs.suffixes import is_compressed
 
 SUFFIXES = (
     *(".partial", ".compressed", ".progress.json", ".progress.json.new"),
@@ -28,7 +26,7 @@ def sibling(output: Path, suffix: str) -> Path:
 class Output:
     """OUTPUT.partial and OUTPUT.errors.jsonl.partial, which become OUTPUT and OUTPUT.errors.jsonl.
 
-    The partial output is not compressed, whatever the output will be: it can be cut back to any byte.
+    The partial output is in no container, whatever the output will be: it can be cut back to any byte.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,13 +87,14 @@ class Output:
                 file.flush()
                 os.fsync(file.fileno())
 
-    def publish(self, checkpoint: Checkpoint) -> None:
-        """Gives the files of a complete job their final names. May be called again after it was cut short.
+    def publish(self, checkpoint: Checkpoint, container: Container) -> None:
+        """Gives the files of a complete job their final names, the output in its container. May be called
+        again after it was cut short.
 
         Raises JobError where neither the partial output nor the final one is all there.
         """
         published = os.fstat(self._partial.fileno()).st_size < checkpoint.output_bytes
-        if published and _uncompressed_size(self._path) != checkpoint.output_bytes % 2**32:
+        if published and container.unpacked_size(self._path) != checkpoint.output_bytes % 2**32:
             raise _lost(self._partial_path)
         if sys.platform == "win32":
             # There an open file keeps its name; elsewhere nobody else may write it until it has its new one.
@@ -108,26 +107,24 @@ class Output:
             self._errors_path.unlink(missing_ok=True)
         elif self._partial_errors_path.stat().st_size == checkpoint.errors_bytes:
             self._partial_errors_path.replace(self._errors_path)
-        if is_compressed(self._path):
-            self._compress()
-        else:
+        if isinstance(container, Plain):
             self._partial_path.replace(self._path)
+        else:
+            self._pack(container)
         self.discard()
         sync_folder(self._path.parent)
 
-    def _compress(self) -> None:
-        compressed = sibling(self._path, ".compressed")
+    def _pack(self, container: Container) -> None:
+        packed = sibling(self._path, ".compressed")
         with (
-            naming(compressed),
-            self._partial_path.open("rb") as source,
-            compressed.open("wb") as file,
+            naming(packed),
+            self._partial_path.open("rb") as partial,
+            packed.open("wb") as file,
         ):
-            # Neither name nor time: the same lines give the same bytes.
-            with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as target:
-                shutil.copyfileobj(source, target)
+            container.pack(partial, file)
             file.flush()
             os.fsync(file.fileno())
-        compressed.replace(self._path)
+        packed.replace(self._path)
 
     def discard(self) -> None:
         """Removes the partial files."""
@@ -143,20 +140,6 @@ class Output:
 
 def _lost(file: Path | str) -> JobError:
     return JobError(f"{file} has lost its end; begin anew with --restart")
-
-
-def _uncompressed_size(path: Path) -> int | None:
-    """Of a file, `.gz` or not, modulo 2^32; None where there is none."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            if is_compressed(path):
-                # A gzip file ends with it (RFC 1952, section 2.3.1).
-                file.seek(-min(4, size), os.SEEK_END)
-                size = int.from_bytes(file.read(), "little")
-            return size % 2**32
-    except FileNotFoundError:
-        return None
 
 
 def _is_named(file: BinaryIO, path: Path) -> bool:

@@ -10,11 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
+from dragoman.jobs.container import Container, Gzip, Plain
 from dragoman.jobs.content import HEAD_BYTES
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.format import Format
-from dragoman.jobs.lines import Line, parse_line
+from dragoman.jobs.format import Format, Input
+from dragoman.jobs.formats.word import WordPackage
 from dragoman.jobs.suffixes import is_compressed
+from dragoman.jobs.unit import Unit
 
 _BROKEN_COMPRESSION = (gzip.BadGzipFile, EOFError, zlib.error)
 
@@ -43,31 +45,51 @@ class Source:
         self._file.close()
 
     def head(self) -> bytes:
-        """Its first bytes, decompressed, as far as they can be: broken compression is told by `lines`."""
+        """Its first bytes, decompressed, as far as they can be: broken compression is told by `units`."""
         stream, head = self._stream(), b""
         with suppress(*_BROKEN_COMPRESSION):
             while len(head) < HEAD_BYTES and (line := stream.readline(HEAD_BYTES - len(head))):
                 head += line
         return head
 
-    def lines(self) -> Iterator[Line]:
-        """Its lines, decompressed where it is `.gz`. Raises OSError, or JobError for broken compression."""
+    def units(self) -> Iterator[Unit]:
+        """Its units, decompressed where it is `.gz`.
+
+        Raises JobError at once for what is no file of its format; OSError, or JobError for broken
+        compression, when it is met.
+        """
         if is_compressed(self._path) and not os.fstat(self._file.fileno()).st_size:
             raise JobError(f"{self._path} has no byte: it is no gzip file")
-        stream = self._stream()
+        source = Input(name=str(self._path), stream=self._stream(), position=self._file.tell)
+        try:
+            units = iter(self._format.units(source))
+        except _BROKEN_COMPRESSION as error:
+            raise self._damaged(error, 0) from error
+        return self._read(units)
+
+    def _read(self, units: Iterator[Unit]) -> Iterator[Unit]:
         number = 0
         try:
-            for number, raw in enumerate(stream, start=1):
-                yield parse_line(raw, self._format, number=number, position=self._file.tell())
+            for unit in units:
+                number = unit.number
+                yield unit
         except _BROKEN_COMPRESSION as error:
-            self.check()
-            if isinstance(error, gzip.BadGzipFile) and not number:
-                raise JobError(
-                    f"{self._path} is not compressed by gzip ({error}); name it without .gz"
-                ) from error
-            raise JobError(
-                f"{self._path} is damaged after line {number}: {error}; begin with a whole one by --restart"
-            ) from error
+            raise self._damaged(error, number) from error
+
+    def _damaged(self, error: Exception, number: int) -> JobError:
+        self.check()
+        if isinstance(error, gzip.BadGzipFile) and not number:
+            return JobError(f"{self._path} is not compressed by gzip ({error}); name it without .gz")
+        place = f"{self._format.noun.removesuffix('s')} {number}"
+        return JobError(
+            f"{self._path} is damaged after {place}: {error}; begin with a whole one by --restart"
+        )
+
+    def container(self, output: Path) -> Container:
+        """What the output has around it."""
+        if self._format.name == "docx":
+            return WordPackage(self._file)
+        return Gzip() if is_compressed(output) else Plain()
 
     def _stream(self) -> BinaryIO:
         self._file.seek(0)

@@ -1,0 +1,71 @@
+"""The formats of files: each knows where the texts of a file stand, and how one is written there.
+
+A format's library is imported when a file of it is opened.
+"""
+
+from functools import partial
+
+from dragoman.jobs.errors import JobError
+from dragoman.jobs.format import Format, FormatName, FormatOptions
+from dragoman.jobs.formats import catalogue, hypertext, json_strings, subtitles, xliff, xml_events
+from dragoman.jobs.formats.catalogue import CatalogueFormat
+from dragoman.jobs.formats.document import DocumentFormat
+from dragoman.jobs.formats.lines import LinesFormat, TextLines, json_lines
+from dragoman.jobs.formats.markdown import MarkdownFormat
+from dragoman.jobs.formats.tables import TableFormat
+from dragoman.jobs.formats.word import WordFormat
+
+__all__ = ["open_format"]
+
+
+def open_format(name: FormatName, options: FormatOptions) -> Format:
+    """The format of this name.
+
+    Raises JobError for options that it has no use for or lacks, MissingLibraryError.
+    """
+    if options.columns and name not in ("csv", "tsv"):
+        raise JobError(f"--column is of tables (csv, tsv), and this is {name}")
+    if options.keys and name not in ("jsonl", "json"):
+        raise JobError(f"--key is of JSON (json, jsonl), and this is {name}")
+    if options.encoding is not None and name == "docx":
+        raise JobError("--encoding is of text, and a .docx says itself what it is in")
+    return _open(name, options)
+
+
+def _open(name: FormatName, options: FormatOptions) -> Format:
+    match name:
+        case "text":
+            return LinesFormat("text", TextLines(), options)
+        case "jsonl":
+            return json_lines(options)
+        case "csv" | "tsv":
+            return TableFormat(name, options)
+        case "json":
+            return DocumentFormat(name, options, partial(json_strings.places, keys=options.keys or None))
+        case "srt":
+            return DocumentFormat(name, options, subtitles.srt_places)
+        case "vtt":
+            return DocumentFormat(name, options, subtitles.vtt_places)
+        case "html":
+            return DocumentFormat(
+                name,
+                options,
+                hypertext.places,
+                declared=hypertext.declared_encoding,
+                has_references=True,
+            )
+        case "markdown":
+            return DocumentFormat(name, options, MarkdownFormat().places)
+        case "po":
+            places = CatalogueFormat().places
+            return DocumentFormat(name, options, places, declared=catalogue.declared_encoding)
+        case "xliff":
+            return DocumentFormat(
+                name,
+                options,
+                xliff.places,
+                declared=xml_events.declared_encoding,
+                has_references=True,
+            )
+        case "docx":
+            return WordFormat(options)

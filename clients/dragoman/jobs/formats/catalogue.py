@@ -1,0 +1,122 @@
+"""Catalogues of messages of gettext (.po, .pot): messages without a translation get one, plural forms too.
+
+polib reads, checks, wraps and escapes. What it would write anew, such as headers and the wrapping of others,
+stays as it is: the lines of a translation alone are replaced.
+"""
+
+import gettext
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from dragoman.jobs.errors import JobError, MissingLibraryError
+from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.spacing import has_letters
+
+if TYPE_CHECKING:
+    from polib import POEntry, POFile
+
+_CHARSET = re.compile(rb"""^"Content-Type:[^"\n]*charset=([\w.:-]+)""", re.MULTILINE)
+_HEADER = re.compile(r'^msgid[ \t]+""[ \t]*\r?\n(?=msgstr)', re.MULTILINE)
+_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_STRING = re.compile(
+    r'^(?P<keyword>msgstr(?:\[\d+\])?)[ \t]*(?:"(?:[^"\\\n]|\\.)*"[ \t]*\r?\n?)+', re.MULTILINE
+)
+"""The lines of a translation. Obsolete ones begin otherwise."""
+_PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;]+);?")
+
+
+def declared_encoding(head: bytes) -> str | None:
+    """What the header says; a template says "CHARSET"."""
+    match = _CHARSET.search(head)
+    return None if match is None or match[1] == b"CHARSET" else match[1].decode()
+
+
+class CatalogueFormat:
+    """A catalogue, whose fuzzy, obsolete and translated messages stay."""
+
+    def __init__(self) -> None:
+        """Raises MissingLibraryError."""
+        try:
+            import polib
+        except ModuleNotFoundError:
+            raise MissingLibraryError("A catalogue of gettext (.po)", "polib") from None
+        self._parse: Callable[[str], POFile] = polib.pofile
+        self._entry: type[POEntry] = polib.POEntry
+        self._unescape: Callable[[str], str] = polib.unescape
+
+    def places(self, source: str) -> Iterator[Place]:
+        """The translations that are empty, of messages with a letter. Raises JobError."""
+        catalogue = self._read(source)
+        singular = _singular_form(catalogue)
+        header = _HEADER.search(source)
+        strings = (
+            string for string in _STRING.finditer(source) if header is None or string.start() != header.end()
+        )
+        newline = "\r\n" if "\r\n" in source else "\n"
+        for entry, form, text in _messages(catalogue, singular):
+            keyword = "msgstr" if form is None else f"msgstr[{form}]"
+            present = entry.msgstr if form is None else entry.msgstr_plural[form]
+            string = next(strings, None)
+            if string is None or string["keyword"] != keyword or self._value(string[0]) != present:
+                raise JobError(f"the message of line {entry.linenum} has no {keyword} where it should stand")
+            if present or entry.fuzzy or not has_letters(text):
+                continue
+            end = string.start() + len(string[0].rstrip())
+            yield Place(start=string.start(), end=end, text=text, write=self._writer(keyword, text, newline))
+
+    def _value(self, string: str) -> str:
+        return "".join(map(self._unescape, _QUOTED.findall(string)))
+
+    def _read(self, source: str) -> "POFile":
+        # It takes what has no line break for the name of a file.
+        text = "\n".join(re.split(r"\r\n|\n", source)) + "\n"
+        try:
+            catalogue = self._parse(text)
+        except (OSError, ValueError, IndexError, KeyError) as error:
+            raise JobError(f"no catalogue of gettext: {str(error)[:300]}") from None
+        if not list(catalogue) and source.strip() and "msgid" not in source:
+            raise JobError("no catalogue of gettext: there is no msgid")
+        return catalogue
+
+    def _writer(self, keyword: str, text: str, newline: str) -> Callable[[str], str]:
+        def write(translation: str) -> str:
+            # gettext wants both to begin and to end with a line break, or none to.
+            translation = translation.strip("\n")
+            begin, end = len(text) - len(text.lstrip("\n")), len(text) - len(text.rstrip("\n"))
+            entry = self._entry(msgid="", msgstr="\n" * begin + translation + "\n" * end)
+            written = entry.__unicode__(wrapwidth=78).split("\nmsgstr ", 1)[1].rstrip("\n")
+            return f"{keyword} {written}".replace("\n", newline)
+
+        return write
+
+
+def _messages(catalogue: "POFile", singular: int | None) -> Iterator[tuple["POEntry", int | None, str]]:
+    """What each msgstr of the file is of, in the file's order: its entry, its plural form, and its text."""
+    for entry in sorted(catalogue, key=lambda entry: entry.linenum or 0):
+        if entry.obsolete:
+            continue
+        if not entry.msgid_plural:
+            yield entry, None, entry.msgid
+            continue
+        for form in sorted(entry.msgstr_plural):
+            yield entry, form, entry.msgid if form == singular else entry.msgid_plural
+
+
+def _singular_form(catalogue: "POFile") -> int | None:
+    """The plural form of one thing; None where there is but one form. Raises JobError for a broken header."""
+    header = catalogue.metadata.get("Plural-Forms")
+    if header is None or "INTEGER" in header:
+        return 0
+    match = _PLURALS.search(header)
+    try:
+        if match is None:
+            raise ValueError("it has no nplurals and plural")
+        # What reads compiled catalogues in the standard library; not in the types.
+        form = getattr(gettext, "c2py")(match[2])(1)  # noqa: B009
+    except (ValueError, ZeroDivisionError, RecursionError) as error:
+        raise JobError(
+            f"the header's Plural-Forms is broken: {header!r}: {error}; a right one is "
+            '"nplurals=2; plural=(n != 1);"'
+        ) from None
+    return int(form) if int(match[1]) > 1 else None

@@ -1,0 +1,170 @@
+"""HTML: the texts between tags, block by block. Tags, attributes and what no reader sees stay to the byte."""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from itertools import zip_longest
+from typing import Literal
+
+from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.markup import Piece, runs
+from dragoman.jobs.formats.spacing import collapse
+
+_WITHIN_SENTENCES = (
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr picture q rp"
+    " rt ruby s samp small source span strike strong sub sup time tt u var wbr"
+)
+_INLINE = frozenset(_WITHIN_SENTENCES.split())
+"""Elements within a sentence; all others bound one."""
+_VOID = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
+)
+_NO_PROSE = "code kbd math noembed noframes pre samp script style svg template textarea tt var xmp"
+_UNTRANSLATED = frozenset(_NO_PROSE.split())
+_SELF_CLOSING = frozenset(("dd", "dt", "li", "option", "p", "rp", "rt", "td", "th", "tr"))
+"""Elements that end where the next one of their kind begins."""
+_DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+
+
+def declared_encoding(head: bytes) -> str | None:
+    """What a page says of its encoding, but for UTF-16, which no page is in that can be read so far."""
+    match = _DECLARED.search(head)
+    name = match[1].decode().lower() if match is not None else None
+    return None if name is None or name.startswith("utf-16") else name
+
+
+def places(source: str) -> Iterator[Place]:
+    """The texts of a page or of a part of one."""
+    for block in _blocks(source):
+        for run in runs(source, block):
+            yield Place(
+                start=run.start,
+                end=run.end,
+                text=collapse(run.text),
+                write=_encoder(source[run.start : run.end]),
+            )
+
+
+def _encoder(raw: str) -> Callable[[str], str]:
+    """Writes a text as the one was written whose place it takes."""
+
+    def write(translation: str) -> str:
+        encoded = html.escape(translation, quote=False)
+        for reference, character in (("&nbsp;", "\xa0"), ("&shy;", "\xad")):
+            if reference in raw:
+                encoded = encoded.replace(character, reference)
+        return encoded
+
+    return write
+
+
+def _blocks(source: str) -> Iterator[list[Piece]]:
+    """The pieces between marks that bound sentences."""
+    marks = _Parser(source).marks
+    block: list[Piece] = []
+    position = 0
+    for mark, following in zip_longest(marks, marks[1:]):
+        if mark.start > position:
+            # What the parser made nothing of.
+            block.append(Piece(start=position, end=mark.start, kind="markup"))
+        position = mark.end or (following.start if following is not None else len(source))
+        if mark.kind == "bound":
+            yield block
+            block = []
+        else:
+            block.append(Piece(start=mark.start, end=position, kind=mark.kind, decode=html.unescape))
+    yield block
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Mark:
+    """Something in the source."""
+
+    start: int
+    end: int | None
+    """None where it ends with the next one's beginning."""
+    kind: Literal["text", "markup", "bound"]
+    """A text for readers; what bounds texts within a sentence; what bounds sentences, too."""
+
+
+class _Parser(HTMLParser):
+    """Notes where everything begins, and which text people read."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=False)
+        self.marks: list[_Mark] = []
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", source))]
+        self._open: list[tuple[str, bool]] = []
+        self._open_names: Counter[str] = Counter()
+        # References are decoded by whoever reads a text; here they would only be tripped over.
+        self.feed(source.replace("&", "_"))
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element is open until its end tag comes, or that of one around it."""
+        self._mark(tag)
+        if tag in _VOID:
+            return
+        if tag in _SELF_CLOSING and self._open and self._open[-1][0] == tag:
+            self._close(tag)
+        self._open.append((tag, self._is_translated(tag, dict(attrs))))
+        self._open_names[tag] += 1
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """One that ends where it begins."""
+        self._mark(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """One that nothing began closes nothing."""
+        self._mark(tag)
+        if self._open_names[tag]:
+            self._close(tag)
+
+    def handle_data(self, data: str) -> None:
+        """Also of what begins as a tag and never ends."""
+        is_broken_tag = data.startswith("<") and len(data) > 1
+        is_text = not is_broken_tag and (not self._open or self._open[-1][1])
+        start = self._position()
+        self.marks.append(_Mark(start=start, end=start + len(data), kind="text" if is_text else "markup"))
+
+    def handle_comment(self, data: str) -> None:
+        """No text for readers."""
+        self._mark(None)
+
+    def handle_decl(self, decl: str) -> None:
+        """As `<!DOCTYPE html>`."""
+        self._mark("html")
+
+    def handle_pi(self, data: str) -> None:
+        """As `<?xml version="1.0"?>`."""
+        self._mark(None)
+
+    def unknown_decl(self, data: str) -> None:
+        """As `<![CDATA[x]]>`."""
+        self._mark(None)
+
+    def _mark(self, tag: str | None) -> None:
+        is_inline = tag is None or tag in _INLINE
+        self.marks.append(_Mark(start=self._position(), end=None, kind="markup" if is_inline else "bound"))
+
+    def _is_translated(self, tag: str, attributes: dict[str, str | None]) -> bool:
+        wish = (attributes.get("translate") or "").lower()
+        if wish in ("yes", "no"):
+            return wish == "yes"
+        if "notranslate" in (attributes.get("class") or "").split() or tag in _UNTRANSLATED:
+            return False
+        return not self._open or self._open[-1][1]
+
+    def _close(self, tag: str) -> None:
+        while True:
+            name, _ = self._open.pop()
+            self._open_names[name] -= 1
+            if name == tag:
+                return
+
+    def _position(self) -> int:
+        line, column = self.getpos()
+        return self._line_starts[line - 1] + column

@@ -1,0 +1,43 @@
+"""White space within texts, and whether there is anything to translate between it."""
+
+import re
+import unicodedata
+
+BLANK = " \t\r\n\f"
+"""What all formats take for white space; no-break spaces are not among it."""
+
+_BREAK = re.compile(r"(?<=[^ \t\r\n])[ \t]*\r?\n[ \t]*(?=[^ \t\r\n])")
+"""A line break with text on both sides."""
+_ITEMS = "-–—*•"
+"""How a line begins that does not go on with the line before: items, and speakers of a dialogue."""
+_RUN = re.compile(r"[ \t\r\n\f]+")
+
+
+def has_letters(text: str) -> bool:
+    """Whether there may be something to translate: a letter of any script."""
+    return any(map(str.isalpha, text))
+
+
+def join_lines(text: str) -> str:
+    """The text with its lines joined by spaces, those of Chinese and Japanese by nothing.
+
+    Blank lines stay, and the breaks before items.
+    """
+
+    def joint(match: re.Match[str]) -> str:
+        before, after = text[match.start() - 1], text[match.end()]
+        if after in _ITEMS:
+            return match[0]
+        return "" if _is_wide(before) and _is_wide(after) else " "
+
+    return _BREAK.sub(joint, text)
+
+
+def collapse(text: str) -> str:
+    """The text as HTML shows it: white space is one space, that of Chinese and Japanese at breaks is none."""
+    return _RUN.sub(" ", join_lines(text) if "\n" in text else text)
+
+
+def _is_wide(character: str) -> bool:
+    """Whether it is of a script that has no spaces between words."""
+    return unicodedata.east_asian_width(character) in "WF" and not "가" <= character <= "힣"

@@ -1,0 +1,198 @@
+"""Word's documents (.docx): the texts of paragraphs in the body, headers, footers and notes.
+
+A document is a zip of parts (ECMA-376). Those with text are read, one after the other with a NUL between
+them, as one document; all others are copied. Runs that look the same are one text: Word cuts sentences, even
+words, into many, by who typed them when.
+"""
+
+import copy
+import functools
+import html
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from dragoman.jobs.errors import JobError
+from dragoman.jobs.format import FormatName, FormatOptions, Input
+from dragoman.jobs.formats.document import MAX_DOCUMENT_BYTES, Place, units_of
+from dragoman.jobs.formats.encodings import Codec, decode
+from dragoman.jobs.formats.markup import Piece, runs
+from dragoman.jobs.formats.xml_events import Event, declared_encoding, escape, events
+from dragoman.jobs.unit import Unit
+
+_SEPARATOR = "\0"
+"""Stands in no XML."""
+_TYPES = "[Content_Types].xml"
+_MAIN = (".document.main+xml", ".template.main+xml", ".document.macroEnabled.main+xml")
+_NOTES = tuple(f".{kind}+xml" for kind in ("header", "footer", "footnotes", "endnotes"))
+"""How the types of parts end that have text."""
+_GLUE_NAMES = "r t rPr proofErr lastRenderedPageBreak bookmarkStart bookmarkEnd permStart permEnd"
+_GLUE = frozenset(_GLUE_NAMES.split())
+"""Elements between runs that bound no text."""
+_UNSEEN = frozenset(("lang", "noProof"))
+"""Properties of a run that nobody sees."""
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""What reading a zip raises that is damaged, encrypted, or compressed in an odd way."""
+
+
+class WordFormat:
+    """A document that is a zip of XML."""
+
+    name: FormatName = "docx"
+    noun = "texts"
+    checks_encoding = True
+
+    def __init__(self, options: FormatOptions) -> None:
+        self._options = options
+
+    def units(self, source: Input) -> list[Unit]:
+        """All units. Raises JobError for what is no such document, or a damaged one."""
+        texts, places = [], []
+        start = 0
+        for name, content in _parts(source.rewound().stream, source.name):
+            text, codec = decode(content, f"{name} in {source.name}", None, declared_encoding(content[:200]))
+            if codec.name != "utf-8":
+                raise JobError(f"{name} in {source.name} is in {codec.name}, which Word never writes")
+            try:
+                found = sorted(_places(text), key=lambda place: place.start)
+            except JobError as error:
+                raise JobError(f"{name} in {source.name}: {error}") from error
+            places += [replace(place, start=place.start + start, end=place.end + start) for place in found]
+            texts.append(text)
+            start += len(text) + len(_SEPARATOR)
+        whole = _SEPARATOR.join(texts)
+        codec = Codec(name="utf-8", mark=b"")
+        return units_of(whole, places, codec, source.position(), join=self._options.join_lines)
+
+
+class WordPackage:
+    """The zip around the parts: as the input's, but for the texts."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+
+    def pack(self, parts: BinaryIO, target: BinaryIO) -> None:
+        """Writes the document whose parts with text are these. The same parts give the same bytes."""
+        self._source.seek(0)
+        texts = parts.read().split(_SEPARATOR.encode())
+        with zipfile.ZipFile(self._source) as archive, zipfile.ZipFile(target, "w") as written:
+            contents = dict(zip(_names(archive), texts, strict=True))
+            for info in archive.infolist():
+                with written.open(copy.copy(info), "w") as part:
+                    if info.filename in contents:
+                        part.write(contents[info.filename])
+                    else:
+                        with archive.open(info) as unchanged:
+                            shutil.copyfileobj(unchanged, part)
+
+    def unpacked_size(self, path: Path) -> int | None:
+        """Bytes of the parts with text of a document that is packed, NULs included; None where it is none."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                sizes = [archive.getinfo(name).file_size for name in _names(archive)]
+        except (FileNotFoundError, KeyError, JobError, *_BROKEN):
+            return None
+        return sum(sizes) + len(sizes) - 1
+
+
+def _parts(stream: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
+    """The parts with text, by name. All that there are can be read."""
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            names = _names(archive)
+            if sum(info.file_size for info in archive.infolist()) > 4 * MAX_DOCUMENT_BYTES:
+                raise JobError(f"it unpacks to more than {4 * MAX_DOCUMENT_BYTES >> 20} MiB")
+            damaged = archive.testzip()
+            if damaged is not None:
+                raise JobError(f"{damaged} in it is damaged")
+            for part in names:
+                yield part, archive.read(part)
+    except JobError as error:
+        raise JobError(f"{name} can't be read as a document of Word: {error}") from None
+    except _BROKEN as error:
+        raise JobError(
+            f"{name} can't be read as a document of Word (.docx), which is a zip file: {error}. Where it has "
+            "a password or is of another kind, save it as .docx without one"
+        ) from None
+
+
+def _names(archive: zipfile.ZipFile) -> list[str]:
+    """The names of the parts with text, the body first. Raises JobError where there is no body."""
+    try:
+        content = archive.read(_TYPES)
+    except KeyError:
+        raise JobError(f"the zip has no {_TYPES}") from None
+    types = {
+        (event.attribute("PartName") or "").removeprefix("/"): event.attribute("ContentType") or ""
+        for event in events(content.decode("utf-8-sig", errors="replace"))
+        if event.kind == "start" and event.name == "Override"
+    }
+    there = set(archive.namelist())
+    main = [name for name, kind in types.items() if kind.endswith(_MAIN) and name in there]
+    if not main:
+        raise JobError("none of its parts is the text of a document")
+    return main + sorted(name for name, kind in types.items() if kind.endswith(_NOTES) and name in there)
+
+
+def _places(source: str) -> Iterator[Place]:
+    for paragraph in _paragraphs(events(source)):
+        for run in runs(source, _pieces(source, paragraph)):
+            yield Place(
+                start=run.start,
+                end=run.end,
+                text=run.text,
+                write=functools.partial(_written, glue=run.glue),
+            )
+
+
+def _written(translation: str, *, glue: str) -> str:
+    # A line break would be a space; the texts of a paragraph have none.
+    return escape(translation.replace("\n", " ")) + glue
+
+
+def _paragraphs(found: Sequence[Event]) -> Iterator[list[Event | None]]:
+    """The events of each paragraph, without its tags; None for a paragraph within it, as of a text box."""
+    open_: list[list[Event | None]] = []
+    for event in found:
+        if event.name == "p" and event.kind == "start":
+            if open_:
+                open_[-1].append(None)
+            open_.append([])
+        elif event.name == "p" and event.kind == "end":
+            yield open_.pop()
+        elif open_:
+            open_[-1].append(event)
+
+
+def _pieces(source: str, paragraph: Sequence[Event | None]) -> Iterator[Piece]:
+    """The texts of a paragraph, and glue between those that look the same."""
+    names: list[str] = []
+    # What a text looks like: the elements around its run, and the run's properties.
+    look = ""
+    last_look: tuple[tuple[str, ...], str] | None = None
+    for event in paragraph:
+        if event is None:
+            yield Piece(start=0, end=0, kind="markup")
+            continue
+        if event.kind == "start":
+            if event.name == "r":
+                look = ""
+            names.append(event.name)
+        if "rPr" in names and event.name != "rPr" and not _UNSEEN.intersection(names):
+            look += source[event.start : event.end]
+        in_properties = "rPr" in names
+        if event.kind == "end":
+            names.pop()
+        if event.kind == "text" and names[-1:] == ["t"] and "oMath" not in names:
+            around = tuple(names[:-2])
+            if last_look not in (None, (around, look)):
+                yield Piece(start=event.start, end=event.start, kind="markup")
+            last_look = around, look
+            yield Piece(start=event.start, end=event.end, kind="text", decode=html.unescape)
+        else:
+            is_glue = in_properties or event.kind == "text" or event.name in _GLUE
+            yield Piece(start=event.start, end=event.end, kind="glue" if is_glue else "markup")

@@ -1,0 +1,124 @@
+"""What a parser of XML finds, with the range of the source that each of it takes."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from xml.parsers import expat
+
+from dragoman.jobs.errors import JobError
+
+_DECLARED = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
+_ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 (section 2.2) has no way to write."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """A start tag, an end tag, characters, or anything else."""
+
+    start: int
+    end: int
+    kind: Literal["start", "end", "text", "cdata", "other"]
+    """An element without content has two, of which the second is empty. "cdata" is text that has no
+    references, "other" all that is not for readers, such as comments and the brackets of CDATA."""
+    name: str = ""
+    """Of a tag, without its prefix."""
+    attributes: tuple[tuple[str, str], ...] = ()
+    """Of a start tag, with prefixes."""
+
+    def attribute(self, name: str) -> str | None:
+        """The value of an attribute, by its name with its prefix."""
+        return next((value for key, value in self.attributes if key == name), None)
+
+
+def declared_encoding(head: bytes) -> str | None:
+    """What a file says of its encoding. That of UTF-16 is said by whoever asks for it, too."""
+    match = _DECLARED.match(head.removeprefix(b"\xef\xbb\xbf").lstrip())
+    name = match[1].decode().lower() if match is not None else None
+    return None if name is None or name.startswith("utf-16") else name
+
+
+def events(source: str) -> list[Event]:
+    """All of a document, in order and without gaps. Raises JobError for what is not well-formed XML.
+
+    A document that declares entities is refused: they could make much out of little.
+    """
+    # Its positions are of bytes.
+    content = source.encode()
+    reader = _Reader()
+    try:
+        reader.parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise JobError(
+            f"no well-formed XML: {expat.ErrorString(error.code)} at line {error.lineno}, column "
+            f"{error.offset + 1}"
+        ) from None
+    found = reader.found
+    starts = _characters(source, content, [start for start, *_ in found])
+    ends = [*starts[1:], len(source)]
+    return [
+        Event(start=start, end=end, kind=kind, name=name, attributes=attributes)
+        for start, end, (_, kind, name, attributes) in zip(starts, ends, found, strict=True)
+    ]
+
+
+def escape(text: str) -> str:
+    """The text as characters of XML."""
+    text = _ILLEGAL.sub("", text)
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _characters(source: str, content: bytes, positions: list[int]) -> list[int]:
+    """Positions of bytes, ascending, as positions of characters."""
+    if len(source) == len(content):
+        return positions
+    result = []
+    num_bytes = num_characters = 0
+    for position in positions:
+        num_characters += len(content[num_bytes:position].decode())
+        num_bytes = position
+        result.append(num_characters)
+    return result
+
+
+_Found = tuple[int, Literal["start", "end", "text", "cdata", "other"], str, tuple[tuple[str, str], ...]]
+
+
+class _Reader:
+    """Notes where everything begins."""
+
+    def __init__(self) -> None:
+        # What the declaration says is of the file, not of this text.
+        self.parser = parser = expat.ParserCreate("utf-8")
+        self.found: list[_Found] = []
+        self._is_cdata = False
+        parser.buffer_text = False
+        parser.ordered_attributes = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = lambda name: self._note("end", name)
+        parser.CharacterDataHandler = lambda text: self._note("cdata" if self._is_cdata else "text")
+        parser.StartCdataSectionHandler = lambda: self._cdata(True)
+        parser.EndCdataSectionHandler = lambda: self._cdata(False)
+        parser.CommentHandler = lambda text: self._note("other")
+        parser.ProcessingInstructionHandler = lambda target, text: self._note("other")
+        parser.XmlDeclHandler = lambda *told: self._note("other")
+        parser.EntityDeclHandler = self._entity
+
+    def _start(self, name: str, attributes: list[str]) -> None:
+        pairs = tuple(zip(attributes[::2], attributes[1::2], strict=True))
+        self._note("start", name, pairs)
+
+    def _cdata(self, begins: bool) -> None:
+        self._is_cdata = begins
+        self._note("other")
+
+    def _entity(self, name: str, *told: object) -> None:
+        raise JobError(f"it declares an entity, {name!r}; write out what it stands for")
+
+    def _note(
+        self,
+        kind: Literal["start", "end", "text", "cdata", "other"],
+        name: str = "",
+        attributes: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self.found.append((self.parser.CurrentByteIndex, kind, name.rpartition(":")[2], attributes))

@@ -1,0 +1,86 @@
+"""HTML: what readers read is translated; tags, attributes, code and comments stay to the byte."""
+
+import gzip
+import re
+
+import pytest
+
+
+def test_a_page(translate, server):
+    given = """<!DOCTYPE html>
+<html lang="de"><head><meta charset="utf-8"><title>Titel &amp; mehr</title>
+<style>p { color: red } /* nicht */</style><script>if (a < b) { s = "<p>nein</p>" }</script></head>
+<body class=x><!-- kommentar --><h1 id='a' title="titel">Guten
+   Morgen</h1>
+<p>eins<br>zwei &lt;drei&gt;&nbsp;vier <img src="a.png" alt="bild">
+<p translate="no">bleibt <b>auch</b><p>weiter
+<pre>code hier</pre><ul><li>punkt<li class="notranslate">fest</ul>
+<div>a &copy; b</div></body></html>
+"""
+    assert (
+        translate("html", given)
+        == """<!DOCTYPE html>
+<html lang="de"><head><meta charset="utf-8"><title>TITEL &amp; MEHR</title>
+<style>p { color: red } /* nicht */</style><script>if (a < b) { s = "<p>nein</p>" }</script></head>
+<body class=x><!-- kommentar --><h1 id='a' title="titel">GUTEN MORGEN</h1>
+<p>EINS<br>ZWEI &lt;DREI&gt;&nbsp;VIER <img src="a.png" alt="bild">
+<p translate="no">bleibt <b>auch</b><p>WEITER
+<pre>code hier</pre><ul><li>PUNKT<li class="notranslate">fest</ul>
+<div>A © B</div></body></html>
+"""
+    )
+    texts = [text for message in server.servicer.messages for text in message]
+    assert "Guten Morgen" in texts
+    assert "zwei <drei>\xa0vier" in texts
+
+
+def test_texts_between_inline_tags_are_translated_one_by_one_and_keep_their_white_space(translate):
+    given = '<p>Das ist <b>sehr <i title="i">gut</i></b>, <code>nicht wahr</code> ?</p>'
+    assert translate("html", given) == (
+        '<p>DAS IST <b>SEHR <i title="i">GUT</i></b>, <code>nicht wahr</code> ?</p>'
+    )
+
+
+def test_what_is_within_something_untranslated_can_be_for_translation_again(translate):
+    given = '<div translate="no">a <p translate="yes">b <code>c</code></p> d</div> e'
+    assert translate("html", given) == given.replace("b ", "B ").replace(" e", " E")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("<p>ja <b>und", "<p>JA <b>UND"),
+        ("ja </b> nein </> x", "JA </b> NEIN </> X"),
+        ("<p>ja <!-- offen <p>a", None),
+        ("a < b &amp c & d &#; e &unknown; f", "A &lt; B &amp; C &amp; D &amp;#; E &amp;UNKNOWN; F"),
+        ("<script>nie zu", "<script>nie zu"),
+        ("<code>nie zu <p>a", "<code>nie zu <p>a"),
+        ("", ""),
+        ("<p></p><br/>", "<p></p><br/>"),
+    ],
+    ids=["open", "stray", "comment", "references", "script", "code", "empty", "tags"],
+)
+def test_broken_pages_lose_nothing(translate, given, expected):
+    translated = translate("html", given)
+    if expected is not None:
+        assert translated == expected
+    assert re.findall(r"<\w+", translated) == re.findall(r"<\w+", given)
+
+
+def test_ten_thousand_nested_tags_are_no_matter(translate):
+    given = "<div>" * 10_000 + "ja" + "</div>" * 10_000
+    assert translate("html", given) == given.replace("ja", "JA")
+    given = "<b>" * 10_000 + "ja" + "</i>" * 10_000
+    assert translate("html", given) == given.replace("ja", "JA")
+
+
+def test_a_page_says_its_encoding_and_keeps_it(translate):
+    given = '<meta charset="iso-8859-1"><p>grün</p>'.encode("latin-1")
+    assert translate("html", given) == '<meta charset="iso-8859-1"><p>GRÜN</p>'.encode("latin-1")
+    # A capital that the encoding lacks is written as a reference.
+    given = '<meta charset="iso-8859-1"><p>ÿ</p>'.encode("latin-1")
+    assert translate("html", given) == b'<meta charset="iso-8859-1"><p>&#376;</p>'
+
+
+def test_a_page_can_be_compressed(translate):
+    assert gzip.decompress(translate("html.gz", gzip.compress(b"<p>ja</p>"))) == b"<p>JA</p>"

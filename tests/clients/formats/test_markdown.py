@@ -1,0 +1,138 @@
+"""Markdown: prose is translated; code, targets of links, tables' lines and front matter stay."""
+
+from pathlib import Path
+
+import pytest
+
+REAL_FILES = Path("/work/shared/data/formats")
+
+
+def test_a_document(translate):
+    given = """---
+title: bleibt
+---
+
+# Titel {#anker}
+
+Ein Absatz, der
+umbrochen ist, mit *betonung*, `code` und [einem link](http://a.b/c "titel").\r
+Mehr <b>davon</b> ![bild hier](x.png)
+
+> zitat
+> weiter
+
+- [x] erledigt
+- punkt
+  1. tiefer
+
+| kopf | zahl |
+|------|-----:|
+| a \\| b | 1  |
+| zelle | `x` |
+
+```python
+code = "hier"
+```
+
+    eingerückt
+
+Unter
+-----
+
+<div align="center">
+mitte
+</div>
+
+[ziel]: http://a.b "titel"
+"""
+    assert (
+        translate("md", given)
+        == """---
+title: bleibt
+---
+
+# TITEL {#anker}
+
+EIN ABSATZ, DER UMBROCHEN IST, MIT *BETONUNG*, `code` UND [EINEM LINK](http://a.b/c "titel"). MEHR <b>DAVON</b> ![BILD HIER](x.png)
+
+> ZITAT WEITER
+
+- [x] ERLEDIGT
+- PUNKT
+  1. TIEFER
+
+| KOPF | ZAHL |
+|------|-----:|
+| a \\| b | 1  |
+| ZELLE | `x` |
+
+```python
+code = "hier"
+```
+
+    eingerückt
+
+UNTER
+-----
+
+<div align="center">
+MITTE
+</div>
+
+[ziel]: http://a.b "titel"
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("[text] und [der `rest`]\n", "[TEXT][text] UND [DER `rest`][der `rest`]\n"),
+        ("[text][] ![text]\n", "[TEXT][text] ![TEXT][text]\n"),
+        ("[anders][text]\n", "[ANDERS][text]\n"),
+    ],
+    ids=["shortcut", "collapsed", "full"],
+)
+def test_links_by_their_text_go_on_to_where_they_went(translate, given, expected):
+    definitions = "\n[text]: a\n[der `rest`]: b\n"
+    assert translate("md", given + definitions) == expected + definitions
+
+
+def test_a_failed_text_stays(translate):
+    assert translate("md", "ja\n\n!INTERNAL a\nb\n\n- nein\n") == "JA\n\n!INTERNAL a\nb\n\n- NEIN\n"
+
+
+def test_footnotes_and_autolinks_stay(translate):
+    given = "siehe[^note] <http://a.b/c>.\n\n[^note]: die note hier\n"
+    assert translate("md", given) == "SIEHE[^note] <http://a.b/c>.\n\n[^note]: DIE NOTE HIER\n"
+
+
+@pytest.mark.parametrize(
+    "content", ["> " * 10_000 + "a\n", "[" * 10_000 + "a\n", "*a " * 3_000 + "\n", "`" * 9_999]
+)
+def test_deep_nesting_is_no_matter(translate, content):
+    assert translate("md", content).lower() == content
+
+
+@pytest.mark.skipif(not REAL_FILES.is_dir(), reason="no real files here")
+@pytest.mark.parametrize("name", ["react-thinking-in-react.fr.md", "tldr-tar.md", "SOURCE.md"])
+def test_real_documents_keep_their_structure(run, tmp_path, name):
+    from markdown_it import MarkdownIt
+
+    def structure(text):
+        markdown = MarkdownIt("commonmark").enable("table")
+        for token in markdown.parse(text):
+            for child in token.children or []:
+                if child.type not in ("text", "text_special", "softbreak", "image"):
+                    yield child.type, child.content, child.attrs
+            yield token.type, token.info, token.content if token.type == "fence" else ""
+
+    source, output = REAL_FILES / name, tmp_path / "out.md"
+    run(source, output)
+    before, after = source.read_text(), output.read_text()
+    if name.startswith("react"):
+        # Without the front matter, which is no Markdown.
+        assert after.startswith("---\ntitle: Penser en React\n---\n")
+        before, after = before.split("---\n", 2)[2], after.split("---\n", 2)[2]
+    assert list(structure(after)) == list(structure(before))
+    assert after != before

@@ -1,0 +1,89 @@
+"""Subtitles: what cues say is translated; numbers, timings, settings, styles and comments stay."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman.jobs import JobError
+
+REAL_FILES = Path("/work/shared/data/formats")
+
+
+def test_subrip(translate):
+    given = (
+        "\ufeff1\r\n00:00:01,000 --> 00:00:02,000 X1:1\r\nGuten\r\n<i>Morgen</i>, du\r\n\r\n\r\n"
+        "00:00:03,000-->00:00:04,000\r\n{\\an8}- Ja.\r\n- Nein <3\r\n\r\n"
+        "7\r\n0:00:05.0 --> 0:00:06.5\r\n12\r\n\r\n8\r\n00:00:07,000 --> 00:00:08,000\r\n"
+    )
+    expected = given
+    for text in ("Guten", "Morgen", ", du", "- Ja.", "- Nein"):
+        expected = expected.replace(text, text.upper())
+    assert translate("srt", given.encode()) == expected.encode()
+
+
+def test_a_blank_line_within_a_cue_does_not_end_its_text(translate):
+    given = "1\n00:00:01,000 --> 00:00:02,000\neins\n\nzwei\n\n2\n00:00:03,000 --> 00:00:04,000\ndrei\n"
+    assert translate("srt", given) == given.replace("eins", "EINS").replace("zwei", "ZWEI").replace(
+        "drei", "DREI"
+    )
+
+
+def test_webvtt(translate):
+    given = (
+        "WEBVTT - titel\nKind: captions\n\nSTYLE\n::cue { color: red }\n\nNOTE nur so\nzwei zeilen\n\n"
+        "REGION\nid:a\n\nname\n00:01.000 --> 00:02.000 align:start position:10%\n"
+        "<v Roger Bingham>hallo &amp; <b.loud>du</b> <00:00:01.500>da\n\n"
+        "01:00:01.000 --> 01:00:02.000\nletzte &lt;3\n"
+    )
+    expected = given
+    for text in ("hallo &amp;", ">du<", "da\n", "letzte &lt;3"):
+        expected = expected.replace(text, text.upper().replace("&AMP;", "&amp;").replace("&LT;", "&lt;"))
+    assert translate("vtt", given) == expected
+
+
+def test_lines_of_a_cue_are_joined_where_that_is_asked_for_and_speakers_stay_apart(server, translate):
+    given = "1\n00:00:01,000 --> 00:00:02,000\nIch gehe\nnach Hause.\n\n2\n00:00:03,000 --> 00:00:04,000\n"
+    given += "- Ja.\n- Nein.\n"
+    joined = given.replace("Ich gehe\nnach Hause.", "ICH GEHE NACH HAUSE.").replace(
+        "- Ja.\n- Nein.", "- JA.\n- NEIN."
+    )
+    assert translate("srt", given, join_lines=True) == joined
+    assert [text for message in server.servicer.messages for text in message] == [
+        "Ich gehe nach Hause.",
+        "- Ja.\n- Nein.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("in.srt", "Guten Morgen.\n", "line 1 begins no cue: 'Guten Morgen.'"),
+        (
+            "in.srt",
+            "1\n00:00:01,000 --> bald\nja\n",
+            r"line 2 is no timing such as .*'00:00:01,000 --> bald'",
+        ),
+        ("in.vtt", "1\n00:01.000 --> 00:02.000\nja\n", 'begins with a line "WEBVTT"'),
+        ("in.vtt", "WEBVTT\n\n00:01 --> 2\nja\n", "line 3 is no timing"),
+    ],
+    ids=["text", "timing", "header", "vtt timing"],
+)
+def test_what_is_no_file_of_subtitles_is_refused(run, tmp_path, name, content, told):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(JobError, match=told):
+        run(tmp_path / name, tmp_path / f"out{name[2:]}")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.skipif(not REAL_FILES.is_dir(), reason="no real files here")
+def test_real_subtitles_in_two_encodings(run, tmp_path):
+    ascii_, chinese = REAL_FILES / "srt-ascii.srt", REAL_FILES / "srt-gb2312.srt"
+    run(ascii_, tmp_path / "out.srt")
+    assert (tmp_path / "out.srt").read_bytes() == ascii_.read_bytes().replace(b"ascii", b"ASCII").replace(
+        b"oh look", b"OH LOOK"
+    ).replace(b"everywhere", b"EVERYWHERE")
+    with pytest.raises(JobError, match=r"not in UTF-8: byte 0x\w\w of line 3.*`--encoding`"):
+        run(chinese, tmp_path / "chinese.srt")
+    # Chinese has no capitals: all must come back as it was.
+    run(chinese, tmp_path / "chinese.srt", encoding="gb2312")
+    assert (tmp_path / "chinese.srt").read_bytes() == chinese.read_bytes()
