@@ -9,7 +9,7 @@ from dragoman_server.engine import FinishReason
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.model import ServedModel
 from dragoman_server.text.alignment import Alignment
-from dragoman_server.text.document import TranslatedHypothesis, TranslatedText
+from dragoman_server.text.translated import TranslatedHypothesis, TranslatedText
 from dragoman_server.text.warnings import WarningKind
 
 _FINISH_REASONS = {
