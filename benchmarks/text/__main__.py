@@ -28,11 +28,11 @@ from benchmarks.report import Column, Report, Row, Table
 from benchmarks.text.hard_texts import HardText, read_hard_texts
 from benchmarks.text.insertions import OTHER_TERMS, SPANS, TAGS, TERMS, with_spans, with_tags
 from dragoman_server.system import BundleSystem, open_bundle_system
-from dragoman_server.text.document import TranslatedText
 from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
 from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
 from dragoman_server.text.protection.terms import Term, TermIndex
 from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.translated import TranslatedText
 from dragoman_server.text.warnings import WarningKind
 
 _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)

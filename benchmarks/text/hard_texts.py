@@ -7,9 +7,6 @@ from pathlib import Path
 
 import click
 
-GUARANTEED = frozenset(("markup", "placeholder", "url", "code", "emoji", "unknown", "invisible", "number"))
-"""Kinds of which every line's spans come through, with any model. Words around them are the model's."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class HardText:

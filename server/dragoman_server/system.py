@@ -11,9 +11,10 @@ from dragoman_server.config import EngineConfig
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.loader import open_decoder, open_engine
-from dragoman_server.text.document import TranslatedText, advance, complete, prepare
+from dragoman_server.text.document import advance, complete, prepare
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.translated import TranslatedText
 
 MAX_QUEUE = 10_000_000
 """More sentences than any file that is measured with has."""

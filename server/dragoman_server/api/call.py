@@ -19,8 +19,8 @@ from dragoman_server.api.interceptors.interception import Context
 from dragoman_server.api.statuses import cancellation_code, code_of, status_of
 from dragoman_server.engine import Priority
 from dragoman_server.models.model import ServedModel
-from dragoman_server.text.document import TranslatedText
 from dragoman_server.text.pair import AlignedPair
+from dragoman_server.text.translated import TranslatedText
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from dragoman_server.engine import FinishReason
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.model import ServedModel
 from dragoman_server.text.alignment import Alignment
-from dragoman_server.text.document import Timings, TranslatedHypothesis, TranslatedText
 from dragoman_server.text.pair import AlignedPair
+from dragoman_server.text.translated import Timings, TranslatedHypothesis, TranslatedText
 from dragoman_server.text.warnings import WarningKind
 
 _FINISH_REASONS = {

@@ -23,9 +23,9 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.glossaries import Glossaries
 from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
-from dragoman_server.text.document import TranslatedText
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.pair import AlignedPair
+from dragoman_server.text.translated import TranslatedText
 from dragoman_server.text.translator import Translator
 
 

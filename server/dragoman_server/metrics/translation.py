@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from dragoman_server.engine import Observer, Outcome, Priority
 from dragoman_server.engine.pool.pool import EnginePool
-from dragoman_server.text.document import TranslatedText
+from dragoman_server.text.translated import TranslatedText
 from dragoman_server.text.warnings import WarningKind
 
 LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.4, 0.6, 1.0, 1.5, 2.5,

@@ -6,7 +6,7 @@ anything runs.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from dragoman_bundle import Bundle
 
@@ -18,31 +18,13 @@ from dragoman_server.text.length import TextTooLongError, Unit, fit
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.segmentation import filler_for, join, segment
 from dragoman_server.text.source import Source, read
-from dragoman_server.text.unit.answer import UnitAnswer, judge
-from dragoman_server.text.unit.attempt import Attempt, Stage, Task, next_attempt
+from dragoman_server.text.translated import Timings, TranslatedHypothesis, TranslatedText
+from dragoman_server.text.unit.answer import UnitAnswer
+from dragoman_server.text.unit.attempt import Stage
 from dragoman_server.text.unit.reading import TaskReader
+from dragoman_server.text.unit.state import UnitState, judged, tokenize, without_sentences
 from dragoman_server.text.unit.verdict import unit_warnings
 from dragoman_server.text.warnings import TranslationWarning
-
-IdsOfPiece = tuple[tuple[int, ...], ...]
-Seconds = tuple[float, float, float]
-"""In the queue, encoding, and decoding."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnitState:
-    """How far a unit is."""
-
-    task: Task
-    attempt: Attempt
-    ids: tuple[IdsOfPiece, ...]
-    """By piece of the attempt and what is shown of it its source tokens, the end of the sentence included."""
-    answers: tuple[UnitAnswer, ...] = ()
-    """Once there are any, the unit is done."""
-    lost_numbers: tuple[Span, ...] = ()
-    """The numbers that its first answer lacked."""
-    seconds: Seconds = (0.0, 0.0, 0.0)
-    """Of its rounds together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,56 +49,6 @@ class Document:
     """Whether some sentence lost its end because it was too long."""
     warnings: tuple[TranslationWarning, ...]
     """What is known of the source alone."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TranslatedHypothesis:
-    """One translation of a whole text; its numbers are sums over the sentences."""
-
-    text: str
-    score: float
-    log_probability: float
-    finish_reason: FinishReason
-    """LENGTH where any sentence reached its limit."""
-    alignments: tuple[Alignment, ...]
-    """In offsets of the whole text and of this hypothesis' whole text."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timings:
-    """Where the time of the sentence that took longest went, in seconds."""
-
-    queue: float
-    """Waiting for a place in a batch, and before that for room in the queue."""
-    encode: float
-    """Encoding."""
-    decode: float
-    """Beam search."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TranslatedText:
-    """The translation of one text."""
-
-    text: str
-    """The best hypothesis' text. Where there was nothing to translate the source's own, and of white space
-    alone ""."""
-    hypotheses: tuple[TranslatedHypothesis, ...]
-    """Best first; empty where there was nothing to translate."""
-    split: bool
-    """Whether some sentence was cut because it was too long."""
-    truncated: bool
-    """Whether some sentence lost its end because it was too long."""
-    num_units: int
-    """Units that the text was cut into."""
-    num_source_tokens: int
-    """Of all sentences, ends included."""
-    num_target_tokens: int
-    """Of the best hypothesis, ends included."""
-    timings: Timings
-    """Where its time went."""
-    warnings: tuple[TranslationWarning, ...] = field(default=())
-    """What a reader should know of the best hypothesis."""
 
 
 def prepare(
@@ -147,8 +79,8 @@ def prepare(
     units, states = [], []
     for unit, task, attempt, known in reader.tasks(fitted.units):
         units.append(unit)
-        state = UnitState(task=task, attempt=attempt, ids=_tokenize(attempt, bundle, known))
-        states.append(_without_sentences(source, state, options, bundle))
+        state = UnitState(task=task, attempt=attempt, ids=tokenize(attempt, bundle, known))
+        states.append(without_sentences(source, state, options, bundle))
     num_tokens = sum(len(ids) for state in states for piece in state.ids for ids in piece)
     if options.max_text_tokens is not None and num_tokens > options.max_text_tokens:
         raise TextTooLongError(num_tokens=num_tokens, max_tokens=options.max_text_tokens)
@@ -172,7 +104,7 @@ def advance(document: Document, results: Sequence[SentenceResult], bundle: Bundl
     states = [
         state
         if state.answers
-        else _judged(
+        else judged(
             document.source,
             state,
             [[next(remaining) for ids in piece if ids] for piece in state.ids],
@@ -228,87 +160,6 @@ def complete(document: Document, bundle: Bundle, *, waited_seconds: float = 0.0)
         ),
         warnings=tuple(sorted(_warnings(document, bundle), key=_span)),
     )
-
-
-def slowest_timings(results: Sequence[SentenceResult], waited_seconds: float) -> Timings:
-    """Of the sentence that took longest, all of which `waited_seconds` before they were in the queue."""
-    slowest = max(results, key=_seconds, default=None)
-    return Timings(
-        queue=waited_seconds + slowest.queue_seconds if slowest else 0.0,
-        encode=slowest.encode_seconds if slowest else 0.0,
-        decode=slowest.decode_seconds if slowest else 0.0,
-    )
-
-
-def _seconds(result: SentenceResult) -> float:
-    return result.queue_seconds + result.encode_seconds + result.decode_seconds
-
-
-def _judged(
-    source: Source,
-    state: UnitState,
-    results: Sequence[Sequence[SentenceResult]],
-    options: TranslationOptions,
-    bundle: Bundle,
-) -> UnitState:
-    """A unit with answers, or with its next attempt."""
-    judgement = judge(
-        source,
-        state.task,
-        state.attempt,
-        results,
-        [[ids for ids in piece if ids] for piece in state.ids],
-        bundle,
-        most=options.num_hypotheses,
-        is_aligned=options.return_alignments,
-    )
-    seconds = _sum(state.seconds, _slowest(results))
-    if judgement.answers:
-        return UnitState(
-            task=state.task,
-            attempt=state.attempt,
-            ids=state.ids,
-            answers=judgement.answers,
-            lost_numbers=state.lost_numbers,
-            seconds=seconds,
-        )
-    lost = {item.span: item for item in judgement.lost}
-    lost |= {item.span: item for item in state.task.numbers if item.span in state.lost_numbers}
-    attempt = next_attempt(source, state.task, state.attempt.stage, list(lost.values()))
-    state = UnitState(
-        task=state.task,
-        attempt=attempt,
-        ids=_tokenize(attempt, bundle, None),
-        lost_numbers=tuple(sorted(lost)),
-        seconds=seconds,
-    )
-    return _without_sentences(source, state, options, bundle)
-
-
-def _without_sentences(
-    source: Source, state: UnitState, options: TranslationOptions, bundle: Bundle
-) -> UnitState:
-    """A unit of which the tokenizer sees nothing has its answer at once; another is as it was."""
-    for piece in state.ids:
-        if any(piece):
-            return state
-    return _judged(source, state, [[] for _ in state.ids], options, bundle)
-
-
-def _tokenize(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None) -> tuple[IdsOfPiece, ...]:
-    """Source tokens of all that is shown, ends included, as many as the model takes; `known` are the
-    first's."""
-    manifest = bundle.manifest
-    end = (manifest.source_ids.eos,) if manifest.source_end else ()
-    most = manifest.decoding.max_source_tokens - len(end)
-    found = []
-    for piece in attempt.pieces:
-        shown = [rendered.text for rendered in piece.shown]
-        ids = [known] if known is not None else []
-        if len(shown) > len(ids):
-            ids += bundle.source_tokenizer.encode_ids(shown[len(ids) :])
-        found.append(tuple((*each[:most], *end) if each else () for each in ids))
-    return tuple(found)
 
 
 def _sentences(
@@ -401,20 +252,3 @@ def _warnings(document: Document, bundle: Bundle) -> Iterator[TranslationWarning
             lost_numbers=state.lost_numbers,
             languages=(manifest.source_language, manifest.target_language),
         )
-
-
-def _slowest(results: Sequence[Sequence[SentenceResult]]) -> Seconds:
-    """Of what was searched side by side, the one that took longest."""
-    return max(
-        (
-            (result.queue_seconds, result.encode_seconds, result.decode_seconds)
-            for shown in results
-            for result in shown
-        ),
-        key=sum,
-        default=(0.0, 0.0, 0.0),
-    )
-
-
-def _sum(first: Seconds, second: Seconds) -> Seconds:
-    return first[0] + second[0], first[1] + second[1], first[2] + second[2]

@@ -12,8 +12,8 @@ from dragoman_bundle import Bundle
 from dragoman_server.engine import Priority, SearchOptions, Sentence, SentenceResult
 from dragoman_server.text.alignment import Alignment, align
 from dragoman_server.text.cleaning import CleanedText, Span, clean
-from dragoman_server.text.document import Timings, slowest_timings
 from dragoman_server.text.segmentation import Segmentation, segment
+from dragoman_server.text.translated import Timings
 
 
 class PairTooLongError(ValueError):
@@ -123,7 +123,7 @@ def complete_pair(
         alignments=tuple(alignments),
         num_source_tokens=sum(len(sentence.source) for sentence in pair.sentences),
         num_target_tokens=sum(len(sentence.target_prefix) for sentence in pair.sentences),
-        timings=slowest_timings(results, waited_seconds),
+        timings=_slowest(results, waited_seconds),
     )
 
 
@@ -190,3 +190,19 @@ def _part(
 
 def _moved(span: Span, offset: int) -> Span:
     return span[0] + offset, span[1] + offset
+
+
+def _slowest(results: Sequence[SentenceResult], waited_seconds: float) -> Timings:
+    """Of the sentence that took longest."""
+    slowest = max(results, key=_seconds, default=None)
+    if slowest is None:
+        return Timings(queue=0.0, encode=0.0, decode=0.0)
+    return Timings(
+        queue=waited_seconds + slowest.queue_seconds,
+        encode=slowest.encode_seconds,
+        decode=slowest.decode_seconds,
+    )
+
+
+def _seconds(result: SentenceResult) -> float:
+    return result.queue_seconds + result.encode_seconds + result.decode_seconds

@@ -18,7 +18,7 @@ from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceR
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.models.model import Model
 from dragoman_server.text.cleaning import Span
-from dragoman_server.text.document import Document, TranslatedText, advance, complete, prepare
+from dragoman_server.text.document import Document, advance, complete, prepare
 from dragoman_server.text.gathering import tell_when_ended
 from dragoman_server.text.length import TextTooLongError, UnitTooLongError
 from dragoman_server.text.options import TextFormat, TranslationOptions
@@ -31,6 +31,7 @@ from dragoman_server.text.pair import (
     prepare_pair,
 )
 from dragoman_server.text.segmentation import holds_letter
+from dragoman_server.text.translated import TranslatedText
 
 T = TypeVar("T")
 Futures = list[Future[SentenceResult]]

@@ -80,7 +80,7 @@ MITTE
 </div>
 
 [ziel]: http://a.b "titel"
-"""
+"""  # noqa: E501
     )
 
 

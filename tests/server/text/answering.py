@@ -11,8 +11,9 @@ from dragoman_bundle import Bundle, open_bundle
 
 from dragoman_server.engine import FinishReason, Hypothesis, Sentence, SentenceResult
 from dragoman_server.text.cleaning import Span
-from dragoman_server.text.document import Document, TranslatedText, advance, complete, prepare
+from dragoman_server.text.document import Document, advance, complete, prepare
 from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.translated import TranslatedText
 
 Answer = Callable[[str], str]
 """Says what the model answers to what it is shown."""

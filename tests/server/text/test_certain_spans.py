@@ -11,6 +11,7 @@ FOUND = {
     "Willkommen, %s!": ["%s"],
     "Guten Morgen, ${user}, {{ user.name | upper }}!": ["${user}", "{{ user.name | upper }}"],
     "Das :item fehlt.": [":item"],
+    "Ein <b>Wort</b>, <_:link-1/> und a < b > c": ["<b>", "</b>", "<_:link-1/>"],
     "Sie haben {count, plural, one {# Datei} other {# {x} Dateien}} hier.": [
         "{count, plural, one {# Datei} other {# {x} Dateien}}"
     ],

@@ -180,6 +180,14 @@ def test_what_is_not_well_formed_is_unharmed(bundle: Bundle, opener: str) -> Non
     assert translated(text, bundle, HTML, forgets).text.count(opener) == 2 or opener.startswith(("<!", "<a"))
 
 
+def test_a_tag_of_html_without_an_end_may_have_one_in_other_markup(bundle: Bundle) -> None:
+    text = "Tippen Sie <input>Wort</input> ein <input> und mehr."
+    for answer in ANSWERS:
+        found = translated(text, bundle, HTML, answer).text
+        assert found.index("<input>") < found.index("</input>"), found
+        assert (found.count("<input>"), found.count("</input>")) == (2, 1)
+
+
 def test_ten_thousand_nested_tags_come_back(bundle: Bundle) -> None:
     text = "Ein " + "<b>Hund " * 10_000 + "ist " + "</b>" * 10_000 + "da."
     found = translated(text, bundle, HTML, copies).text

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import accumulate
 
-from dragoman_server.text.markup.tags import Attributes, is_void
+from dragoman_server.text.markup.tags import Attributes
 
 MAX_UNCLOSED = 16
 """So often a tag or comment that has no end counts as text, and what is behind it is read; then all is
@@ -106,7 +106,8 @@ class _Reader(HTMLParser):
         self.found.append((kind, self._line_starts[line - 1] + offset, name, attributes))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._note(EventKind.OTHER if is_void(tag) else EventKind.START, tag, attrs)
+        # One that has no end, as `br`, is left unmatched.
+        self._note(EventKind.START, tag, attrs)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._note(EventKind.OTHER, tag, attrs)

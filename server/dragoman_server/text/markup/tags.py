@@ -1,4 +1,4 @@
-"""What the names of elements say: which bound sentences, which are not translated, and which have no end."""
+"""What the names of elements say: which bound sentences, and which are not translated."""
 
 from collections.abc import Sequence
 
@@ -94,40 +94,12 @@ _BLOCKS = frozenset(
 _UNTOUCHED_BLOCKS = frozenset(["pre", "script", "style", "svg", "math", "template", "textarea"])
 # The last four are XLIFF's for what is code to another system.
 _UNTOUCHED = frozenset(["code", "kbd", "samp", "var", "tt", "bpt", "ept", "it", "ph"])
-_VOID = frozenset(
-    [
-        "area",
-        "base",
-        "basefont",
-        "bgsound",
-        "br",
-        "col",
-        "embed",
-        "frame",
-        "hr",
-        "img",
-        "input",
-        "keygen",
-        "link",
-        "meta",
-        "param",
-        "source",
-        "track",
-        "wbr",
-    ]
-)
-
 Attributes = Sequence[tuple[str, str | None]]
 
 
 def is_block(name: str) -> bool:
     """Whether no sentence goes on across its tags."""
     return name in _BLOCKS or name in _UNTOUCHED_BLOCKS
-
-
-def is_void(name: str) -> bool:
-    """Whether it has no end tag in HTML."""
-    return name in _VOID
 
 
 def is_untouched(name: str, attributes: Attributes) -> bool:

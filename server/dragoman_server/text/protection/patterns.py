@@ -14,7 +14,7 @@ MAX_ARGUMENT = 4_000
 """Longest ICU argument, in code points: beyond that a brace counts as one that nobody closed."""
 
 _TRIGGER = re.compile(
-    r"[/\\@{%$:`#~\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2194-\u2bff\u3030\u303d\u3297\u3299"
+    r"[/\\@{%$:`#~<\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2194-\u2bff\u3030\u303d\u3297\u3299"
     r"\U0001f000-\U0001faff]|\w\.\w"
 )
 _DOMAINS = "com|org|net|edu|gov|info|io|dev|app|eu|de|ch|uk|fr|nl|pl"
@@ -28,6 +28,8 @@ _PATTERNS = {
         (
             r"\$?\{\{\{?[^{}\n]{1,200}\}\}\}?",
             r"\{%[^{}\n]{1,200}%\}",
+            # In a text that is told to have markup the tags have been taken out.
+            r"</?[A-Za-z_][^<>\n]{0,200}>",
             r"[$#%@]?\{(?:[\w.\-\[\]]+(?:[:!|][^{}\n]{0,100})?)?\}",
             # In "50 % der" and "100%ig" it is a percentage.
             r"(?<![\w%])%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]",

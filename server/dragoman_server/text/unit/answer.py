@@ -12,11 +12,11 @@ from dragoman_server.engine import FinishReason, Hypothesis, SentenceResult
 from dragoman_server.text.alignment import Alignment, align
 from dragoman_server.text.cleaning import Span
 from dragoman_server.text.distinct import distinct
-from dragoman_server.text.protection.numbers import Number, missing_numbers
-from dragoman_server.text.protection.protected import Protected, SpanKind
+from dragoman_server.text.protection.protected import Protected
 from dragoman_server.text.segmentation import join
 from dragoman_server.text.source import Source
 from dragoman_server.text.unit.attempt import Attempt, Piece, Stage, Task
+from dragoman_server.text.unit.checking import lacks_terms, lost_numbers, without_masks
 from dragoman_server.text.unit.placing import Floating, place
 from dragoman_server.text.unit.rendering import Rendered
 from dragoman_server.text.unit.restoring import find_masks, restore
@@ -105,70 +105,13 @@ def _read(
         replaced: list[tuple[Span, Protected]] | None = []
         if lost is not None and task.is_checked:
             replaced = find_masks(rendered.masks, text)
-            missing = _missing(source, task, rendered, _outside(text, replaced or []), bundle)
-            if replaced is None or missing or _lacks_terms(task, rendered, text):
+            missing = lost_numbers(source, task, rendered, without_masks(text, replaced or []), bundle)
+            if replaced is None or missing or lacks_terms(task, rendered, text):
                 lost.append(missing)
                 continue
         yield _answer(
             source, task, piece, rendered, tokens, hypothesis, text, replaced or [], bundle, is_aligned
         )
-
-
-def _outside(answer: str, replaced: Sequence[tuple[Span, Protected]]) -> str:
-    """An answer without its masks."""
-    parts = []
-    end = 0
-    for (start, stop), _ in replaced:
-        parts.append(answer[end:start])
-        end = stop
-    return " ".join((*parts, answer[end:]))
-
-
-def _missing(
-    source: Source, task: Task, rendered: Rendered, answer: str, bundle: Bundle
-) -> tuple[Protected, ...]:
-    masked = {mask.item for mask in rendered.masks}
-    open_numbers = {item.span: item for item in task.numbers if item not in masked}
-    if not open_numbers:
-        return ()
-    text = source.cleaned.tokenizer_text
-    numbers = [Number(span=span, text=text[slice(*span)]) for span in open_numbers]
-    manifest = bundle.manifest
-    missing = missing_numbers(
-        numbers, answer, source_language=manifest.source_language, target_language=manifest.target_language
-    )
-    return tuple(open_numbers[number.span] for number in missing)
-
-
-def _lacks_terms(task: Task, rendered: Rendered, answer: str) -> bool:
-    masked = {mask.item for mask in rendered.masks}
-    outputs = [
-        item.output
-        for item in task.items
-        if item.kind is SpanKind.TERM and item not in masked and item.output
-    ]
-    if not outputs:
-        return False
-    folded = answer.casefold()
-    # Longest first: a term may be a part of another.
-    for output in sorted(outputs, key=len, reverse=True):
-        place = _find_word(output.casefold(), folded)
-        if place is None:
-            return True
-        folded = folded[:place] + " " + folded[place + len(output.casefold()) :]
-    return False
-
-
-def _find_word(word: str, text: str) -> int | None:
-    place = text.find(word)
-    while place >= 0:
-        end = place + len(word)
-        if not (text[place - 1 : place].isalnum() and word[0].isalnum()) and not (
-            text[end : end + 1].isalnum() and word[-1].isalnum()
-        ):
-            return place
-        place = text.find(word, place + 1)
-    return None
 
 
 def _answer(

@@ -235,7 +235,9 @@ def _piece(
         if item.floats
     ]
     floating += [
-        Floating(position=position, text=tag) for position, tag in task.floating if start < position < end
+        Floating(position=position, text=tag, keeps_order=True)
+        for position, tag in task.floating
+        if start < position < end
     ]
     elements = elements_within(task.elements, span)
     return Piece(span=span, shown=shown, floating=tuple(floating), elements=tuple(elements))

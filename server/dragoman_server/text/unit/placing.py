@@ -23,6 +23,8 @@ class Floating:
     has_space_before: bool = False
     has_space_behind: bool = False
     replaces_space: bool = False
+    keeps_order: bool = False
+    """Whether it stands behind whatever else keeps its order and stood before it."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,11 @@ def place(
     tags = list(_lay_out(_nested(elements), target, (0, len(found)), (0, len(answer))))
     placed = [*tags]
     source_words = list(words(shown))
+    reached = 0
     for item in floating:
         position = _beside(item, source_words, shown, target)
+        if item.keeps_order:
+            position = reached = max(position, reached)
         moved = Floating(
             position=position,
             text=item.text,
