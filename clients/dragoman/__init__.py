@@ -29,9 +29,18 @@ if TYPE_CHECKING:
     )
     from dragoman.model import DecodingDefaults, Model, ModelReference, Quality
     from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
-    from dragoman.translation import Alignment, FinishReason, Hypothesis, StreamResult, Timings, Translation
+    from dragoman.translation import (
+        AlignedTexts,
+        Alignment,
+        FinishReason,
+        Hypothesis,
+        StreamResult,
+        Timings,
+        Translation,
+    )
 
 __all__ = [
+    "AlignedTexts",
     "Alignment",
     "AsyncClient",
     "AuthenticationError",
@@ -87,6 +96,7 @@ _MODULES = {
     "Priority": "dragoman.settings",
     "Segmentation": "dragoman.settings",
     "Settings": "dragoman.settings",
+    "AlignedTexts": "dragoman.translation",
     "Alignment": "dragoman.translation",
     "FinishReason": "dragoman.translation",
     "Hypothesis": "dragoman.translation",
