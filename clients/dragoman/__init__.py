@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
     from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
     from dragoman.translation import (
+        AlignedTexts,
         Alignment,
         FinishReason,
         Hypothesis,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AlignedTexts",
     "Alignment",
     "AsyncClient",
     "AuthenticationError",
@@ -104,6 +106,7 @@ _MODULES = {
     "Priority": "dragoman.settings",
     "Segmentation": "dragoman.settings",
     "Settings": "dragoman.settings",
+    "AlignedTexts": "dragoman.translation",
     "Alignment": "dragoman.translation",
     "FinishReason": "dragoman.translation",
     "Hypothesis": "dragoman.translation",

@@ -18,8 +18,8 @@ from dragoman.ledger import Ledger
 from dragoman.model import Glossary, Model
 from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
-from dragoman.texts import check_texts
-from dragoman.translation import Key, StreamResult, Translation
+from dragoman.texts import check_text_pairs, check_texts, text_pair_portions
+from dragoman.translation import AlignedTexts, Key, StreamResult, Translation
 from dragoman.unreachable import cause_of
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
@@ -164,6 +164,38 @@ class Client:
         finally:
             for _, call in calls:
                 call.cancel()
+
+    def align(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        source: str,
+        target: str,
+        model: str | None = None,
+        priority: Priority | None = None,
+        timeout_seconds: float | None = None,
+    ) -> list[AlignedTexts]:
+        """Links the words of texts and of given translations, by what a model looks at when it says these.
+
+        `pairs` are of a text and its translation; the answers come in their order: all of them, or an error,
+        whose positions are those of its request where a long list travels in several. Where both sides have
+        as many lines, they are linked line by line. `timeout_seconds` holds for all of it; None is the
+        client's own.
+        """
+        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        aligned: list[AlignedTexts] = []
+        for portion in text_pair_portions(check_text_pairs(pairs)):
+            request = messages.align_request(
+                portion, source=source, target=target, model=model, priority=priority
+            )
+            try:
+                response = self._stub.AlignTexts(
+                    request, timeout=deadline.remaining_seconds(), metadata=self._metadata
+                )
+            except grpc.RpcError as error:
+                raise self._error(error) from error
+            aligned += messages.aligned_texts(response)
+        return aligned
 
     def translate_stream(
         self,

@@ -3,8 +3,9 @@
 from google.protobuf.duration_pb2 import Duration
 
 from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
-from dragoman.settings import Settings
+from dragoman.settings import Priority, Settings
 from dragoman.translation import (
+    AlignedTexts,
     Alignment,
     FinishReason,
     Hypothesis,
@@ -53,6 +54,19 @@ def translate_request(texts: list[str], settings: Settings) -> pb.TranslateReque
         priority=_priority(settings),
         text_format=_text_format(settings),
         protection=_protection(settings),
+    )
+
+
+def align_request(
+    pairs: list[tuple[str, str]], *, source: str, target: str, model: str | None, priority: Priority | None
+) -> pb.AlignTextsRequest:
+    """A request with these texts and their translations."""
+    return pb.AlignTextsRequest(
+        pairs=[pb.TextPair(source=text, target=translated) for text, translated in pairs],
+        source_language=source,
+        target_language=target,
+        model=model or "",
+        priority=_PRIORITIES[priority] if priority is not None else None,
     )
 
 
@@ -124,6 +138,21 @@ def translations(response: pb.TranslateResponse) -> list[Translation]:
     return [translation(message, model) for message in response.translations]
 
 
+def aligned_texts(response: pb.AlignTextsResponse) -> list[AlignedTexts]:
+    """The links of a response, in its order."""
+    model = model_reference(response.model)
+    return [
+        AlignedTexts(
+            alignments=tuple(map(_alignment, message.alignments)),
+            model=model,
+            source_tokens=message.source_tokens,
+            target_tokens=message.target_tokens,
+            timings=_timings(message.timings),
+        )
+        for message in response.pairs
+    ]
+
+
 def translation(message: pb.Translation, model: ModelReference) -> Translation:
     """One translation."""
     return Translation(
@@ -135,11 +164,7 @@ def translation(message: pb.Translation, model: ModelReference) -> Translation:
         sentences=message.sentences,
         source_tokens=message.source_tokens,
         target_tokens=message.target_tokens,
-        timings=Timings(
-            queue_seconds=_seconds(message.timings.queue),
-            encode_seconds=_seconds(message.timings.encode),
-            decode_seconds=_seconds(message.timings.decode),
-        ),
+        timings=_timings(message.timings),
         warnings=tuple(
             TranslationWarning(
                 kind=_WARNING_KINDS.get(warning.kind, WarningKind.UNKNOWN),
@@ -151,22 +176,31 @@ def translation(message: pb.Translation, model: ModelReference) -> Translation:
     )
 
 
+def _timings(message: pb.Timings) -> Timings:
+    return Timings(
+        queue_seconds=_seconds(message.queue),
+        encode_seconds=_seconds(message.encode),
+        decode_seconds=_seconds(message.decode),
+    )
+
+
 def _hypothesis(message: pb.Hypothesis) -> Hypothesis:
     return Hypothesis(
         text=message.text,
         score=message.score,
         log_probability=message.log_probability,
         finish_reason=_FINISH_REASONS.get(message.finish_reason, FinishReason.UNKNOWN),
-        alignments=tuple(
-            Alignment(
-                source_start=link.source_start,
-                source_end=link.source_end,
-                target_start=link.target_start,
-                target_end=link.target_end,
-                weight=link.weight,
-            )
-            for link in message.alignments
-        ),
+        alignments=tuple(map(_alignment, message.alignments)),
+    )
+
+
+def _alignment(link: pb.Alignment) -> Alignment:
+    return Alignment(
+        source_start=link.source_start,
+        source_end=link.source_end,
+        target_start=link.target_start,
+        target_end=link.target_end,
+        weight=link.weight,
     )
 
 

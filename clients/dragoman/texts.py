@@ -1,10 +1,14 @@
 """What is checked of a text before it travels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from dragoman.arguments import invalid
 from dragoman.translation import Key
 
+MAX_REQUEST_PAIRS = 256
+"""Most pairs of one request that links words."""
+MAX_REQUEST_BYTES = 1 << 16
+"""Most bytes of text of one such request, or of one longer pair."""
 MAX_STREAM_TEXT_BYTES = (4 << 20) - 1024
 """Most bytes of a text of a stream: a longer one, in a message, is over the 4 MiB that gRPC servers take by
 default, which would end the stream for all."""
@@ -44,6 +48,32 @@ def check_pair(pair: tuple[Key, str]) -> tuple[Key, str]:
             f"a stream takes pairs (id, text), not texts: write enumerate(texts); got {pair[:20]!r}"
         )
     return pair
+
+
+def check_text_pairs(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Texts with their translations, each checked. Raises TypeError for what is no pair of texts."""
+    checked = []
+    for position, pair in enumerate(pairs):
+        if isinstance(pair, str | bytes) or len(pair) != 2:
+            raise TypeError(f"pairs[{position}] is no pair (text, translation): {pair!r:.40}")
+        fields = f"pairs[{position}].source", f"pairs[{position}].target"
+        checked.append((check_text(pair[0], fields[0]), check_text(pair[1], fields[1])))
+    return checked
+
+
+def text_pair_portions(pairs: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """The pairs in the portions of requests: few enough, and of so many bytes or one longer pair."""
+    portion: list[tuple[str, str]] = []
+    num_bytes = 0
+    for pair in pairs:
+        size = sum(len(text.encode()) for text in pair)
+        if portion and (len(portion) == MAX_REQUEST_PAIRS or num_bytes + size > MAX_REQUEST_BYTES):
+            yield portion
+            portion, num_bytes = [], 0
+        portion.append(pair)
+        num_bytes += size
+    if portion:
+        yield portion
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:

@@ -23,10 +23,10 @@ class FinishReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
-    """A link between a word of the source and a word of the hypothesis, as half-open code point ranges.
+    """A link between a word of the source and a word of its translation, as half-open code point ranges.
 
-    `text[source_start:source_end]` is the source word, and
-    `hypothesis.text[target_start:target_end]` the target word.
+    `text[source_start:source_end]` is the source word, and `hypothesis.text[target_start:target_end]`, or
+    that of the translation that was given, the target word.
     """
 
     source_start: int
@@ -139,6 +139,22 @@ class Translation:
     def limited(self) -> bool:
         """Whether the best hypothesis ended at the limit of output tokens."""
         return bool(self.hypotheses) and self.hypotheses[0].finish_reason is FinishReason.LENGTH
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignedTexts:
+    """The links between the words of a text and of a translation that somebody else made."""
+
+    alignments: tuple[Alignment, ...]
+    """By target word and falling weight, in offsets of the caller's own texts."""
+    model: ModelReference
+    """The model that linked them."""
+    source_tokens: int
+    """With an end for each part that was linked at once."""
+    target_tokens: int
+    """Without ends."""
+    timings: Timings
+    """Where the time went."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,18 @@
 """AlignTexts over a real port: a model that copies looks, saying each word, at the word that it copies."""
 
+import asyncio
+import json
+
 import grpc
 import pytest
+from click.testing import CliRunner
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from tests.server.conftest import RunningServer, StartServer
 
+from dragoman import AlignedTexts, AsyncClient, Client, InvalidRequestError
+from dragoman.cli.align_texts import align_texts
+from dragoman.texts import text_pair_portions
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
 
@@ -105,3 +112,37 @@ async def test_a_caller_without_a_token_is_refused(start_server: StartServer, to
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await running.stub.AlignTexts(request(("a", "a")))
     assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_both_clients_and_the_command_show_the_links(running: RunningServer) -> None:
+    address = f"localhost:{running.server.port}"
+    pairs = [("ab cd", "ab cd"), ("ef", "ef")] * 5
+
+    def call() -> tuple[list[AlignedTexts], str]:
+        with Client(address) as client:
+            found = client.align(pairs, source="de", target="en")
+        arguments = ["--server", address, "--from", "de", "--to", "en", "--json", "ab cd", "ab cd"]
+        return found, CliRunner().invoke(align_texts, arguments).output
+
+    found, shown = await asyncio.to_thread(call)
+    assert len(found) == len(pairs)
+    for (source, target), aligned in zip(pairs, found, strict=True):
+        for link in aligned.alignments:
+            assert source[link.source_start : link.source_end] == target[link.target_start : link.target_end]
+    assert [len(aligned.alignments) for aligned in found[:2]] == [2, 1]
+    assert found[0].model.name == "de-en"
+    assert [link["target_end"] for link in json.loads(shown)["alignments"]] == [2, 5]
+    async with AsyncClient(address) as client:
+        again = await client.align(iter(pairs), source="de", target="en")
+        with pytest.raises(InvalidRequestError, match=r"pairs\[0\]\.source"):
+            await client.align([("ab " * 120, "ab")], source="de", target="en")
+        with pytest.raises(TypeError, match=r"pairs\[0\] is no pair"):
+            await client.align(["ab"], source="de", target="en")  # type: ignore[list-item]
+    assert [aligned.alignments for aligned in again] == [aligned.alignments for aligned in found]
+
+
+def test_a_long_list_travels_in_portions() -> None:
+    pairs = [("a", "b")] * 600 + [("a" * 70_000, "b"), ("c", "d")]
+    portions = list(text_pair_portions(pairs))
+    assert [pair for portion in portions for pair in portion] == pairs
+    assert [len(portion) for portion in portions] == [256, 256, 88, 1, 1]

@@ -11,13 +11,14 @@ attention falls on the source word. Without room for all columns, one line a tar
     .               ██
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from dragoman.cli.words import Span, words
-from dragoman.translation import Alignment, Hypothesis
+from dragoman.translation import Alignment
 
 _LEVELS = (0.75, 0.5, 0.25, 0.0)
 _CELLS = ("██", "▓▓", "▒▒", "░░")
@@ -26,7 +27,17 @@ _STYLES = ("bold green", "green", "yellow", "dim")
 _COLUMN = 3
 
 
-def alignment_picture(source: str, hypothesis: Hypothesis, *, width: int, ascii_only: bool) -> Text:
+class Linked(Protocol):
+    """A translation with its links, such as a hypothesis."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def alignments(self) -> Sequence[Alignment]: ...
+
+
+def alignment_picture(source: str, hypothesis: Linked, *, width: int, ascii_only: bool) -> Text:
     """The picture, no wider than `width` cells where the words themselves allow."""
     links = hypothesis.alignments
     across = word_spans(source, {(link.source_start, link.source_end) for link in links})
@@ -76,7 +87,7 @@ def word_spans(text: str, linked: Iterable[Span]) -> list[Span]:
     return spans
 
 
-def _list(source: str, hypothesis: Hypothesis) -> Text:
+def _list(source: str, hypothesis: Linked) -> Text:
     lines = Text()
     for link in sorted(hypothesis.alignments, key=lambda link: (link.target_start, -link.weight)):
         lines.append(source[link.source_start : link.source_end], style="cyan")

@@ -58,8 +58,8 @@ def raw_lines(source: Input, codec: Codec | None) -> Iterator[bytes]:
     """
     if codec is None:
         # Not `yield from`, which closes what it reads when somebody stops early.
-        for line in source.stream:
-            yield line  # noqa: UP028
+        for line in source.stream:  # noqa: UP028
+            yield line
         return
     source.stream.seek(len(codec.mark))
     # Detached, so that what it reads from stays open.
