@@ -12,7 +12,7 @@ import grpc.aio
 
 from benchmarks.serve.arrivals import Arrival
 from benchmarks.serve.bulk import BulkJob
-from dragoman.channel import CHANNEL_OPTIONS
+from dragoman.connection.channel import CHANNEL_OPTIONS
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 

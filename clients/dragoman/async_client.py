@@ -15,8 +15,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
 from dragoman.arguments import check_number
-from dragoman.channel import call_metadata, channel_options, open_channel, read_address
-from dragoman.deadline import Deadline, within_clock
+from dragoman.connection.channel import call_metadata, channel_options, open_channel, read_address
+from dragoman.connection.deadline import Deadline, within_clock
+from dragoman.connection.unreachable import cause_of
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
 from dragoman.model import Glossary, Model
@@ -24,7 +25,6 @@ from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
 from dragoman.texts import check_text_pairs, check_texts, text_pair_portions
 from dragoman.translation import AlignedTexts, Key, StreamResult, Translation
-from dragoman.unreachable import cause_of
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 

@@ -5,7 +5,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from dragoman import errors, messages
-from dragoman.patience import Patience
+from dragoman.connection.patience import Patience
 from dragoman.settings import Settings
 from dragoman.translation import Translation
 from dragoman.v1 import translation_pb2 as pb

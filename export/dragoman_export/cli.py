@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from dragoman_bundle.manifest import PRECISIONS
 
-from dragoman_export.cli_foreign import (
+from dragoman_export.foreign.options import (
     Foreign,
     foreign_options,
     shortlist_file_options,

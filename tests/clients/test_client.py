@@ -16,7 +16,7 @@ from tests.clients.conftest import fail_after_answers
 
 import dragoman
 from dragoman import Client, FinishReason, messages, portions
-from dragoman.patience import Patience
+from dragoman.connection.patience import Patience
 
 DE_EN = {"source": "de", "target": "en"}
 

@@ -28,7 +28,7 @@ from tests.server.late_file import HANGING, hang, make_late
 from tests.server.server_process import ServerProcess
 from tests.server.wire import never_reading, wire_to
 
-from dragoman.channel import CHANNEL_OPTIONS
+from dragoman.connection.channel import CHANNEL_OPTIONS
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig

@@ -9,8 +9,8 @@ from importlib.metadata import EntryPoint
 
 import click
 
-from dragoman.channel import ROOTS_VARIABLE
 from dragoman.cli.options import OPTIONS, TOKEN_VARIABLE
+from dragoman.connection.channel import ROOTS_VARIABLE
 from dragoman.errors import (
     AuthenticationError,
     DeadlineExceededError,

@@ -10,11 +10,11 @@ import tempfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from dragoman_export.foreign.unpacking import UnpackingError, unpack
 from dragoman_export.from_ctranslate2.checkpoint import Naming, read_model
 from dragoman_export.from_ctranslate2.errors import CTranslate2Error
 from dragoman_export.from_ctranslate2.tokenizers import find_tokenizer
 from dragoman_export.subject import Subject
-from dragoman_export.unpacking import UnpackingError, unpack
 
 METADATA_FILE = "metadata.json"
 MODEL_FOLDER = "model"

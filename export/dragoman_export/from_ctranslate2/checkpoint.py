@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_export.foreign_transformer import SOURCE, TARGET, make_transformer
+from dragoman_export.foreign.transformer import SOURCE, TARGET, make_transformer
 from dragoman_export.from_ctranslate2.binary import read_binary
 from dragoman_export.from_ctranslate2.errors import CTranslate2Error
 from dragoman_export.from_ctranslate2.settings import Settings, read_settings

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dragoman_export.foreign_transformer import BIAS, OUTPUT, SOURCE, TARGET, ForeignTransformer
+from dragoman_export.foreign.transformer import BIAS, OUTPUT, SOURCE, TARGET, ForeignTransformer
 from dragoman_export.from_ctranslate2.binary import BinaryModel
 from dragoman_export.from_ctranslate2.errors import CTranslate2Error
 from dragoman_export.from_ctranslate2.features import refuse_foreign, refuse_unread

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "training" / "recipes" / "tatoeba-de-en"
+FOLDER = Path(__file__).parents[3] / "training" / "recipes" / "tatoeba-de-en"
 
 
 @pytest.fixture(scope="module")

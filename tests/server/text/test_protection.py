@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tests.server.api.test_service import violated_fields
 from tests.server.conftest import RunningServer, StartServer
-from tests.server.test_service import violated_fields
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dragoman_export.unpacking import UnpackingError, unpack
+from dragoman_export.foreign.unpacking import UnpackingError, unpack
 
 
 def write_zip(path: Path, content: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:

@@ -23,7 +23,7 @@ from dragoman_training.recipe.reader import load_recipe
 from dragoman_training.recipe.settings import RecipeError
 
 VOCABULARY = VocabularyShape(source_size=40, target_size=30, shared=False, bos=2, never_produced=(0, 1, 2))
-RECIPES = Path(__file__).parents[2] / "training" / "recipes"
+RECIPES = Path(__file__).parents[3] / "training" / "recipes"
 
 
 def test_a_source_is_reversed_up_to_its_own_end() -> None:

@@ -8,7 +8,7 @@ from typing import cast
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dragoman.channel import channel_options
+from dragoman.connection.channel import channel_options
 
 MAX_SECONDS = 2.0
 """Most time that looking for the cause takes after the name's addresses are known, as gRPC knows them."""

@@ -34,7 +34,7 @@ from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.worker import NICENESS
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 Start = Callable[..., EngineProcess]
 

@@ -10,7 +10,7 @@ from dragoman_server.text.segmentation import Segmentation, segment
 from dragoman_server.text.sentence_rules import read_rules, rules_for
 
 LANGUAGES = ["de", "en", "es", "fr", "nl"]
-DATA = Path(__file__).parents[3] / "shared" / "data"
+DATA = Path(__file__).parents[5] / "shared" / "data"
 NUM_LINES = 8_000
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from dragoman_bundle.bundle import Bundle
 from tests.engine.house import VOCABULARY, Recorder, endless, pool_over, sentence
+from tests.engine.onnx.test_onnx_decoder import random_sentences
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
-from tests.engine.test_onnx_decoder import random_sentences
 
 from dragoman_server.engine.errors import (
     EngineClosedError,

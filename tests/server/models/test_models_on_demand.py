@@ -14,7 +14,7 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
-from tests.server.test_reload import NOT_SERVING, SERVING, health
+from tests.server.models.test_reload import NOT_SERVING, SERVING, health
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, ServerConfig

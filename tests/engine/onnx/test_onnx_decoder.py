@@ -162,7 +162,7 @@ def resident_kib() -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_what_a_large_batch_took_is_given_back_and_decoding_stays_the_same() -> None:
     decoder = OnnxDecoder.open(
-        open_bundle(Path(__file__).parents[2] / "models" / "de-en" / "1"), device="cpu"
+        open_bundle(Path(__file__).parents[3] / "models" / "de-en" / "1"), device="cpu"
     )
     options = SearchOptions(beam_size=5, num_hypotheses=1, length_penalty=1.0, max_output_tokens=3)
     many = [Sentence(source=(7,) * 99, options=options)] * 64

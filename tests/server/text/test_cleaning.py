@@ -15,7 +15,7 @@ from dragoman_server.text.document import Document, prepare
 from dragoman_server.text.length import LengthPolicy, UnitTooLongError
 from dragoman_server.text.options import TranslationOptions
 
-SHIPPED = Path(__file__).parents[2] / "models" / "de-en" / "1"
+SHIPPED = Path(__file__).parents[3] / "models" / "de-en" / "1"
 HIDDEN = [
     *"\0\x01\x1b\x7f\u00ad\u034f\u061c\u115f\u17b4\u180b\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c",
     *"\u202d\u202e\u2060\u2061\u2064\u2066\u2067\u2068\u2069\u206a\u3164\ufe00\ufe0e\ufe0f\ufeff\uffa0",

@@ -196,7 +196,7 @@ def test_what_is_not_toml_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((Path(__file__).parents[2] / "training" / "recipes").glob("*.toml")), ids=lambda p: p.stem
+    "path", sorted((Path(__file__).parents[3] / "training" / "recipes").glob("*.toml")), ids=lambda p: p.stem
 )
 def test_every_shipped_recipe_can_be_read(path: Path) -> None:
     recipe = load_recipe(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 from dragoman_training.recipe.reference import reference
 from dragoman_training.recipe.settings import TrainingConfig
 
-PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
+PAGE = Path(__file__).parents[3] / "docs" / "recipes.md"
 
 
 def test_the_page_is_what_the_settings_say() -> None:

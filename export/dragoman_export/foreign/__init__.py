@@ -1,0 +1,1 @@
+"""What models from elsewhere have in common, whatever format they come in."""
