@@ -20,7 +20,7 @@ from dragoman_training.data.batching import pad_ids
 from dragoman_training.decoding import search
 from dragoman_training.decoding.stepper import TorchStepper
 
-FOLDER = Path("/work/shared/data/ctranslate2-aren")
+FOLDER = Path(__file__).parents[4] / "shared" / "data" / "ctranslate2-aren"
 """A Transformer of 6+6 layers that spells Arabic names in Latin letters, and CTranslate2's answers."""
 NAMES = ("aren-transliteration", "aren-transliteration-i16", "aren-transliteration-i8")
 
