@@ -13,6 +13,7 @@ from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
+from dragoman_server.engine.scheduling.scheduler import Scheduler
 
 VOCABULARY = 6
 
@@ -93,7 +94,14 @@ class House:
         self.at_step: dict[int, object] = {}
         self.decoder = TableDecoder(model, VOCABULARY, self._observe)  # type: ignore[arg-type]
         self.recorder = Recorder()
-        self.engine = Engine(self.decoder, limits=limits or EngineLimits(), observer=self.recorder)
+        limits = limits or EngineLimits()
+        self.engine = Engine(
+            self.decoder,
+            limits=limits,
+            observer=self.recorder,
+            # Whoever has room joins at once.
+            scheduler=Scheduler(limits, encoding_turns=0.0),
+        )
 
     def _observe(self, sources: list[Tokens]) -> None:
         self.steps.append(list(sources))

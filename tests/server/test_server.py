@@ -542,6 +542,7 @@ async def test_a_server_goes_on_while_its_engines_processes_are_replaced(
     port = free_port()
     server = start_process(
         *("--models", str(slow_models), "--threads", "2", "--engine-timeout-seconds", "5"),
+        *("--engines-per-process", "1"),
         *("--port", str(port), "--drain-seconds", "5"),
     )
     await asyncio.to_thread(server.wait_for, "ready")

@@ -69,14 +69,17 @@ class Engine:
         limits: EngineLimits,
         observer: Observer | None = None,
         timeout_seconds: float | None = None,
+        scheduler: Scheduler | None = None,
     ) -> None:
-        """With `timeout_seconds`, an engine that takes longer for one run of a graph counts as ended."""
+        """With `timeout_seconds`, an engine that takes longer for one run of a graph counts as ended. The
+        `scheduler` is one of the limits unless it is given.
+        """
         self._decoder = decoder
         self._observer = observer or SilentObserver()
         self.num_left: Mapping[Priority, int] = dict.fromkeys(Priority, 0)
         """By priority, how many of those submitted no longer wait, as of the last step. Needs no lock."""
         self._runs: dict[Lane, _Run] = {}
-        self._scheduler = Scheduler(limits)
+        self._scheduler = scheduler or Scheduler(limits)
         self._num_submitted = dict.fromkeys(Priority, 0)
         self._cancelled: list[Ticket] = []
         self._closed = False

@@ -409,8 +409,8 @@ def test_it_does_not_outlive_whoever_started_it(tmp_path: Path) -> None:
     program = """
         import sys, time
         from tests.engine import openers
-        from dragoman_server.engine import (EngineLimits)
-from dragoman_server.engine.pool.process import EngineProcess
+        from dragoman_server.engine import EngineLimits
+        from dragoman_server.engine.pool.process import EngineProcess
         engine = EngineProcess(openers.open_slow, limits=EngineLimits())
         engine.start()
         print(engine.pid, flush=True)

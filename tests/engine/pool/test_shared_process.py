@@ -107,5 +107,5 @@ def test_as_many_share_a_process_as_the_lock_allows() -> None:
 
 
 def test_a_step_is_measured_with_the_model_itself() -> None:
-    seconds = measure_step(openers.open_slow(), sentence(7, 8, 9, steps=9, beam_size=2))
-    assert 0.01 <= seconds < 1
+    seconds = measure_step(openers.open_random(), sentence(7, 8, 9, steps=9, beam_size=2))
+    assert 0 < seconds < 1

@@ -22,7 +22,7 @@ from dragoman_export.from_hf.weights import marian_transformer
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.text.document import prepare
-from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.options import Protection, TranslationOptions
 from dragoman_training.decoding import search
 from dragoman_training.decoding.stepper import TorchStepper
 
@@ -263,7 +263,7 @@ def test_a_bundle_of_one_target_language_begins_every_sentence_with_its_token(
     assert result.exit_code == 0, result.output
     french = open_bundle(folder)
     assert (french.manifest.target_language, french.manifest.language_token) == ("fr", ">>fra<<")
-    asked = TranslationOptions(beam_size=1, length_penalty=1.0)
+    asked = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(is_automatic=False))
     document = prepare("Der Hund ruft. Der Mann sieht.\nDer alte Vogel.", french, asked, deadline=None)
     expected = [
         bundle.source_tokenizer.encode_ids([f">>fra<< {text}"])[0]

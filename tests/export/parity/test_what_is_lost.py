@@ -21,7 +21,7 @@ from dragoman_export.parity.sentences import TEXT_LENGTHS, TEXT_STEPS
 from dragoman_training.models import Seq2Seq, Transformer
 from dragoman_training.models.layers.transformer_layers import Norm
 
-DEPTHS = (2, 6, 12, 24)
+DEPTHS = (2, 24)
 """Layers of both sides together."""
 
 
