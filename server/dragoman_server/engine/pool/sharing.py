@@ -23,7 +23,7 @@ def engines_a_process(step_seconds: float) -> int:
 
 
 def measure_step(decoder: Decoder[Any], sentence: Sentence) -> float:
-    """Seconds of a processor that a decoder step of the sentence alone takes, on one thread. Raises what decoding raises."""
+    """Processor seconds that a decoder step of the sentence alone takes. Raises what decoding raises."""
     beam_size = sentence.options.beam_size
     decoder = decoder.for_beam(beam_size)
     batch = decoder.open_batch(beam_size)
