@@ -672,6 +672,7 @@ def test_version_is_the_distributions():
 def test_public_names_are_frozen():
     assert sorted(dragoman.__all__) == dragoman.__all__
     assert set(dragoman.__all__) == {
+        "AlignedTexts",
         "Alignment", "AsyncClient", "AuthenticationError", "CallCancelledError", "Client",
         "ClientClosedError", "DeadlineExceededError", "DecodingDefaults", "DragomanError", "FieldViolation",
         "FinishReason",
