@@ -9,7 +9,7 @@ from dragoman_bundle import Bundle
 
 from benchmarks.engines import translation_options
 from benchmarks.serve.cores import pinned_to
-from dragoman_server.config import EngineConfig
+from dragoman_server.config import EngineConfig, Precision
 from dragoman_server.models.loader import open_decoder, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
 
@@ -18,7 +18,7 @@ class OfflineEngine:
     """The engine that a server with these options has, on the server's cores."""
 
     def __init__(
-        self, bundle: Bundle, *, precision: str, threads: int, beam_size: int, cores: tuple[int, ...]
+        self, bundle: Bundle, *, precision: Precision, threads: int, beam_size: int, cores: tuple[int, ...]
     ) -> None:
         self._cores = cores
         config = EngineConfig(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dragoman_bundle import Bundle, open_bundle
 
-from dragoman_server.config import EngineConfig
+from dragoman_server.config import Device, EngineConfig, Precision
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.loader import open_decoder, open_engine
@@ -71,8 +71,8 @@ def open_bundle_system(
     target_language: str | None,
     beam_size: int,
     length_penalty: float | None = None,
-    device: str,
-    precision: str,
+    device: Device,
+    precision: Precision,
     shortlist: bool | None = None,
 ) -> Iterator[BundleSystem]:
     """Opens the bundle at `location`.

@@ -101,7 +101,7 @@ def open_decoder(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
         device=config.device,
         precision=config.precision,
         use_shortlist=config.shortlist,
-        gpu_memory_limit_mib=config.gpu_memory_limit_mib,
+        gpu_memory_limit_mib=config.gpu_memory_limit,
         max_captured_shapes=config.cuda_graph_shapes,
     )
 

@@ -3,13 +3,13 @@
 `python -m dragoman_training.recipe.reference > docs/recipes.md`
 """
 
-import ast
 import dataclasses
 import inspect
 import json
-import textwrap
 import typing
 from typing import Any, Literal
+
+from dragoman_bundle.field_docstrings import field_docstrings
 
 from dragoman_training.models import ModelConfig
 from dragoman_training.recipe.reader import tables
@@ -42,7 +42,7 @@ def _is_section(kind: Any) -> bool:
 
 
 def _table(config: type[Any], skip: typing.Callable[[Any], bool] = lambda kind: False) -> str:
-    hints, meanings = typing.get_type_hints(config), _meanings(config)
+    hints, meanings = typing.get_type_hints(config), field_docstrings(config)
     lines = ["| key | values | default | |", "| --- | --- | --- | --- |"]
     for field in dataclasses.fields(config):
         kind = hints[field.name]
@@ -52,20 +52,6 @@ def _table(config: type[Any], skip: typing.Callable[[Any], bool] = lambda kind: 
         values = _values(kind).replace("|", "\\|")
         lines.append(f"| `{field.name}` | {values} | {default} | {meanings[field.name]} |")
     return "\n".join(lines) + "\n"
-
-
-def _meanings(config: type[Any]) -> dict[str, str]:
-    """The docstring under each field, those of base classes included, on one line."""
-    meanings: dict[str, str] = {}
-    for cls in reversed(config.__mro__[:-1]):
-        (body,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-        assert isinstance(body, ast.ClassDef)
-        for field, below in zip(body.body, body.body[1:], strict=False):
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-                assert isinstance(below, ast.Expr), f"{cls.__name__}.{field.target.id} has no docstring"
-                text = ast.literal_eval(below.value)
-                meanings[field.target.id] = " ".join(text.split())
-    return meanings
 
 
 def _values(kind: Any) -> str:

@@ -1,0 +1,172 @@
+"""Options, each written once: a field of a frozen dataclass, with its range beside it and its meaning below.
+
+The command's options, the environment variables, what is refused and the page of all options come from it.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from dragoman_bundle.field_docstrings import field_docstrings
+
+_KEY = "option"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What stands beside a field: its range, and how the command line differs from it."""
+
+    at_least: float | None = None
+    """Least value."""
+    above: float | None = None
+    """What every value is above."""
+    at_most: float | None = None
+    """Greatest value."""
+    flag: str | None = None
+    """The option's name, where it is not the field's."""
+    metavar: str | None = None
+    """What help shows in place of a value."""
+    when_none: str | None = None
+    """What happens without a value, in the words of help."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raises ValueError, naming the field, its value and its range, for a value that is out of it."""
+        if value is None or self.allows(value):
+            return
+        bounds = [
+            f"{words} {bound}"
+            for words, bound in (
+                ("above", self.above),
+                ("at least", self.at_least),
+                ("at most", self.at_most),
+            )
+            if bound is not None
+        ]
+        raise ValueError(f"{name} is {value}; it must be {' and '.join(bounds)}")
+
+    def allows(self, value: float) -> bool:
+        """Whether the value is in the range; NaN is in none."""
+        return (
+            (self.at_least is None or value >= self.at_least)
+            and (self.above is None or value > self.above)
+            and (self.at_most is None or value <= self.at_most)
+        )
+
+
+def option(default: Any = MISSING, **setting: Any) -> Any:
+    """A field with a `Setting`; the field's docstring is the option's help."""
+    return field(default=default, metadata={_KEY: Setting(**setting)})
+
+
+def check_ranges(config: Any) -> None:
+    """Raises ValueError for the first field whose value is out of its range."""
+    for each in dataclasses.fields(config):
+        _setting(each).check(each.name, getattr(config, each.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One field of a configuration, as the command line has it."""
+
+    path: tuple[str, ...]
+    """Names of the sections that lead to it."""
+    name: str
+    kind: Any
+    """Its type, without None."""
+    default: Any
+    setting: Setting
+    meaning: str
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """As they are typed: two for what is true or false."""
+        flag = self.setting.flag or "--" + self.name.replace("_", "-")
+        return (flag, "--no-" + flag.removeprefix("--")) if self.kind is bool else (flag,)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The only values there are; none where there are too many to say."""
+        return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
+
+
+def options(config: type[Any], path: tuple[str, ...] = ()) -> Iterator[Option]:
+    """Every option of a configuration, those of its sections where these stand."""
+    hints, meanings = typing.get_type_hints(config), field_docstrings(config)
+    for each in dataclasses.fields(config):
+        kind = hints[each.name]
+        if dataclasses.is_dataclass(kind):
+            yield from options(typing.cast(type[Any], kind), (*path, each.name))
+            continue
+        if typing.get_origin(kind) is types.UnionType:
+            (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
+        yield Option(
+            path=path,
+            name=each.name,
+            kind=kind,
+            default=each.default,
+            setting=_setting(each),
+            meaning=meanings[each.name],
+        )
+
+
+def build(config: type[Any], values: Mapping[str, Any]) -> Any:
+    """A configuration from the values of its options by field name. Raises ValueError as its fields do."""
+    hints = typing.get_type_hints(config)
+    parts: dict[str, Any] = {}
+    for each in dataclasses.fields(config):
+        kind = hints[each.name]
+        if dataclasses.is_dataclass(kind):
+            parts[each.name] = build(typing.cast(type[Any], kind), values)
+        else:
+            parts[each.name] = values[each.name]
+    return config(**parts)
+
+
+def parameters(config: type[Any]) -> list[click.Parameter]:
+    """The options of a command that takes a configuration; each has its field's name."""
+    return [_parameter(each) for each in options(config)]
+
+
+def _parameter(each: Option) -> click.Option:
+    is_many = typing.get_origin(each.kind) is tuple
+    is_required = each.default is MISSING
+    meaning = each.meaning
+    if each.setting.when_none and not is_required:
+        meaning += f"  [default: {each.setting.when_none}]"
+    return click.Option(
+        ["/".join(each.flags), each.name],
+        type=_type(each),
+        multiple=is_many,
+        required=is_required,
+        default=None if is_required or is_many else each.default,
+        metavar=each.setting.metavar,
+        help=meaning,
+    )
+
+
+def _type(each: Option) -> Any:
+    setting = each.setting
+    if each.values:
+        return click.Choice(list(each.values))
+    if each.kind is Path:
+        return click.Path(path_type=Path)
+    if each.kind is int:
+        return click.IntRange(_whole(setting.at_least), _whole(setting.at_most))
+    if each.kind is float:
+        least = setting.above if setting.above is not None else setting.at_least
+        return click.FloatRange(least, setting.at_most, min_open=setting.above is not None)
+    return None if each.kind is bool else click.STRING
+
+
+def _whole(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)
+
+
+def _setting(each: "dataclasses.Field[Any]") -> Setting:
+    setting: Setting = each.metadata.get(_KEY, Setting())
+    return setting
