@@ -1,21 +1,34 @@
-"""JSON to frozen dataclasses and back, strictly: a key that is missing or unknown is an error that names it.
+"""JSON or TOML to frozen dataclasses and back, strictly: a key that is missing or unknown is an error.
 A key may be missing where its dataclass gives a default.
 
-Knows nothing of bundles. Understands str, int, float, bool, `X | None`, `int | str`, `tuple[X, ...]`,
-`Mapping[str, X]` and dataclasses of these.
+Knows nothing of bundles and recipes. Understands str, int, float, bool, `X | None`, `int | str`, `Literal`,
+tuples, `Mapping[str, X]`, dataclasses of these, and unions of dataclasses that a field of their own tells apart.
 """
 
 import dataclasses
+import difflib
 import types
 import typing
 from collections.abc import Mapping
-from typing import TypeVar, cast
+from dataclasses import MISSING
+from typing import Any, Literal, TypeVar, cast
 
 T = TypeVar("T")
 
 
 class CodecError(ValueError):
-    """A JSON value that is not of the form its dataclass gives; the message begins with where it stands."""
+    """A value that is not of the form its dataclass gives; the message begins with where it stands."""
+
+
+class UnknownKeyError(CodecError):
+    """A key that no field has. `hint` says which one may be meant."""
+
+    def __init__(self, key: str, path: str, known: list[str]) -> None:
+        self.key = key
+        nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+        self.is_near = bool(nearest)
+        hint = f'did you mean "{_join(path, nearest[0])}"?' if nearest else f"known: {', '.join(known)}"
+        super().__init__(f'unknown key "{_join(path, key):.200}"; {hint}')
 
 
 def encode(value: object) -> object:
@@ -29,32 +42,101 @@ def encode(value: object) -> object:
     return value
 
 
-def decode(type_: type[T], value: object, *, where: str) -> T:
-    """The dataclass value of a JSON form. `where` begins every error message. Raises CodecError."""
-    return cast(T, _decode(type_, value, where))
+def decode(type_: type[T], value: object, *, where: str = "", single: bool = False) -> T:
+    """The dataclass value of a JSON form.
+
+    `where` begins the dotted path in every error message. With `single` a list of one may be written as its
+    item. Raises CodecError; what a dataclass raises of its values passes.
+    """
+    return cast(T, _Decoder(single).decode(type_, value, where))
 
 
-def _decode(type_: object, value: object, where: str) -> object:
-    if dataclasses.is_dataclass(type_):
-        return _decode_dataclass(cast(type, type_), value, where)
-    origin, arguments = typing.get_origin(type_), typing.get_args(type_)
-    if origin in (types.UnionType, typing.Union):
-        return _decode_union(arguments, value, where)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_decode(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(value))
-    if origin is Mapping and isinstance(value, dict):
-        return {
-            _check_text(key, where): _decode(arguments[1], item, f"{where}.{key:.80}")
-            for key, item in value.items()
+class _Decoder:
+    def __init__(self, single: bool) -> None:
+        self._single = single
+
+    def decode(self, type_: object, value: object, where: str) -> object:
+        if dataclasses.is_dataclass(type_):
+            return self._dataclass(cast(type, type_), value, where)
+        origin, arguments = typing.get_origin(type_), typing.get_args(type_)
+        if origin in (types.UnionType, typing.Union):
+            return self._union(arguments, value, where)
+        if origin is Literal:
+            if value not in arguments:
+                raise CodecError(
+                    f"{where}: is {value!r:.80}, but must be one of {', '.join(map(repr, arguments))}"
+                )
+            return value
+        if origin is tuple:
+            return self._tuple(arguments, value, where)
+        if origin is Mapping and isinstance(value, dict):
+            return {
+                _check_text(key, where): self.decode(arguments[1], item, _join(where, f"{key:.80}"))
+                for key, item in value.items()
+            }
+        if type_ is float and type(value) in (int, float):
+            try:
+                return float(cast(float, value))
+            except OverflowError:
+                digits = len(str(value))
+                raise CodecError(f"{where}: has {digits} digits, more than a number may have") from None
+        if type(value) is type_:
+            return _check_text(value, where) if isinstance(value, str) else value
+        raise _wrong(type_, value, where)
+
+    def _dataclass(self, type_: type, value: object, where: str) -> object:
+        if not isinstance(value, dict):
+            raise _wrong(type_, value, where)
+        hints = typing.get_type_hints(type_)
+        for key in value:
+            if key not in hints:
+                raise UnknownKeyError(key, where, list(hints))
+        for field in dataclasses.fields(type_):
+            if field.name not in value and field.default is MISSING and field.default_factory is MISSING:
+                raise CodecError(f"{_join(where, field.name)}: is missing")
+        values = {
+            name: self.decode(hint, value[name], _join(where, name))
+            for name, hint in hints.items()
+            if name in value
         }
-    if type_ is float and type(value) in (int, float):
-        try:
-            return float(cast(float, value))
-        except OverflowError:
-            raise CodecError(f"{where}: {value!r:.80} is too large") from None
-    if type(value) is type_:
-        return _check_text(value, where) if isinstance(value, str) else value
-    raise CodecError(f"{where}: expected {_describe(type_)}, got {value!r:.80}")
+        return type_(**values)
+
+    def _union(self, arguments: tuple[object, ...], value: object, where: str) -> object:
+        if all(dataclasses.is_dataclass(argument) for argument in arguments):
+            return self._dataclass(_told_apart(cast(tuple[type, ...], arguments), value, where), value, where)
+        for argument in arguments:
+            if value is None and argument is types.NoneType:
+                return None
+            try:
+                return self.decode(argument, value, where)
+            except CodecError:
+                continue
+        raise _wrong(typing.Union[arguments], value, where)  # noqa: UP007
+
+    def _tuple(self, arguments: tuple[Any, ...], value: object, where: str) -> object:
+        if not isinstance(value, list | tuple):
+            if not self._single:
+                raise _wrong(tuple, value, where)
+            return self._tuple(arguments, [value], where)
+        kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else list(arguments)
+        if len(kinds) != len(value):
+            raise CodecError(f"{where}: must have {len(kinds)} values, not {len(value)}")
+        items = enumerate(zip(kinds, value, strict=True))
+        return tuple(self.decode(kind, item, f"{where}[{index}]") for index, (kind, item) in items)
+
+
+def _told_apart(choices: tuple[type, ...], value: object, where: str) -> type:
+    """The dataclass that a table is of, by the field whose only value names it."""
+    name = next(iter(typing.get_type_hints(choices[0])))
+    by_name = {getattr(choice, name): choice for choice in choices}
+    given = value.get(name) if isinstance(value, dict) else None
+    if given is None:
+        raise CodecError(f"{_join(where, name)}: is missing; known are {', '.join(by_name)}")
+    if given not in by_name:
+        nearest = difflib.get_close_matches(str(given), list(by_name), n=1)
+        hint = f'did you mean "{nearest[0]}"?' if nearest else f"known are {', '.join(by_name)}"
+        raise CodecError(f'{_join(where, name)}: is "{given:.80}"; {hint}')
+    return by_name[given]
 
 
 def _check_text(text: str, where: str) -> str:
@@ -66,40 +148,18 @@ def _check_text(text: str, where: str) -> str:
     return text
 
 
-def _decode_dataclass(type_: type, value: object, where: str) -> object:
-    if not isinstance(value, dict):
-        raise CodecError(f"{where}: expected an object, got {value!r:.80}")
-    hints = typing.get_type_hints(type_)
-    if unknown := sorted(value.keys() - hints.keys()):
-        raise CodecError(f"{where}: unknown key {unknown[0]!r:.80}; known are {', '.join(hints)}")
-    needed = [field.name for field in dataclasses.fields(type_) if field.default is dataclasses.MISSING]
-    if missing := [name for name in needed if name not in value]:
-        raise CodecError(f"{where}: key {missing[0]!r} is missing")
-    return type_(
-        **{
-            name: _decode(hint, value[name], f"{where}.{name}")
-            for name, hint in hints.items()
-            if name in value
-        }
-    )
-
-
-def _decode_union(arguments: tuple[object, ...], value: object, where: str) -> object:
-    for argument in arguments:
-        if value is None and argument is types.NoneType:
-            return None
-        try:
-            return _decode(argument, value, where)
-        except CodecError:
-            continue
-    expected = " or ".join(_describe(argument) for argument in arguments)
-    raise CodecError(f"{where}: expected {expected}, got {value!r:.80}")
+def _wrong(type_: object, value: object, where: str) -> CodecError:
+    return CodecError(f"{where}: must be {_describe(type_)}, not {value!r:.80}")
 
 
 def _describe(type_: object) -> str:
-    origin = typing.get_origin(type_)
-    if origin is tuple:
-        return "a list"
-    if origin is Mapping:
-        return "an object"
-    return "null" if type_ is types.NoneType else getattr(type_, "__name__", str(type_))
+    origin = typing.get_origin(type_) or type_
+    if origin in (types.UnionType, typing.Union):
+        return " or ".join(_describe(argument) for argument in typing.get_args(type_))
+    names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    names |= {tuple: "a list", Mapping: "a table", types.NoneType: "null"}
+    return "a table" if dataclasses.is_dataclass(origin) else names.get(cast(type, origin), str(origin))
+
+
+def _join(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key

@@ -2,14 +2,13 @@
 
 import copy
 import dataclasses
-import difflib
 import tomllib
 import typing
-from collections.abc import Sequence
 from datetime import date, time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from dragoman_bundle.codec import UnknownKeyError, decode
 from dragoman_bundle.language_tags import check_language_tag
 
 from dragoman_training.models import ModelConfig
@@ -86,8 +85,16 @@ def _training_data(table: dict[str, Any]) -> dict[str, Any]:
 
 def recipe_from_table(table: dict[str, Any]) -> Recipe:
     """A recipe from nested tables, as TOML or a checkpoint holds it. Raises RecipeError."""
-    recipe: Recipe = _build(Recipe, table, where="")
-    return recipe
+    try:
+        return decode(Recipe, table, single=True)
+    except UnknownKeyError as error:
+        elsewhere = [f"{name}.{error.key}" for name, config in tables() if _has_key(config, error.key)]
+        hint = f'; did you mean "{elsewhere[0]}"?' if elsewhere and not error.is_near else ""
+        raise RecipeError(f"{error}{hint}") from error
+    except RecipeError:
+        raise
+    except ValueError as error:
+        raise RecipeError(str(error)) from error
 
 
 def _apply_override(table: dict[str, Any], override: str) -> None:
@@ -109,89 +116,5 @@ def _apply_override(table: dict[str, Any], override: str) -> None:
     table[last] = value
 
 
-def _build(cls: type[Any], table: object, *, where: str) -> Any:
-    """Builds a dataclass from a table; `where` is the dotted key it stands at."""
-    if not isinstance(table, dict):
-        raise RecipeError(f"{where}: must be a table, not {table!r}")
-    hints = typing.get_type_hints(cls)
-    fields = {field.name: field for field in dataclasses.fields(cls)}
-    for key in table:
-        if key not in fields:
-            elsewhere = [_join(name, key) for name, config in tables() if _has_key(config, key)]
-            raise RecipeError(
-                _unknown(key, list(fields), what="unknown key", where=where, elsewhere=elsewhere)
-            )
-    values = {key: _convert(hints[key], value, where=_join(where, key)) for key, value in table.items()}
-    for name, known in fields.items():
-        optional = (
-            known.default is not dataclasses.MISSING or known.default_factory is not dataclasses.MISSING
-        )
-        if name not in values and not optional:
-            raise RecipeError(f"{_join(where, name)}: is missing")
-    try:
-        return cls(**values)
-    except RecipeError:
-        raise
-    except ValueError as error:
-        raise RecipeError(str(error)) from error
-
-
-def _convert(kind: Any, value: object, *, where: str) -> Any:
-    """A TOML value as the field's type; raises RecipeError where it is of another."""
-    if kind == ModelConfig:
-        return _build_model_config(value, where=where)
-    if dataclasses.is_dataclass(kind):
-        return _build(typing.cast(type[Any], kind), value, where=where)
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Literal:
-        if value not in arguments:
-            raise RecipeError(f"{where}: is {value!r}, but must be one of {', '.join(map(repr, arguments))}")
-        return value
-    if origin is tuple:
-        items = value if isinstance(value, list | tuple) else [value]
-        variadic = arguments[-1] is Ellipsis
-        if not variadic and len(items) != len(arguments):
-            raise RecipeError(f"{where}: must have {len(arguments)} values, not {len(items)}")
-        kinds = [arguments[0]] * len(items) if variadic else arguments
-        return tuple(_convert(each, item, where=where) for each, item in zip(kinds, items, strict=True))
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError as error:
-            raise RecipeError(
-                f"{where}: has {len(str(value))} digits, more than a number may have"
-            ) from error
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise RecipeError(f"{where}: is {value!r}, but must be of type {kind.__name__}")
-    return value
-
-
 def _has_key(config: type[Any], key: str) -> bool:
     return key in {field.name for field in dataclasses.fields(config)}
-
-
-def _build_model_config(value: object, *, where: str) -> ModelConfig:
-    family = value.get("family") if isinstance(value, dict) else None
-    if not isinstance(family, str):
-        raise RecipeError(f"{where}.family: is missing; known families: {', '.join(FAMILIES)}")
-    if family not in FAMILIES:
-        raise RecipeError(_unknown(family, list(FAMILIES), what=f"{where}.family"))
-    config: ModelConfig = _build(FAMILIES[family], value, where=where)
-    return config
-
-
-def _unknown(
-    name: str, known: list[str], *, what: str, where: str = "", elsewhere: Sequence[str] = ()
-) -> str:
-    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    if nearest:
-        hint = f'did you mean "{_join(where, nearest[0])}"?'
-    else:
-        hint = f"known: {', '.join(known)}"
-        if elsewhere:
-            hint += f'; did you mean "{elsewhere[0]}"?'
-    return f'{what} "{_join(where, name)}"; {hint}'
-
-
-def _join(where: str, key: str) -> str:
-    return f"{where}.{key}" if where else key
