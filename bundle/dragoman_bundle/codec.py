@@ -2,7 +2,7 @@
 A key may be missing where its dataclass gives a default.
 
 Knows nothing of bundles and recipes. Understands str, int, float, bool, `X | None`, `int | str`, `Literal`,
-tuples, `Mapping[str, X]`, dataclasses of these, and unions of dataclasses, which their first field tells apart.
+tuples, `Mapping[str, X]`, dataclasses, and unions of dataclasses, which their first field tells apart.
 """
 
 import dataclasses
