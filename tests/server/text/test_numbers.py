@@ -66,3 +66,15 @@ def test_a_value_is_lost(source: str, answer: str, lost: list[str]) -> None:
 def test_a_plain_number_is_written_as_the_target_language_does(number: str, written: str) -> None:
     assert in_notation(number, source_language="de", target_language="en") == written
     assert in_notation(number, source_language="de", target_language="fr") == number
+
+
+@pytest.mark.parametrize(
+    ("language", "written"),
+    [("fr", "12\u202f500,75"), ("sv", "12\u00a0500,75"), ("de", "12.500,75"), ("ja", "12,500.75")],
+)
+def test_thousands_are_grouped_as_the_target_groups_them(language: str, written: str) -> None:
+    """A point between thousands is a decimal point to whoever groups them by spaces."""
+    assert in_notation("12,500.75", source_language="en", target_language=language) == written
+    assert not missing_numbers(
+        numbers_in("12,500.75"), f"a {written} b", source_language="en", target_language=language
+    )

@@ -28,6 +28,12 @@ _DOTTED_DATE = re.compile(r"\d{1,4}([./])\d{1,2}\1\d{1,4}")
 # Languages whose decimals have a point; the others write a comma.
 _POINT = frozenset(("en", "zh", "ja", "ko", "th", "he", "hi", "ms", "sw", "ga", "cy", "ur", "bn", "ta", "te"))
 
+# Those that group thousands by a space that does not break (CLDR); French and Norwegian by a narrow one.
+_NARROW_SPACE = frozenset(("fr", "nb", "nn", "no"))
+_SPACE_GROUPS = _NARROW_SPACE | frozenset(
+    ("bg", "cs", "et", "fi", "hu", "lt", "lv", "pl", "ru", "sk", "sv", "uk")
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
@@ -73,7 +79,7 @@ def in_notation(number: str, *, source_language: str, target_language: str) -> s
     decimals = rf"{re.escape(source_point)}\d+"
     if not re.fullmatch(rf"\d{{1,3}}(?:{re.escape(group)}\d{{3}})*(?:{decimals})?|\d+{decimals}", digits):
         return number
-    return number.translate(str.maketrans(".,", ",."))
+    return number.translate({ord(group): _group(target_language), ord(source_point): target_point})
 
 
 def _readings(number: str, language: str) -> frozenset[str]:
@@ -111,6 +117,13 @@ def _take_parts(number: str, answers: Sequence[str]) -> bool:
     wanted = Counter(part.lstrip("0") for part in _GROUPS.findall(number))
     has = Counter(part.lstrip("0") for answer in answers for part in _GROUPS.findall(answer))
     return wanted <= has
+
+
+def _group(language: str) -> str:
+    primary = primary_language(language)
+    if primary in _SPACE_GROUPS:
+        return "\u202f" if primary in _NARROW_SPACE else "\u00a0"
+    return "," if primary in _POINT else "."
 
 
 def _decimal_point(language: str) -> str:
