@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from benchmarks.corpora.memory import memory_of
 from benchmarks.corpora.pairs import write_pairs
 from benchmarks.corpora.training import FIRST_STEP
 from benchmarks.machine import describe_machine
 from benchmarks.options import CONTEXT, command_line, json_option, markdown_option, whole_numbers
+from benchmarks.process_memory import memory_of
 from benchmarks.report import Column, Report, Table
 
 GIB = 2**30

@@ -31,6 +31,7 @@ from benchmarks.serve.measurement import CONTINUOUS, FILE, JOB, OFFLINE, Measure
 from benchmarks.serve.offline import OfflineEngine
 from benchmarks.serve.server_process import ServerError, running_server
 from benchmarks.serve.tables import aim_table, aims, bulk_table, capacity_table, latency_table
+from dragoman_server.config import Precision
 from dragoman_server.engine import EngineError
 
 MODES = (CONTINUOUS, "request")
@@ -122,7 +123,7 @@ def _chosen_loads(context: click.Context, parameter: click.Parameter, value: str
 def serve(
     *,
     bundle: Path,
-    precision: str,
+    precision: Precision,
     source: Path,
     limit: int | None,
     beam: int,

@@ -31,6 +31,7 @@ class ServerProcess:
 
     def __init__(self, process: subprocess.Popen[bytes], port: int, metrics_port: int) -> None:
         self._process = process
+        self.process_id = process.pid
         self._metrics_port = metrics_port
         self.address = f"127.0.0.1:{port}"
         """Where it listens."""
@@ -66,14 +67,18 @@ def running_server(
     threads: int,
     max_beam_size: int,
     cores: tuple[int, ...],
+    engines_per_process: int | None = None,
 ) -> Iterator[ServerProcess]:
-    """A server of nothing but the bundle, whose NAME/VERSION is `key`, on these cores. Raises ServerError."""
+    """A server of nothing but the bundle, whose NAME/VERSION is `key`, on these cores. Raises ServerError.
+
+    It chooses itself how many engines share a process unless `engines_per_process` says so.
+    """
     with TemporaryDirectory(prefix="dragoman-benchmark-") as folder:
         models = Path(folder) / "models"
         (models / key).parent.mkdir(parents=True)
         (models / key).symlink_to(bundle.resolve(), target_is_directory=True)
         metrics_port = _free_port()
-        options = {
+        options: dict[str, object] = {
             "--models": models,
             "--port": 0,
             "--metrics-port": metrics_port,
@@ -86,6 +91,8 @@ def running_server(
             "--max-beam-size": max_beam_size,
             "--drain-seconds": 5,
         }
+        if engines_per_process is not None:
+            options["--engines-per-process"] = engines_per_process
         command = [sys.executable, "-m", "dragoman", "serve"]
         command += [str(part) for option in options.items() for part in option]
         log = Path(folder) / "server.log"

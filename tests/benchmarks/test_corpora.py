@@ -9,7 +9,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from benchmarks.corpora.__main__ import main
-from benchmarks.corpora.memory import memory_of
+from benchmarks.process_memory import memory_of
 from benchmarks.corpora.pairs import write_pairs
 
 

@@ -4,6 +4,7 @@ Knows onnxruntime; knows nothing of what the graphs compute.
 """
 
 import shutil
+import threading
 from pathlib import Path
 
 import onnxruntime
@@ -21,6 +22,10 @@ _HOST_OPERATORS = frozenset({
 })
 # fmt: on
 """Operators that onnxruntime puts on the CPU to work out shapes, which a GPU would only wait for."""
+_AS_REQUESTED = 1
+"""onnxruntime's number for an arena that grows by what is asked for."""
+_has_common_arena = False
+_common_arena_lock = threading.Lock()
 
 
 def open_session(
@@ -54,7 +59,9 @@ def open_session(
         onnxruntime.preload_dlls()
     # Some builds of onnxruntime report home what they load.
     onnxruntime.disable_telemetry_events()
+    _make_common_arena()
     options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.use_env_allocators", "1")
     options.intra_op_num_threads = num_threads
     options.inter_op_num_threads = 1
     # Hardly any shape comes twice: plans kept for each would only pile up.
@@ -80,6 +87,23 @@ def open_session(
     if strays := find_strays(session, provider, may_leave_shapes=may_leave_shapes):
         raise DeviceUnavailableError(f"{device} cannot run all of {path}: elsewhere are {', '.join(strays)}")
     return session
+
+
+def _make_common_arena() -> None:
+    """The arena of host memory that all sessions of the process allocate from.
+
+    What one step has given back another takes, of whichever graph and engine. It grows by what is asked for:
+    doubling, as onnxruntime does by itself, would hold up to twice the largest batch.
+    """
+    global _has_common_arena
+    with _common_arena_lock:
+        if not _has_common_arena:
+            memory = onnxruntime.OrtMemoryInfo(
+                "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+            )
+            arena = onnxruntime.OrtArenaCfg(0, _AS_REQUESTED, -1, -1)
+            onnxruntime.create_and_register_allocator(memory, arena)
+            _has_common_arena = True
 
 
 def shrinking() -> onnxruntime.RunOptions:
