@@ -23,7 +23,7 @@ class Case:
 
     precision: str
     batch: str
-    """"device" or "host": where sentences join and leave; "replayed": on the device, with CUDA graphs."""
+    """"device" or "host": where sentences join and leave."""
     sentences: int
     """Places in the batch."""
 

@@ -120,13 +120,6 @@ class _LongRunning(click.Command):
     help="MiB of GPU memory that each of a model's two to four graphs may take.  [default: no limit]",
 )
 @click.option(
-    "--cuda-graph-shapes",
-    type=click.IntRange(min=0),
-    default=EngineConfig.cuda_graph_shapes,
-    help="Shapes of a batch whose steps a GPU replays from CUDA graphs; 0 is off. Not for Transformers, and "
-    "not measured yet: python -m benchmarks.device does.",
-)
-@click.option(
     "--max-texts", type=_POSITIVE, default=RequestLimits.max_texts, help="Most texts of one Translate call."
 )
 @click.option(
@@ -309,7 +302,6 @@ def serve(
     threads: int | None,
     engines_per_process: int | None,
     gpu_memory_limit: int | None,
-    cuda_graph_shapes: int,
     max_texts: int,
     max_text_characters: int,
     max_text_tokens: int,
@@ -400,7 +392,6 @@ def serve(
                 threads=threads,
                 engines_per_process=engines_per_process,
                 gpu_memory_limit_mib=gpu_memory_limit,
-                cuda_graph_shapes=cuda_graph_shapes,
                 max_rows=max_rows,
                 max_source_tokens=max_source_tokens,
                 max_bulk_share=max_bulk_share,

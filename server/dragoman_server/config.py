@@ -88,9 +88,6 @@ class EngineConfig:
     gpu_memory_limit_mib: int | None = None
     """Most MiB of GPU memory that each of a model's two to four graphs takes; None: what the GPU has.
     A batch that needs more fails, so max_rows must fit."""
-    cuda_graph_shapes: int = 0
-    """Shapes of a batch, of those that come most, whose steps a GPU replays from CUDA graphs; 0: none. Each
-    takes GPU memory, for the batch twice and for two graphs a time. Models whose state grows have none."""
     max_rows: int = 320
     """Most rows, sentences times beam, of a batch."""
     max_source_tokens: int = 16_384
@@ -129,8 +126,6 @@ class EngineConfig:
                 f"gpu_memory_limit_mib is {self.gpu_memory_limit_mib}; "
                 "it must be at least 1, or None for no limit"
             )
-        if self.cuda_graph_shapes < 0:
-            raise ValueError(f"cuda_graph_shapes is {self.cuda_graph_shapes}; it must be 0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)

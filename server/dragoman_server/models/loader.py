@@ -102,7 +102,6 @@ def open_decoder(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
         precision=config.precision,
         use_shortlist=config.shortlist,
         gpu_memory_limit_mib=config.gpu_memory_limit_mib,
-        max_captured_shapes=config.cuda_graph_shapes,
     )
 
 

@@ -68,8 +68,6 @@ def test_a_provider_that_is_not_installed_is_refused(
     [
         ({}, "gpu_mem_limit", None),
         ({"gpu_memory_limit_mib": 512}, "gpu_mem_limit", "536870912"),
-        ({}, "enable_cuda_graph", None),
-        ({"captures": True}, "enable_cuda_graph", "1"),
     ],
 )
 def test_a_gpu_is_told_what_is_asked_for(

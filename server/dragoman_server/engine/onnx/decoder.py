@@ -29,7 +29,7 @@ from dragoman_server.engine.decoder import Batch, StepInput
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError, PrecisionUnavailableError
 from dragoman_server.engine.onnx.batch import Encoded, OnnxBatch
 from dragoman_server.engine.onnx.candidates import BatchCandidates, CandidateChooser
-from dragoman_server.engine.onnx.device_model import DeviceEncoded, DeviceModel, Graphs, grows
+from dragoman_server.engine.onnx.device_model import DeviceEncoded, DeviceModel, Graphs
 from dragoman_server.engine.onnx.session import PROVIDERS, check_device, open_session, shrinking
 from dragoman_server.engine.onnx.tensors import pad_sources
 
@@ -51,10 +51,9 @@ class OnnxDecoder:
         decoder_step: onnxruntime.InferenceSession,
         shortlist: onnxruntime.InferenceSession | None,
         regroup: onnxruntime.InferenceSession | None = None,
-        max_captured_shapes: int = 0,
         opener: Callable[[], "OnnxDecoder"],
     ) -> None:
-        """With `regroup`, batches stay on the device, where steps of so many shapes are captured."""
+        """With `regroup`, batches stay on the device."""
         self.opener = opener
         """Opens the same decoder once more, in whatever process: it can be pickled."""
         manifest = bundle.manifest
@@ -109,7 +108,6 @@ class OnnxDecoder:
                 device=device,
                 # A CPU computes every row that is padding, and has no trouble with shapes.
                 pads=device != "cpu",
-                max_captured_shapes=max_captured_shapes,
             )
 
     @property
@@ -142,7 +140,6 @@ class OnnxDecoder:
         use_shortlist: bool = True,
         stays_on_device: bool | None = None,
         gpu_memory_limit_mib: int | None = None,
-        max_captured_shapes: int = 0,
     ) -> "OnnxDecoder":
         """Opens the bundle's graphs and decodes a token with them.
 
@@ -151,8 +148,7 @@ class OnnxDecoder:
         it `spins`. With `use_shortlist`, a bundle that has a shortlist is decoded with it. With
         `stays_on_device`, sentences join and leave by the bundle's graph "regroup" and not in buffers of the
         host; None is so on cuda, where the bundle has that graph. `gpu_memory_limit_mib` is the most MiB of
-        GPU memory of each graph. Of batches that stay on the device, steps of up to `max_captured_shapes`
-        shapes are replayed from CUDA graphs, except where a state grows, as a Transformer's does.
+        GPU memory of each graph.
         Raises DeviceUnavailableError, PrecisionUnavailableError, or DecoderError where the graphs don't run.
         """
 
@@ -166,7 +162,6 @@ class OnnxDecoder:
                 use_shortlist=use_shortlist,
                 stays_on_device=stays_on_device,
                 gpu_memory_limit_mib=gpu_memory_limit_mib,
-                max_captured_shapes=max_captured_shapes,
             )
 
         if device != "auto":
@@ -200,7 +195,6 @@ class OnnxDecoder:
         use_shortlist: bool,
         stays_on_device: bool | None,
         gpu_memory_limit_mib: int | None,
-        max_captured_shapes: int,
     ) -> "OnnxDecoder":
         if device not in PROVIDERS:
             raise DeviceUnavailableError(
@@ -209,10 +203,6 @@ class OnnxDecoder:
         chosen = choose_precision(bundle.path, bundle.manifest, device, precision)
 
         on_device = _stays_on_device(bundle, chosen, device, stays_on_device)
-        captures = on_device and max_captured_shapes > 0 and not grows(bundle.manifest.contract)
-        if max_captured_shapes and not captures and (on_device or device != "cpu"):
-            why = "its state grows" if on_device else "its batches pass through the host"
-            logger.warning("%s has no steps replayed from CUDA graphs: %s", bundle.manifest.key, why)
 
         def open_graph(graph: str) -> onnxruntime.InferenceSession:
             return open_session(
@@ -222,7 +212,6 @@ class OnnxDecoder:
                 spins=spins,
                 gpu_memory_limit_mib=gpu_memory_limit_mib,
                 may_leave_shapes=graph != REGROUP_GRAPH,
-                captures=captures and graph in (STEP_GRAPH, SHORTLIST_STEP_GRAPH),
             )
 
         encoder = open_graph(ENCODER_GRAPH)
@@ -238,7 +227,6 @@ class OnnxDecoder:
             use_shortlist=use_shortlist,
             stays_on_device=stays_on_device,
             gpu_memory_limit_mib=gpu_memory_limit_mib,
-            max_captured_shapes=max_captured_shapes,
         )
 
         def make(
@@ -252,7 +240,6 @@ class OnnxDecoder:
                 decoder_step=decoder_step,
                 shortlist=shortlist,
                 regroup=regroup,
-                max_captured_shapes=max_captured_shapes if captures else 0,
                 opener=opener,
             )
             decoder._try_out()

@@ -31,7 +31,6 @@ def open_session(
     spins: bool = False,
     gpu_memory_limit_mib: int | None = None,
     may_leave_shapes: bool = True,
-    captures: bool = False,
 ) -> onnxruntime.InferenceSession:
     """A session of the graph on "cpu" or "cuda".
 
@@ -40,8 +39,7 @@ def open_session(
 
     Each session has an arena of GPU memory for its weights and tensors, which keeps what it once took;
     `gpu_memory_limit_mib` is the most that it may take, in MiB, and what needs more fails. Unless
-    `may_leave_shapes`, every single node must be on the device. With `captures`, runs on a GPU are captured
-    as CUDA graphs and replayed, except those whose options forbid it (`captured_steps`).
+    `may_leave_shapes`, every single node must be on the device.
 
     Raises DeviceUnavailableError where onnxruntime cannot use the device or would leave part of the graph's
     arithmetic to another one, and DecoderError where the graph cannot be loaded at all.
@@ -64,7 +62,7 @@ def open_session(
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     try:
         session = onnxruntime.InferenceSession(
-            path, options, providers=[_with_options(provider, gpu_memory_limit_mib, captures)]
+            path, options, providers=[_with_options(provider, gpu_memory_limit_mib)]
         )
     except Exception as error:
         reason = f"{device} cannot run {path}: {error}"
@@ -140,16 +138,12 @@ def _has_driver() -> bool:
     return shutil.which("nvidia-smi") is not None or Path("/dev/nvidiactl").exists()
 
 
-def _with_options(
-    provider: str, gpu_memory_limit_mib: int | None, captures: bool
-) -> tuple[str, dict[str, str]]:
+def _with_options(provider: str, gpu_memory_limit_mib: int | None) -> tuple[str, dict[str, str]]:
     if provider == CPU_PROVIDER:
         return provider, {}
     # TF32 keeps ten bits of a factor: fp32 would not be what PyTorch computes on the CPU. The arena grows by
     # what is asked for and not by powers of two, which would pass a limit long before the memory is used.
     options = {"use_tf32": "0", "arena_extend_strategy": "kSameAsRequested"}
-    if captures:
-        options["enable_cuda_graph"] = "1"
     if gpu_memory_limit_mib is not None:
         options["gpu_mem_limit"] = str(gpu_memory_limit_mib * 1024 * 1024)
     return provider, options
