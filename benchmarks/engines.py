@@ -8,7 +8,9 @@ from dragoman_bundle import Bundle
 
 from dragoman_server.config import Batching, EngineConfig
 from dragoman_server.engine import Admission, Engine, Observer
+from dragoman_server.engine.onnx import opening
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.loader import engine_limits, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
@@ -37,14 +39,10 @@ def open_decoder(
         raise SystemMissingError(
             f"{bundle.path} has no shortlist; `dragoman export --help` says how to add one"
         )
-    return OnnxDecoder.open(
-        bundle,
-        device="cpu",
-        precision=precision,
-        num_threads=num_threads,
-        spins=spins,
-        use_shortlist=shortlist,
+    options = DecoderOptions(
+        device="cpu", precision=precision, num_threads=num_threads, spins=spins, use_shortlist=shortlist
     )
+    return opening.open_decoder(bundle, options)
 
 
 def translation_options(bundle: Bundle, beam_size: int) -> TranslationOptions:

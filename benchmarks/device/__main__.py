@@ -29,6 +29,8 @@ from benchmarks.progress import Progress
 from benchmarks.report import Report
 from dragoman_server.engine import EngineError, Sentence
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.text.document import prepare
 
 _BATCHES = {"device": True, "host": False}
@@ -143,13 +145,15 @@ def open_decoders(
             "`dragoman export` adds them with --precisions, and --precisions here names others"
         )
     return {
-        (precision, batch): OnnxDecoder.open(
+        (precision, batch): open_decoder(
             bundle,
-            device=device,
-            precision=precision,
-            num_threads=threads,
-            use_shortlist=shortlist,
-            stays_on_device=stays_on_device,
+            DecoderOptions(
+                device=device,
+                precision=precision,
+                num_threads=threads,
+                use_shortlist=shortlist,
+                stays_on_device=stays_on_device,
+            ),
         )
         for precision in present
         for batch, stays_on_device in _BATCHES.items()

@@ -188,9 +188,9 @@ def test_the_scheduler_learns_what_encodings_take_and_turns_with_all_that_belong
     encodings: list[float] = []
     turns: list[float] = []
 
-    def take_long(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def take_long(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         time.sleep(0.05)
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", take_long)
     monkeypatch.setattr(Scheduler, "on_encode", lambda _, seconds: encodings.append(seconds))
@@ -207,10 +207,10 @@ def test_who_ends_while_its_group_is_encoded_costs_no_step(
     futures: list[Future[SentenceResult]] = []
     deadline = time.monotonic() + 1
 
-    def take_long(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def take_long(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         futures[0].cancel()
         time.sleep(max(0.0, deadline - time.monotonic()))
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", take_long)
     futures += house.engine.submit([sentence(7), sentence(8, deadline=deadline), sentence(9, steps=2)])
@@ -229,11 +229,11 @@ def test_a_group_of_which_everybody_ended_is_not_encoded(
     futures: list[Future[SentenceResult]] = []
     encoded: list[int] = []
 
-    def cancel_the_others(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def cancel_the_others(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         encoded.append(len(sources))
         for future in futures[1:]:
             future.cancel()
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", cancel_the_others)
     # The longest are encoded first.
@@ -250,11 +250,11 @@ def test_an_engine_that_cancelling_empties_knows_that_nobody_waits(monkeypatch: 
     encode = house.decoder.encode
     futures: list[Future[SentenceResult]] = []
 
-    def cancel_all(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def cancel_all(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         # Whoever is encoded and whoever waits: the next turn finds nothing to do.
         for future in futures:
             future.cancel()
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", cancel_all)
     futures += house.engine.submit([sentence(7), sentence(8), sentence(9)])
@@ -314,10 +314,10 @@ def test_a_failure_of_our_own_costs_its_batch_and_not_the_engine(
 def test_a_group_that_cannot_be_encoded_fails_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     encode = house.decoder.encode
 
-    def fragile(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def fragile(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         if len(sources[0]) > 30:
             raise MemoryError("too long for me")
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", fragile)
     long, short = house.run(sentence(*[5] * 40), sentence(6))

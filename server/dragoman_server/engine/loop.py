@@ -313,7 +313,7 @@ class Engine:
         if not lane.num_running:
             return
         if regrouping is not None and regrouping.begins_anew:
-            self._runs[lane] = _Run(self._decoder.for_beam(lane.beam_size), lane.beam_size)
+            self._runs[lane] = _Run(self._decoder, lane.beam_size)
         run = self._runs[lane]
         if regrouping is not None:
             run.regroup(regrouping, [memory for _, memory in encoded], joined)
@@ -349,7 +349,7 @@ class Engine:
         started = time.monotonic()
         sources = [ticket.sentence.source for ticket in group]
         try:
-            encoded = self._decoder.for_beam(lane.beam_size).encode(sources)
+            encoded = self._decoder.encode(sources, lane.beam_size)
         except Exception as error:
             self._fail_batch(group, error)
             return None

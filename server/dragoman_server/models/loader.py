@@ -18,7 +18,9 @@ from dragoman_server.engine import (
     Sentence,
     warm,
 )
-from dragoman_server.engine.onnx.decoder import OnnxDecoder, choose_precision
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import choose_precision, open_decoder, opener
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.processors import count_processors
@@ -69,7 +71,7 @@ class ModelLoader:
         Raises DeviceUnavailableError, PrecisionUnavailableError, DecoderError where the graphs don't run, or
         SentenceError where the model takes longer sentences than the configuration has source positions for.
         """
-        decoder = open_decoder(bundle, self._config)
+        decoder = open_decoder(bundle, decoder_options(self._config))
         beam_size = self.beam_size(bundle.manifest)
         limits = engine_limits(self._config, self._max_beam_size)
         metrics = metrics or ModelMetrics(self._metrics, bundle.manifest)
@@ -94,10 +96,9 @@ class ModelLoader:
         )
 
 
-def open_decoder(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
-    """The bundle's graphs, on the device and in the precision that the configuration asks for."""
-    return OnnxDecoder.open(
-        bundle,
+def decoder_options(config: EngineConfig) -> DecoderOptions:
+    """How graphs are opened, as the configuration says."""
+    return DecoderOptions(
         device=config.device,
         precision=config.precision,
         use_shortlist=config.shortlist,
@@ -134,7 +135,7 @@ def open_engine(
     else:
         engines = [
             EngineProcess(
-                decoder.opener,
+                opener(decoder),
                 limits=limits,
                 observer=observer,
                 warm_up=warm_up,

@@ -21,7 +21,8 @@ from dragoman_server.engine.errors import (
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
@@ -255,7 +256,7 @@ def test_what_is_left_at_the_end_fails_and_nothing_more_is_taken(crew: Crew) -> 
 
 def test_engines_that_share_real_graphs_say_what_one_says(bundle: Bundle) -> None:
     sentences = random_sentences(60, [1, 4], seed=7)
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision="fp32")
+    decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32"))
     answers = []
     for num_engines in (1, 3):
         pool = pool_over(decoder, EngineLimits(max_rows=40), num_engines=num_engines)

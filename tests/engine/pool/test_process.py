@@ -28,7 +28,8 @@ from dragoman_server.engine.errors import (
 )
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.observer import Outcome
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder, opener
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.worker import NICENESS
@@ -105,8 +106,8 @@ def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) 
 
 def test_real_graphs_give_the_same_numbers_there() -> None:
     bundle = open_bundle(ROOT / "models/de-en/1")
-    decoder, limits = OnnxDecoder.open(bundle, device="cpu"), EngineLimits(max_rows=40)
-    elsewhere = EnginePool([EngineProcess(decoder.opener, limits=limits)], Admission.to(decoder, limits))
+    decoder, limits = open_decoder(bundle, DecoderOptions(device="cpu")), EngineLimits(max_rows=40)
+    elsewhere = EnginePool([EngineProcess(opener(decoder), limits=limits)], Admission.to(decoder, limits))
     options = SearchOptions(beam_size=4, num_hypotheses=2, length_penalty=1.0, max_output_tokens=40)
     lines = ["Guten Morgen.", "Wo ist der Bahnhof?", "Ich habe das Buch gestern gelesen."]
     sentences = [

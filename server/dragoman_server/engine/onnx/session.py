@@ -9,6 +9,7 @@ from pathlib import Path
 import onnxruntime
 
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
+from dragoman_server.engine.onnx.options import DecoderOptions
 
 CPU_PROVIDER = "CPUExecutionProvider"
 CUDA_PROVIDER = "CUDAExecutionProvider"
@@ -24,27 +25,17 @@ _HOST_OPERATORS = frozenset({
 
 
 def open_session(
-    path: Path,
-    *,
-    device: str,
-    num_threads: int,
-    spins: bool = False,
-    gpu_memory_limit_mib: int | None = None,
-    may_leave_shapes: bool = True,
+    path: Path, options: DecoderOptions, *, may_leave_shapes: bool = True
 ) -> onnxruntime.InferenceSession:
-    """A session of the graph on "cpu" or "cuda".
+    """A session of the graph on the options' device, "cpu" or "cuda".
 
-    With `spins`, its threads wait for each other by spinning, which is quicker to wake and takes processor
-    time from everyone else.
-
-    Each session has an arena of GPU memory for its weights and tensors, which keeps what it once took;
-    `gpu_memory_limit_mib` is the most that it may take, in MiB, and what needs more fails. Unless
+    Each session has an arena of GPU memory of its own, which keeps what it once took. Unless
     `may_leave_shapes`, every single node must be on the device.
 
     Raises DeviceUnavailableError where onnxruntime cannot use the device or would leave part of the graph's
     arithmetic to another one, and DecoderError where the graph cannot be loaded at all.
     """
-    provider = PROVIDERS[device]
+    device, provider = options.device, PROVIDERS[options.device]
     if provider not in onnxruntime.get_available_providers():
         raise _not_built_in(device)
     if provider == CUDA_PROVIDER:
@@ -52,17 +43,17 @@ def open_session(
         onnxruntime.preload_dlls()
     # Some builds of onnxruntime report home what they load.
     onnxruntime.disable_telemetry_events()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = num_threads
-    options.inter_op_num_threads = 1
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = options.num_threads
+    settings.inter_op_num_threads = 1
     # Hardly any shape comes twice: plans kept for each would only pile up.
-    options.enable_mem_pattern = False
-    options.add_session_config_entry("session.intra_op.allow_spinning", "1" if spins else "0")
-    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    settings.enable_mem_pattern = False
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "1" if options.spins else "0")
+    settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     try:
         session = onnxruntime.InferenceSession(
-            path, options, providers=[_with_options(provider, gpu_memory_limit_mib)]
+            path, settings, providers=[_with_options(provider, options.gpu_memory_limit_mib)]
         )
     except Exception as error:
         reason = f"{device} cannot run {path}: {error}"

@@ -1,4 +1,4 @@
-"""A bundle's graphs with everything between them on the device: what `OnnxDecoder` uses on a GPU.
+"""A bundle's graphs with everything between them on the device, as a GPU needs it.
 
 Only the 2K candidates of a step, and attention where it is wanted, come to the host. What a shortlist takes
 of the output layer is gathered anew at each regrouping: on a device that moves less than copying it from
@@ -11,31 +11,24 @@ past that grows, such as a Transformer's, has a new length at each step.
 Shape suffixes: S sentences, K beam, T source positions, C candidates of a sentence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import onnxruntime
 from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.manifest import ENCODER_GRAPH, REGROUP_GRAPH, SHORTLIST_GRAPH
 from onnxruntime import OrtValue
 
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
 from dragoman_server.engine.onnx.ages import Ages
 from dragoman_server.engine.onnx.bound_run import run_bound, run_step
-from dragoman_server.engine.onnx.candidates import CANDIDATE, BatchCandidates, CandidateChooser, Offer
+from dragoman_server.engine.onnx.candidates import CANDIDATE, BatchCandidates, Offer
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.regrouper import Part, Regrouper
 from dragoman_server.engine.onnx.tensors import Array, Moves, pad_sources, steps_to_keep
 from dragoman_server.engine.scheduling.padding import padded_positions
-
-
-@dataclass(frozen=True, kw_only=True)
-class Graphs:
-    """Open sessions of a bundle's graphs."""
-
-    encoder: onnxruntime.InferenceSession
-    decoder_step: onnxruntime.InferenceSession
-    regroup: onnxruntime.InferenceSession
-    shortlist: onnxruntime.InferenceSession | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,83 +40,82 @@ class DeviceEncoded:
     """Their candidates, ids only, where the decoder has a shortlist."""
 
 
-class DeviceModel:
+class DeviceDecoder(OnnxDecoder):
     """Encodes sentences and opens batches, on the device."""
 
     def __init__(
         self,
         bundle: Bundle,
-        graphs: Graphs,
+        options: DecoderOptions,
+        sessions: Mapping[str, onnxruntime.InferenceSession],
         *,
-        precision: str,
-        device: str,
-        pads: bool,
+        pads: bool | None = None,
     ) -> None:
-        """With `pads`, tensors have few shapes, and rows that nobody needs."""
-        manifest = bundle.manifest
-        self.graphs = graphs
-        self.device = device
-        self._pads = pads
-        self._contract = manifest.contract
-        self._pad_id = manifest.source_ids.pad
+        """With `pads`, tensors have few shapes, and rows that nobody needs; None: on a GPU alone, as a CPU
+        computes every row that is padding and has no trouble with shapes.
+        """
+        super().__init__(bundle, options, sessions)
+        self._pads = options.device != "cpu" if pads is None else pads
         self.regrouper = Regrouper(
-            graphs.regroup, manifest.contract, precision=precision, device=device, pads=pads
+            sessions[REGROUP_GRAPH],
+            self.contract,
+            precision=options.precision,
+            device=options.device,
+            pads=self._pads,
         )
-        self.candidate_memory: list[str] = []
-        self.chooser: CandidateChooser | None = None
-        if graphs.shortlist is not None:
-            assert bundle.shortlist is not None
-            assert manifest.shortlist is not None
-            self.candidate_memory = [s.name for s in manifest.shortlist.memory if precision in s.dtype]
-            self.chooser = CandidateChooser(bundle.shortlist, lambda ids_SC: {CANDIDATE: ids_SC})
-        self.nobody = replace(self.encode([[self._pad_id]]).part, num_sentences=0, num_rows=0)
+        self.nobody = replace(self.encode([[self._pad]], 1).part, num_sentences=0, num_rows=0)
         """Joins where nobody does: the graph takes no empty tensors."""
 
-    def encode(self, sources: Sequence[Sequence[int]]) -> DeviceEncoded:
+    def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> DeviceEncoded:
         """As `Decoder.encode`."""
         num_sentences, longest = len(sources), max(map(len, sources))
         source_ST, length_S = pad_sources(
             sources,
-            self._pad_id,
+            self._pad,
             num_sentences=self.regrouper.pad(num_sentences),
             source_positions=padded_positions(longest) if self._pads else longest,
         )
-        memory = [spec.name for spec in self._contract.memory]
-        state = [spec.name for spec in self._contract.state]
         tensors = run_bound(
-            self.graphs.encoder,
+            self.sessions[ENCODER_GRAPH],
             {"source": source_ST, "source_length": length_S},
-            dict.fromkeys([*memory, *state], self.device),
+            dict.fromkeys([*self._memory, *self._state], self.device),
         )
         part = Part(
-            memory={name: tensors[name] for name in memory},
-            state={name: tensors[name] for name in state},
+            memory={name: tensors[name] for name in self._memory},
+            state={name: tensors[name] for name in self._state},
             num_sentences=num_sentences,
             num_rows=num_sentences,
         )
-        return DeviceEncoded(part=part, offer=None if self.chooser is None else self.chooser.choose(sources))
+        chooser = self.chooser(beam_size)
+        return DeviceEncoded(part=part, offer=None if chooser is None else chooser.choose(sources))
 
     def open_batch(self, beam_size: int) -> "DeviceBatch":
         """As `Decoder.open_batch`."""
         return DeviceBatch(self, beam_size)
 
-    def gather_candidates(self, candidates_SC: IntArray) -> dict[str, OrtValue]:
-        """The memory of the sentences' candidates."""
-        assert self.graphs.shortlist is not None
-        outputs = dict.fromkeys(self.candidate_memory, self.device)
-        return run_bound(self.graphs.shortlist, {"candidates": candidates_SC}, outputs)
+    def release_memory(self) -> None:
+        """As `Decoder.release_memory`: a GPU's memory is its server's alone."""
+
+    def gather_memory(self, candidates_SC: IntArray) -> dict[str, OrtValue]:
+        """The memory of the sentences' candidates, on the device."""
+        outputs = dict.fromkeys(self._candidate_axes, self.device)
+        return run_bound(self.sessions[SHORTLIST_GRAPH], {"candidates": candidates_SC}, outputs)
+
+    def _gather(self, candidates_SC: IntArray) -> dict[str, Array]:
+        return {CANDIDATE: candidates_SC}
 
 
 class DeviceBatch:
     """A running batch that stays on the device. Implements `Batch`."""
 
-    def __init__(self, model: DeviceModel, beam_size: int) -> None:
-        self._model = model
+    def __init__(self, decoder: DeviceDecoder, beam_size: int) -> None:
+        self._decoder = decoder
+        self._session = decoder.step_session(beam_size)
         self._beam_size = beam_size
         self._part: Part | None = None
         self._candidates: BatchCandidates | None = None
-        if model.chooser is not None:
-            self._candidates = BatchCandidates(model.chooser, {CANDIDATE: 1})
+        if (chooser := decoder.chooser(beam_size)) is not None:
+            self._candidates = BatchCandidates(chooser, {CANDIDATE: 1})
         self._candidate_memory: dict[str, OrtValue] = {}
         self._ages = Ages()
         self._num_grown = 0
@@ -139,8 +131,8 @@ class DeviceBatch:
         self._num_grown = oldest if joined else steps_to_keep(self._num_grown, oldest)
         running, newcomers = self._part, self._join([encoded.part for encoded in joined], source_positions)
         if running is None:
-            running, newcomers = newcomers, self._model.nobody
-        self._part = self._model.regrouper.regroup(
+            running, newcomers = newcomers, self._decoder.nobody
+        self._part = self._decoder.regrouper.regroup(
             running,
             newcomers,
             origin_S,
@@ -155,7 +147,7 @@ class DeviceBatch:
         part = self._part
         assert part is not None
         S, K = rows.token_SK.shape
-        num_padded = self._model.regrouper.pad(S) - S
+        num_padded = self._decoder.regrouper.pad(S) - S
         forced_SK = rows.forced_SK
         if self._candidates is not None and forced_SK.any():
             forced_SK, has_changed = self._candidates.find(forced_SK)
@@ -170,9 +162,7 @@ class DeviceBatch:
         )
         assert self._beam_size == K
         memory = {**part.memory, **self._candidate_memory}
-        output, state = run_step(
-            self._model.graphs.decoder_step, padded, memory, part.state, self._model.device
-        )
+        output, state = run_step(self._session, padded, memory, part.state, self._decoder.device)
         self._part = replace(part, state=state, num_rows=S * K)
         self._ages.step()
         self._num_grown += 1
@@ -186,21 +176,21 @@ class DeviceBatch:
     def _join(self, parts: Sequence[Part], source_positions: int) -> Part:
         """One part of those who join."""
         if not parts:
-            return self._model.nobody
+            return self._decoder.nobody
         together = parts[0]
         for part in parts[1:]:
             everybody = np.arange(together.num_sentences + part.num_sentences)
-            together = self._model.regrouper.regroup(
+            together = self._decoder.regrouper.regroup(
                 together, part, everybody, source_positions=source_positions, num_grown=0
             )
         return together
 
     def _gather(self, candidates: BatchCandidates) -> None:
         ids_SC = candidates.ids
-        num_padded = self._model.regrouper.pad(len(ids_SC)) - len(ids_SC)
+        num_padded = self._decoder.regrouper.pad(len(ids_SC)) - len(ids_SC)
         # As a sentence that is there: one of padding alone would have no candidate at all.
         repeated_SC = np.repeat(ids_SC[:1], num_padded, axis=0)
-        self._candidate_memory = self._model.gather_candidates(np.concatenate([ids_SC, repeated_SC]))
+        self._candidate_memory = self._decoder.gather_memory(np.concatenate([ids_SC, repeated_SC]))
 
 
 def _pad_rows(array_SK: Array, num_padded: int, value: float) -> Array:
