@@ -12,6 +12,7 @@ from tests.engine.house import VOCABULARY, Recorder, endless, pool_over, sentenc
 from tests.engine.onnx.test_onnx_decoder import random_sentences
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
 
+from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import (
     EngineClosedError,
     QueueFullError,
@@ -23,6 +24,7 @@ from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
@@ -273,17 +275,17 @@ def test_whom_the_pool_let_in_no_engine_refuses(monkeypatch: pytest.MonkeyPatch)
     may_step = threading.Semaphore(0)
     limits = EngineLimits(max_rows=16, max_queue=16, max_bulk_share=1.0, max_bulk_slowdown=1.0)
     decoder = TableDecoder(endless, VOCABULARY, lambda sources: may_step.acquire())
-    pool = pool_over(decoder, limits)
-    [engine] = pool._engines
+    engine = Engine(decoder, limits=limits)
+    pool = EnginePool([engine], Admission.to(decoder, limits))
 
     def job(number: int) -> list[Sentence]:
         return [sentence(1, steps=6, priority=Priority.BULK) for _ in range(number)]
 
     def wait_for(num_waiting: int) -> None:
         end = time.monotonic() + 30
-        while engine._scheduler.num_waiting != num_waiting and time.monotonic() < end:
+        while len(futures) - sum(engine.num_left.values()) != num_waiting and time.monotonic() < end:
             time.sleep(0.01)
-        assert engine._scheduler.num_waiting == num_waiting
+        assert len(futures) - sum(engine.num_left.values()) == num_waiting
 
     futures = pool.submit(job(12))
     pool.start()
