@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dragoman_bundle import Bundle
 
 from dragoman_server.config import Batching, EngineConfig
-from dragoman_server.engine import Admission, Engine, Observer
+from dragoman_server.engine import Admission, Engine
+from dragoman_server.engine.events import Listener, ignore
 from dragoman_server.engine.onnx import opening
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.options import DecoderOptions
@@ -63,7 +64,7 @@ def running_engine(
     beam_size: int,
     threads: int = 1,
     continuous: bool = True,
-    observer: Observer | None = None,
+    listener: Listener = ignore,
     in_one_process: bool = False,
     max_rows: int = EngineConfig.max_rows,
 ) -> Iterator[EnginePool]:
@@ -81,11 +82,11 @@ def running_engine(
     )
     if in_one_process:
         limits = engine_limits(config, beam_size)
-        engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(threads)]
+        engines = [Engine(decoder, limits=limits, listener=listener) for _ in range(threads)]
         engine = EnginePool(engines, Admission.to(decoder, limits))
         engine.start()
     else:
-        engine = open_engine(decoder, config, beam_size, observer=observer)
+        engine = open_engine(decoder, config, beam_size, listener=listener)
     try:
         yield engine
     finally:

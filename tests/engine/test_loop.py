@@ -17,9 +17,9 @@ from dragoman_server.engine.errors import (
     DecoderError,
     EngineClosedError,
 )
+from dragoman_server.engine.events import Outcome
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.request import Priority, SentenceResult
 from dragoman_server.engine.scheduling.scheduler import Scheduler
 
@@ -440,7 +440,7 @@ def test_an_engine_that_was_never_started_can_be_closed() -> None:
     assert isinstance(future.exception(), EngineClosedError)
 
 
-def test_the_observer_is_told_rows_positions_and_padding(house: House) -> None:
+def test_a_step_is_told_with_its_rows_positions_and_padding(house: House) -> None:
     house.run(sentence(*[5] * 7, steps=2, beam_size=3), sentence(*[5] * 3, steps=1, beam_size=3))
     assert house.recorder.num_encodes == 1
     assert house.recorder.steps == [(2, 6, 10, 16), (1, 3, 7, 8)]

@@ -21,9 +21,18 @@ from dragoman_server.engine.errors import (
     EngineClosedError,
     EngineError,
 )
+from dragoman_server.engine.events import (
+    BatchStepped,
+    GroupEncoded,
+    Listener,
+    Outcome,
+    QueueLeft,
+    SentenceEnded,
+    TurnEnded,
+    ignore,
+)
 from dragoman_server.engine.inbox import Inbox
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
 from dragoman_server.engine.pool.heartbeat import Heartbeat
 from dragoman_server.engine.request import Hypothesis, Priority, Sentence, SentenceResult
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
@@ -69,7 +78,7 @@ class Engine:
         decoder: Decoder[Any],
         *,
         limits: EngineLimits,
-        observer: Observer | None = None,
+        listener: Listener = ignore,
         timeout_seconds: float | None = None,
         scheduler: Scheduler | None = None,
     ) -> None:
@@ -77,7 +86,7 @@ class Engine:
         `scheduler` is one of the limits unless it is given.
         """
         self._decoder = decoder
-        self._observer = observer or SilentObserver()
+        self._tell = listener
         self.num_left: Mapping[Priority, int] = dict.fromkeys(Priority, 0)
         """By priority, how many of those submitted no longer wait, as of the last turn."""
         self.num_running = 0
@@ -133,7 +142,7 @@ class Engine:
         self._thread.join()
 
     def wake(self) -> None:
-        """Has the thread, if it waits for work, look around and flush what the observer was told."""
+        """Has the thread, if it waits for work, look around and tell that its turn ended."""
         self._inbox.wake()
 
     @property
@@ -202,7 +211,7 @@ class Engine:
         """Between two runs of the graphs."""
         if self._heartbeat:
             self._heartbeat.answer()
-        self._observer.flush()
+        self._tell(TurnEnded())
 
     def _next_turn(self) -> tuple[Lane, list[list[Ticket]]] | None:
         """Waits for work. The lane whose turn it is and the groups to join it; None once closed."""
@@ -254,7 +263,7 @@ class Engine:
     def _publish_left(self, num_left: Mapping[Priority, int]) -> None:
         if num_left != self.num_left:
             self.num_left = num_left
-            self._observer.on_queue(num_left)
+            self._tell(QueueLeft(num_left))
 
     def _take_in(self) -> None:
         """Empties the inbox: lets those wait who came, and takes out who was cancelled, and who expired."""
@@ -300,12 +309,14 @@ class Engine:
         started = time.monotonic()
         output = run.batch.step(run.beams.rows())
         now = time.monotonic()
-        self._observer.on_step(
-            num_sentences=len(run.tickets),
-            num_rows=len(run.tickets) * lane.beam_size,
-            source_positions=run.source_positions,
-            padded_positions=run.padded_positions,
-            seconds=now - started,
+        self._tell(
+            BatchStepped(
+                num_sentences=len(run.tickets),
+                num_rows=len(run.tickets) * lane.beam_size,
+                source_positions=run.source_positions,
+                padded_positions=run.padded_positions,
+                seconds=now - started,
+            )
         )
         for place in run.beams.advance(output):
             if (ticket := run.tickets[place]) not in run.finished:
@@ -336,7 +347,7 @@ class Engine:
         self._scheduler.on_encode(now - started)
         for ticket in group:
             ticket.encoding_at, ticket.encoded_at = started, now
-        self._observer.on_encode(now - started)
+        self._tell(GroupEncoded(now - started))
         return encoded
 
     def _fail_batch(self, tickets: Sequence[Ticket], cause: Exception) -> None:
@@ -364,7 +375,7 @@ class Engine:
     def _end(self, ticket: Ticket, outcome: Outcome) -> None:
         """Tells once how a sentence ended."""
         if self._inbox.end(ticket):
-            self._observer.on_finish(outcome)
+            self._tell(SentenceEnded(outcome))
 
     def _remove(self, tickets: Iterable[Ticket]) -> None:
         """Frees the rows of tickets that were answered."""

@@ -12,12 +12,12 @@ from dragoman_server.engine import (
     Admission,
     Engine,
     EngineLimits,
-    Observer,
     Priority,
     SearchOptions,
     Sentence,
     warm,
 )
+from dragoman_server.engine.events import Listener, ignore
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import choose_precision, open_decoder, opener
 from dragoman_server.engine.onnx.options import DecoderOptions
@@ -79,7 +79,7 @@ class ModelLoader:
             decoder,
             self._config,
             self._max_beam_size,
-            observer=metrics,
+            listener=metrics.on_event,
             warm_up=_longest_sentence(bundle.manifest, beam_size),
         )
         return Model(
@@ -111,7 +111,7 @@ def open_engine(
     config: EngineConfig,
     max_beam_size: int,
     *,
-    observer: Observer | None = None,
+    listener: Listener = ignore,
     warm_up: Sentence | None = None,
 ) -> EnginePool:
     """A running engine, which has decoded the sentence `warm_up`.
@@ -131,13 +131,13 @@ def open_engine(
     if num_engines == 1:
         if warm_up is not None:
             warm(decoder, limits, warm_up)
-        engines = [Engine(decoder, limits=limits, observer=observer, timeout_seconds=timeout)]
+        engines = [Engine(decoder, limits=limits, listener=listener, timeout_seconds=timeout)]
     else:
         engines = [
             EngineProcess(
                 opener(decoder),
                 limits=limits,
-                observer=observer,
+                listener=listener,
                 warm_up=warm_up,
                 timeout_seconds=timeout,
                 num_engines=size,

@@ -19,9 +19,9 @@ from dragoman_server.engine.errors import (
     QueueTooSlowError,
     SentenceError,
 )
+from dragoman_server.engine.events import Outcome
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
@@ -40,7 +40,7 @@ class Crew:
             TableDecoder(model, VOCABULARY, self._observe),  # type: ignore[arg-type]
             limits,
             num_engines=num_engines,
-            observer=self.recorder,
+            listener=self.recorder.hear,
         )
 
     def _observe(self, sources: list[Tokens]) -> None:
