@@ -31,9 +31,9 @@ from dragoman_server.engine.events import (
     TurnEnded,
     ignore,
 )
+from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.inbox import Inbox
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.pool.heartbeat import Heartbeat
 from dragoman_server.engine.request import Hypothesis, Priority, Sentence, SentenceResult
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
 from dragoman_server.engine.scheduling.scheduler import Scheduler

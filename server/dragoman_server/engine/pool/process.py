@@ -25,9 +25,9 @@ from dragoman_server.engine.events import (
     SentenceEnded,
     ignore,
 )
+from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.pool.backoff import Backoff
-from dragoman_server.engine.pool.heartbeat import Heartbeat
 from dragoman_server.engine.pool.messages import Answer, Begin, Cancel, Ping, Pong, Submit
 from dragoman_server.engine.pool.worker_process import GRACE_SECONDS, WorkerProcess
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
