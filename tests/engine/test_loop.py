@@ -365,14 +365,14 @@ def test_closing_fails_what_is_left() -> None:
 
 def test_a_thread_that_hangs_counts_as_ended_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_GRACE_SECONDS", 0.1)
-    gate, changed = threading.Event(), threading.Event()
+    gate, has_ended = threading.Event(), threading.Event()
     decoder = TableDecoder(endless, VOCABULARY, lambda sources: gate.wait())
     engine = Engine(decoder, limits=EngineLimits(), timeout_seconds=0.5)
-    engine.watch(changed.set)
+    engine.watch(lambda: has_ended.set() if engine.has_ended else None)
     engine.start()
     assert engine.is_alive
     [future] = engine.submit([sentence(7)])
-    assert changed.wait(60)
+    assert has_ended.wait(60)
     assert (engine.is_alive, engine.has_ended) == (False, True)
     engine.close()
     assert isinstance(future.exception(0), EngineClosedError)

@@ -151,7 +151,7 @@ class Engine:
         return 1
 
     def watch(self, on_change: Callable[[], None]) -> None:
-        """Has `on_change` called, in any thread, whenever `is_alive` has changed."""
+        """Has `on_change` called, in any thread, whenever `is_alive` or `num_left` has changed."""
         self._on_change = on_change
 
     @property
@@ -264,6 +264,7 @@ class Engine:
         if num_left != self.num_left:
             self.num_left = num_left
             self._tell(QueueLeft(num_left))
+            self._on_change()
 
     def _take_in(self) -> None:
         """Empties the inbox: lets those wait who came, and takes out who was cancelled, and who expired."""

@@ -174,6 +174,30 @@ def test_who_is_refused_for_want_of_room_is_told_how_long_it_takes() -> None:
     crew.pool.close()
 
 
+def test_who_waits_for_room_is_told_when_the_queue_moves() -> None:
+    crew = Crew(2, EngineLimits(max_rows=1, max_beam_size=1, max_queue=4))
+    pool, told = crew.pool, threading.Semaphore(0)
+    futures = pool.submit([sentence(7 + i) for i in range(4)])
+    with pool.told_of_room(told.release):
+        assert not pool.has_room(Priority.INTERACTIVE, 1)
+        pool.start()
+        while not pool.has_room(Priority.INTERACTIVE, 1):
+            assert told.acquire(timeout=30)
+        # A sentence that leaves the queue for another reason makes room, too.
+        wait(futures, timeout=30)
+        crew.may_step.clear()
+        futures = pool.submit([sentence(17 + i) for i in range(4)])
+        while pool.num_running < 2:
+            time.sleep(0.001)
+        futures += pool.submit([sentence(27 + i) for i in range(2)])
+        assert not pool.has_room(Priority.INTERACTIVE, 1)
+        futures[-1].cancel()
+        crew.may_step.set()
+        while not pool.has_room(Priority.INTERACTIVE, 1):
+            assert told.acquire(timeout=30)
+    pool.close()
+
+
 def test_one_bad_sentence_and_none_is_taken(crew: Crew) -> None:
     with pytest.raises(SentenceError, match="source holds token 5000"):
         crew.pool.submit([sentence(7), sentence(5000)])

@@ -130,7 +130,7 @@ class EngineProcess:
         self._fail_all(EngineClosedError("the engine was closed before the sentence was translated"))
 
     def watch(self, on_change: Callable[[], None]) -> None:
-        """Has `on_change` called, in any thread, whenever `is_alive` has changed."""
+        """As `Engine.watch`."""
         self._on_change = on_change
 
     @property
@@ -292,6 +292,7 @@ class EngineProcess:
             # No process had it, to tell how it ended.
             self._leave_all_but_held()
         self._tell(SentenceEnded(Outcome.CANCELLED))
+        self._on_change()
 
     def _take(self, message: object) -> None:
         if isinstance(message, Answer):
@@ -311,6 +312,7 @@ class EngineProcess:
             left = {each: self._num_left_before[each] + message.num_left[each] for each in Priority}
             self.num_left = left
             self._tell(QueueLeft(left))
+            self._on_change()
         elif isinstance(message, Event):
             self._tell(message)
         elif isinstance(message, logging.LogRecord):
@@ -322,6 +324,7 @@ class EngineProcess:
             self._held.clear()
             self._leave_all_but_held()
         self._fail(left, error)
+        self._on_change()
 
     def _fail(self, lost: Sequence[_Held], error: EngineError) -> None:
         outcome = Outcome.LOST if isinstance(error, EngineLostError) else Outcome.CLOSED
