@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from dragoman_bundle import Bundle
 
 from dragoman_server.config import Batching, EngineConfig
-from dragoman_server.engine import Admission, Engine, Observer
+from dragoman_server.engine import Admission, Engine
+from dragoman_server.engine.events import Listener, ignore
+from dragoman_server.engine.onnx import opening
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.loader import engine_limits, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
@@ -37,14 +40,10 @@ def open_decoder(
         raise SystemMissingError(
             f"{bundle.path} has no shortlist; `dragoman export --help` says how to add one"
         )
-    return OnnxDecoder.open(
-        bundle,
-        device="cpu",
-        precision=precision,
-        num_threads=num_threads,
-        spins=spins,
-        use_shortlist=shortlist,
+    options = DecoderOptions(
+        device="cpu", precision=precision, num_threads=num_threads, spins=spins, use_shortlist=shortlist
     )
+    return opening.open_decoder(bundle, options)
 
 
 def translation_options(bundle: Bundle, beam_size: int) -> TranslationOptions:
@@ -65,7 +64,7 @@ def running_engine(
     beam_size: int,
     threads: int = 1,
     continuous: bool = True,
-    observer: Observer | None = None,
+    listener: Listener = ignore,
     in_one_process: bool = False,
     max_rows: int = EngineConfig.max_rows,
 ) -> Iterator[EnginePool]:
@@ -83,11 +82,11 @@ def running_engine(
     )
     if in_one_process:
         limits = engine_limits(config, beam_size)
-        engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(threads)]
+        engines = [Engine(decoder, limits=limits, listener=listener) for _ in range(threads)]
         engine = EnginePool(engines, Admission.to(decoder, limits))
         engine.start()
     else:
-        engine = open_engine(decoder, config, beam_size, observer=observer)
+        engine = open_engine(decoder, config, beam_size, listener=listener)
     try:
         yield engine
     finally:

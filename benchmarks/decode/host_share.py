@@ -8,7 +8,7 @@ from dragoman_bundle import Bundle
 
 from benchmarks.engines import running_engine, translation_options
 from benchmarks.sessions import clocked_sessions
-from dragoman_server.engine import SilentObserver
+from dragoman_server.engine import BatchStepped, Event
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.text.document import advance, complete, prepare
 
@@ -19,25 +19,18 @@ PLACES = 96
 free, and at a file's end none are left."""
 
 
-class StepCounter(SilentObserver):
+class StepCounter:
     """Counts steps and the sentences in them."""
 
     def __init__(self) -> None:
         self.num_steps = 0
         self.num_sentences = 0
 
-    def on_step(
-        self,
-        *,
-        num_sentences: int,
-        num_rows: int,
-        source_positions: int,
-        padded_positions: int,
-        seconds: float,
-    ) -> None:
-        """From the engine: a batch advanced by one token."""
-        self.num_steps += 1
-        self.num_sentences += num_sentences
+    def hear(self, event: Event) -> None:
+        """From the engine."""
+        if isinstance(event, BatchStepped):
+            self.num_steps += 1
+            self.num_sentences += event.num_sentences
 
 
 def measure_host_share(
@@ -48,13 +41,15 @@ def measure_host_share(
     counter = StepCounter()
     with (
         clocked_sessions() as clock,
-        running_engine(decoder, beam_size=beam_size, observer=counter, max_rows=PLACES * beam_size) as engine,
+        running_engine(
+            decoder, beam_size=beam_size, listener=counter.hear, max_rows=PLACES * beam_size
+        ) as engine,
     ):
         started = time.perf_counter()
         documents = [prepare(line, bundle, options, deadline=None) for line in lines]
         tokenized = time.perf_counter()
         futures = engine.submit([sentence for document in documents for sentence in document.sentences])
-        # Woken once: as in a process of its own, nobody takes the engine's lock meanwhile.
+        # Woken once: as in a process of its own, nobody else takes Python's lock meanwhile.
         wait(futures)
         results = iter([future.result() for future in futures])
         searched = time.perf_counter()

@@ -29,10 +29,12 @@ from benchmarks.progress import Progress
 from benchmarks.report import Report
 from dragoman_server.engine import EngineError, Sentence
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.text.document import prepare
 
-_BATCHES = {"replayed": (True, 256), "device": (True, 0), "host": (False, 0)}
-"""For each kind whether batches stay on the device, and how many shapes of steps are replayed."""
+_BATCHES = {"device": True, "host": False}
+"""For each kind whether batches stay on the device."""
 
 
 @click.command(context_settings=CONTEXT)
@@ -80,8 +82,6 @@ def device(
     markdown_path: Path | None,
 ) -> None:
     """Decode a file with batches that stay on the device and with batches that regroup on the host.
-
-    Of the first, steps are replayed from CUDA graphs in one half of the cases.
 
     \b
       python -m benchmarks.device --bundle models/m30k/1 --json device.json
@@ -144,25 +144,20 @@ def open_decoders(
             f"{bundle.path} has none of {', '.join(precisions)}, only {has}; "
             "`dragoman export` adds them with --precisions, and --precisions here names others"
         )
-    decoders = {}
-    for precision in present:
-        for batch, (stays_on_device, shapes) in _BATCHES.items():
-            try:
-                decoders[precision, batch] = OnnxDecoder.open(
-                    bundle,
-                    device=device,
-                    precision=precision,
-                    num_threads=threads,
-                    use_shortlist=shortlist,
-                    stays_on_device=stays_on_device,
-                    max_captured_shapes=shapes,
-                )
-            except EngineError as error:
-                # A device that runs a step need not be able to capture it.
-                if not shapes:
-                    raise
-                click.echo(f"{precision} cannot be replayed and is left out: {error}", err=True)
-    return decoders
+    return {
+        (precision, batch): open_decoder(
+            bundle,
+            DecoderOptions(
+                device=device,
+                precision=precision,
+                num_threads=threads,
+                use_shortlist=shortlist,
+                stays_on_device=stays_on_device,
+            ),
+        )
+        for precision in present
+        for batch, stays_on_device in _BATCHES.items()
+    }
 
 
 def _tokenize(bundle: Bundle, lines: tuple[str, ...], beam: int) -> list[Sentence]:

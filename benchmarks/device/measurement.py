@@ -23,7 +23,7 @@ class Case:
 
     precision: str
     batch: str
-    """"device" or "host": where sentences join and leave; "replayed": on the device, with CUDA graphs."""
+    """"device" or "host": where sentences join and leave."""
     sentences: int
     """Places in the batch."""
 
@@ -59,14 +59,10 @@ class ClockedDecoder:
         self.target_vocabulary = decoder.target_vocabulary
         self.bos, self.eos = decoder.bos, decoder.eos
 
-    def for_beam(self, beam_size: int) -> "ClockedDecoder":
-        """As `Decoder.for_beam`: this one, whatever the beam."""
-        return self
-
-    def encode(self, sources: Sequence[Sequence[int]]) -> Any:
+    def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> Any:
         """As `Decoder.encode`."""
         started = time.perf_counter()
-        encoded = self._decoder.encode(sources)
+        encoded = self._decoder.encode(sources, beam_size)
         self.encodings.append(time.perf_counter() - started)
         return encoded
 

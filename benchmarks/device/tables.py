@@ -28,7 +28,7 @@ def speed_rows(runs: Mapping[Case, Sequence[Decoded]], num_sentences: int) -> li
 
 
 def ratio_rows(runs: Mapping[Case, Sequence[Decoded]]) -> list[dict[str, object]]:
-    """Batches on the device, and replayed ones, against those on the host."""
+    """Batches on the device against those on the host."""
     rows: list[dict[str, object]] = []
     for case, repeats in runs.items():
         host = runs.get(Case(precision=case.precision, batch="host", sentences=case.sentences))
@@ -64,9 +64,8 @@ def speed_table(rows: Sequence[Row], title: str) -> Table:
             Column(key="encode_ms", header="encode ms", format=".2f"),
         ),
         rows=rows,
-        note="Batch: on the device, its steps replayed from CUDA graphs or not, or on the host. Sentences: "
-        "places in the batch. From token ids to token ids. Medians of a full batch's step, of a regrouping, "
-        "and of the encoding of a group.",
+        note="Batch: on the device or on the host. Sentences: places in the batch. From token ids to token "
+        "ids. Medians of a full batch's step, of a regrouping, and of the encoding of a group.",
     )
 
 

@@ -11,6 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks.limit.products import Product
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.session import open_session
 
 OPSET = 20
@@ -44,7 +45,7 @@ class ProductPeak:
         for inner, columns in sorted(set(sizes)):
             path = folder / f"product-{is_integer}-{inner}-{columns}.onnx"
             onnx.save(_product_model(inner, columns, is_integer), path)
-            session = open_session(path, device="cpu", num_threads=threads)
+            session = open_session(path, DecoderOptions(device="cpu", num_threads=threads))
             generator = np.random.default_rng(0)
             left = (
                 generator.integers(0, 256, (rows, inner)).astype(np.uint8)

@@ -10,6 +10,7 @@ import onnxruntime
 
 from benchmarks.limit.inputs import Array, make_inputs
 from benchmarks.limit.products import Product, find_products, load_folded, shapes_of
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.session import open_session
 
 
@@ -19,7 +20,7 @@ class StepGraph:
     def __init__(self, path: Path, *, vocabulary: int, threads: int) -> None:
         self.path = path
         self._vocabulary = vocabulary
-        self._session = open_session(path, device="cpu", num_threads=threads)
+        self._session = open_session(path, DecoderOptions(device="cpu", num_threads=threads))
 
     def at(self, sizes: Mapping[str, int]) -> "Step":
         """The step at these sizes, as `inputs.step_sizes` names them."""

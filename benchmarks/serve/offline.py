@@ -10,7 +10,8 @@ from dragoman_bundle import Bundle
 from benchmarks.engines import translation_options
 from benchmarks.serve.cores import pinned_to
 from dragoman_server.config import EngineConfig, Precision
-from dragoman_server.models.loader import open_decoder, open_engine
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.models.loader import decoder_options, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
 
 
@@ -29,7 +30,7 @@ class OfflineEngine:
             max_queue_seconds=math.inf,
         )
         with pinned_to(cores):
-            decoder = open_decoder(bundle, config)
+            decoder = open_decoder(bundle, decoder_options(config))
             self._engine = open_engine(decoder, config, max_beam_size=beam_size)
         self.precision = decoder.precision
         """Precision of the graphs that were chosen."""

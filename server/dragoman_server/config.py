@@ -78,9 +78,6 @@ class EngineConfig:
     gpu_memory_limit: int | None = option(None, at_least=1, when_none="no limit")
     """Most MiB of GPU memory that each of a model's two to four graphs takes. A batch that needs more fails,
     so --max-rows must fit."""
-    cuda_graph_shapes: int = option(0, at_least=0)
-    """Shapes of a batch whose steps a GPU replays from CUDA graphs; 0 is off. Not for Transformers, and not
-    measured yet: python -m benchmarks.device does."""
     max_rows: int = option(320, at_least=1)
     """Most rows, sentences times beam, of a batch. There is one batch per thread; on a GPU there is one."""
     max_source_tokens: int = option(16_384, at_least=1)

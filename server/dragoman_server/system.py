@@ -8,9 +8,10 @@ from pathlib import Path
 from dragoman_bundle import Bundle, open_bundle
 
 from dragoman_server.config import Device, EngineConfig, Precision
+from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.language_lookup import distance
-from dragoman_server.models.loader import open_decoder, open_engine
+from dragoman_server.models.loader import decoder_options, open_engine
 from dragoman_server.text.document import advance, complete, prepare
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.segmentation import Segmentation
@@ -97,8 +98,8 @@ def open_bundle_system(
         max_queue=MAX_QUEUE,
         max_queue_seconds=math.inf,
     )
-    decoder = open_decoder(bundle, config)
-    has_shortlist = decoder.for_beam(beam_size).has_shortlist
+    decoder = open_decoder(bundle, decoder_options(config))
+    has_shortlist = decoder.has_shortlist(beam_size)
     if shortlist and not has_shortlist:
         raise ValueError("on a CPU only beams are decoded with a shortlist: take --beam 2 or more")
     engine = open_engine(decoder, config, max_beam_size=beam_size)

@@ -7,12 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dragoman_bundle import Bundle, open_bundle
 from tests.benchmarks.conftest import ROOT
-
-from benchmarks.device.__main__ import open_decoders
-from dragoman_server.engine import DeviceUnavailableError
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
 
 
 def test_both_kinds_of_batch_decode_alike(benchmark: Callable[..., Any], toy: Any) -> None:
@@ -26,32 +21,16 @@ def test_both_kinds_of_batch_decode_alike(benchmark: Callable[..., Any], toy: An
     assert rows.keys() == {
         (precision, batch, sentences)
         for precision in ("fp32", "int8")
-        for batch in ("replayed", "device", "host")
+        for batch in ("device", "host")
         for sentences in (1, 8)
     }
     for row in rows.values():
         assert row["sentences_per_second"] > 0
         assert row["regroup_ms"] > 0
         assert row["step_ms"] > 0
-    # Two precisions, each with two kinds of batch and two sizes beside the host's.
-    assert [row["same_tokens"] for row in ran.results["ratios"]] == [1.0] * 8
+    # Two precisions, each with two sizes.
+    assert [row["same_tokens"] for row in ran.results["ratios"]] == [1.0] * 4
     assert "against batches on the host" in ran.markdown
-
-
-def test_what_cannot_be_captured_is_left_out_and_told(
-    toy: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    opened = OnnxDecoder.open
-
-    def refuse(bundle: Bundle, *, max_captured_shapes: int = 0, **options: Any) -> OnnxDecoder:
-        if max_captured_shapes:
-            raise DeviceUnavailableError("cpu cannot capture that")
-        return opened(bundle, **options)
-
-    monkeypatch.setattr(OnnxDecoder, "open", refuse)
-    decoders = open_decoders(open_bundle(toy.bundle), "cpu", ["fp32"], 1, False)
-    assert decoders.keys() == {("fp32", "device"), ("fp32", "host")}
-    assert "fp32 cannot be replayed and is left out: cpu cannot capture that" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from tests.export.toy_checkpoint import make_members, random_sources, train_toke
 from dragoman_export.exporter import export_bundle
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_training.decoding.members import as_one
 from dragoman_training.decoding.search import beam_search
 from dragoman_training.decoding.stepper import TorchStepper
@@ -83,7 +85,7 @@ def check_who_joins_decodes_as_alone(
 def check_it_decodes_what_pytorch_does(exported: Bundle) -> None:
     """In fp32, with the recipe's search."""
     members = make_members(exported.manifest.name, train_tokenizer(VOCABULARY))
-    decoder = OnnxDecoder.open(exported, device="cpu", precision="fp32", num_threads=1)
+    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision="fp32", num_threads=1))
     decoding = members[0].recipe.decoding
     sources = random_sources([3, 12, 25], VOCABULARY, eos_id=3)
     stepper = TorchStepper(as_one(members), source_pad_id=0, bos_id=2, eos_id=3)

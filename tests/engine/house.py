@@ -8,9 +8,18 @@ from tests.engine.table_decoder import EOS, FloatArray, TableDecoder, Tokens, ra
 
 from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.decoder import Decoder
+from dragoman_server.engine.events import (
+    BatchStepped,
+    EngineLost,
+    Event,
+    GroupEncoded,
+    Listener,
+    Outcome,
+    SentenceEnded,
+    ignore,
+)
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.scheduling.scheduler import Scheduler
@@ -41,7 +50,7 @@ def endless(source: Tokens, prefix: Tokens) -> FloatArray:
     return scores
 
 
-class Recorder(SilentObserver):
+class Recorder:
     """Keeps what the engine tells."""
 
     def __init__(self) -> None:
@@ -50,27 +59,20 @@ class Recorder(SilentObserver):
         self.num_encodes = 0
         self.num_losses = 0
 
-    def on_encode(self, seconds: float) -> None:
-        assert seconds >= 0
-        self.num_encodes += 1
-
-    def on_step(
-        self,
-        *,
-        num_sentences: int,
-        num_rows: int,
-        source_positions: int,
-        padded_positions: int,
-        seconds: float,
-    ) -> None:
-        assert seconds >= 0
-        self.steps.append((num_sentences, num_rows, source_positions, padded_positions))
-
-    def on_loss(self) -> None:
-        self.num_losses += 1
-
-    def on_finish(self, outcome: Outcome) -> None:
-        self.outcomes[outcome] += 1
+    def hear(self, event: Event) -> None:
+        match event:
+            case GroupEncoded(seconds):
+                assert seconds >= 0
+                self.num_encodes += 1
+            case BatchStepped():
+                assert event.seconds >= 0
+                self.steps.append(
+                    (event.num_sentences, event.num_rows, event.source_positions, event.padded_positions)
+                )
+            case SentenceEnded(outcome):
+                self.outcomes[outcome] += 1
+            case EngineLost():
+                self.num_losses += 1
 
 
 def pool_over(
@@ -78,11 +80,11 @@ def pool_over(
     limits: EngineLimits | None = None,
     *,
     num_engines: int = 1,
-    observer: Observer | None = None,
+    listener: Listener = ignore,
 ) -> EnginePool:
     """Engines that are threads of this process."""
     limits = limits or EngineLimits()
-    engines = [Engine(decoder, limits=limits, observer=observer) for _ in range(num_engines)]
+    engines = [Engine(decoder, limits=limits, listener=listener) for _ in range(num_engines)]
     return EnginePool(engines, Admission.to(decoder, limits))
 
 
@@ -98,7 +100,7 @@ class House:
         self.engine = Engine(
             self.decoder,
             limits=limits,
-            observer=self.recorder,
+            listener=self.recorder.hear,
             # Whoever has room joins at once.
             scheduler=Scheduler(limits, encoding_turns=0.0),
         )

@@ -73,7 +73,7 @@ class Journey:
         )
         positions = int(self._random.choice([24, 32]))
         for decoder, batch in zip(decoders, batches, strict=True):
-            batch.regroup(origin_S, [decoder.encode(group) for group in groups], positions)
+            batch.regroup(origin_S, [decoder.encode(group, self._beam_size) for group in groups], positions)
         K, S = self._beam_size, len(origin_S)
         parent_SK = np.zeros((self._num_sentences, K), np.int64)
         score_SK = np.zeros((self._num_sentences, K), np.float32)

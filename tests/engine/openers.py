@@ -27,9 +27,9 @@ def open_slow_encoder() -> TableDecoder:
     """To encode a group takes fifty milliseconds, and a step hardly any."""
 
     class SlowEncoder(TableDecoder):
-        def encode(self, sources: Sequence[Sequence[int]]) -> list[Tokens]:
+        def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
             time.sleep(0.05)
-            return super().encode(sources)
+            return super().encode(sources, beam_size)
 
     return SlowEncoder(endless, VOCABULARY)
 

@@ -97,10 +97,7 @@ class TableDecoder:
         self.eos = EOS
         self.observe = observe
 
-    def for_beam(self, beam_size: int) -> "TableDecoder":
-        return self
-
-    def encode(self, sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         return [tuple(source) for source in sources]
 
     def open_batch(self, beam_size: int) -> TableBatch:

@@ -17,9 +17,9 @@ from dragoman_server.engine.errors import (
     DecoderError,
     EngineClosedError,
 )
+from dragoman_server.engine.events import Outcome
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Outcome
 from dragoman_server.engine.request import Priority, SentenceResult
 from dragoman_server.engine.scheduling.scheduler import Scheduler
 
@@ -188,9 +188,9 @@ def test_the_scheduler_learns_what_encodings_take_and_turns_with_all_that_belong
     encodings: list[float] = []
     turns: list[float] = []
 
-    def take_long(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def take_long(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         time.sleep(0.05)
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", take_long)
     monkeypatch.setattr(Scheduler, "on_encode", lambda _, seconds: encodings.append(seconds))
@@ -207,10 +207,10 @@ def test_who_ends_while_its_group_is_encoded_costs_no_step(
     futures: list[Future[SentenceResult]] = []
     deadline = time.monotonic() + 1
 
-    def take_long(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def take_long(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         futures[0].cancel()
         time.sleep(max(0.0, deadline - time.monotonic()))
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", take_long)
     futures += house.engine.submit([sentence(7), sentence(8, deadline=deadline), sentence(9, steps=2)])
@@ -229,11 +229,11 @@ def test_a_group_of_which_everybody_ended_is_not_encoded(
     futures: list[Future[SentenceResult]] = []
     encoded: list[int] = []
 
-    def cancel_the_others(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def cancel_the_others(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         encoded.append(len(sources))
         for future in futures[1:]:
             future.cancel()
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", cancel_the_others)
     # The longest are encoded first.
@@ -250,11 +250,11 @@ def test_an_engine_that_cancelling_empties_knows_that_nobody_waits(monkeypatch: 
     encode = house.decoder.encode
     futures: list[Future[SentenceResult]] = []
 
-    def cancel_all(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def cancel_all(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         # Whoever is encoded and whoever waits: the next turn finds nothing to do.
         for future in futures:
             future.cancel()
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", cancel_all)
     futures += house.engine.submit([sentence(7), sentence(8), sentence(9)])
@@ -314,10 +314,10 @@ def test_a_failure_of_our_own_costs_its_batch_and_not_the_engine(
 def test_a_group_that_cannot_be_encoded_fails_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     encode = house.decoder.encode
 
-    def fragile(sources: Sequence[Sequence[int]]) -> list[Tokens]:
+    def fragile(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
         if len(sources[0]) > 30:
             raise MemoryError("too long for me")
-        return encode(sources)
+        return encode(sources, beam_size)
 
     monkeypatch.setattr(house.decoder, "encode", fragile)
     long, short = house.run(sentence(*[5] * 40), sentence(6))
@@ -365,14 +365,14 @@ def test_closing_fails_what_is_left() -> None:
 
 def test_a_thread_that_hangs_counts_as_ended_and_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_GRACE_SECONDS", 0.1)
-    gate, changed = threading.Event(), threading.Event()
+    gate, has_ended = threading.Event(), threading.Event()
     decoder = TableDecoder(endless, VOCABULARY, lambda sources: gate.wait())
     engine = Engine(decoder, limits=EngineLimits(), timeout_seconds=0.5)
-    engine.watch(changed.set)
+    engine.watch(lambda: has_ended.set() if engine.has_ended else None)
     engine.start()
     assert engine.is_alive
     [future] = engine.submit([sentence(7)])
-    assert changed.wait(60)
+    assert has_ended.wait(60)
     assert (engine.is_alive, engine.has_ended) == (False, True)
     engine.close()
     assert isinstance(future.exception(0), EngineClosedError)
@@ -389,6 +389,50 @@ def test_an_engine_that_is_idle_or_at_work_does_not_count_as_hanging() -> None:
     engine.close()
 
 
+def test_a_burst_of_calls_ends_once_each(house: House) -> None:
+    house.engine.start()
+    futures = [house.engine.submit([sentence(7, steps=1)])[0] for _ in range(6000)]
+    for future in futures[::3]:
+        future.cancel()
+    # Those that were answered before are not cancelled any more.
+    wait(futures, timeout=120)
+    num_cancelled = sum(future.cancelled() for future in futures)
+    house.engine.close()
+    assert num_cancelled > 0
+    assert house.recorder.outcomes == {
+        Outcome.CANCELLED: num_cancelled,
+        Outcome.FINISHED: len(futures) - num_cancelled,
+    }
+    assert (sum(house.engine.num_left.values()), house.engine.num_running) == (6000, 0)
+
+
+def test_a_full_step_holds_up_nobody_who_submits_or_cancels(house: House) -> None:
+    entered, gate = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        entered.set()
+        gate.wait(30)
+
+    house.at_step[1] = hold
+    [first] = house.engine.submit([sentence(7, steps=2)])
+    house.engine.start()
+    entered.wait(30)
+    [second, third] = house.engine.submit([sentence(8, steps=1), sentence(9, steps=1)])
+    assert second.cancel()
+    assert not first.done()
+    gate.set()
+    assert third.result(30).hypotheses
+    assert house.steps == [[(7,)], [(7,), (9,)]]
+
+
+def test_who_was_cancelled_before_the_end_is_told_as_cancelled() -> None:
+    house = House()
+    futures = house.engine.submit([sentence(7), sentence(8)])
+    futures[0].cancel()
+    house.engine.close()
+    assert house.recorder.outcomes == {Outcome.CANCELLED: 1, Outcome.CLOSED: 1}
+
+
 def test_an_engine_that_was_never_started_can_be_closed() -> None:
     house = House()
     [future] = house.engine.submit([sentence(7)])
@@ -396,7 +440,7 @@ def test_an_engine_that_was_never_started_can_be_closed() -> None:
     assert isinstance(future.exception(), EngineClosedError)
 
 
-def test_the_observer_is_told_rows_positions_and_padding(house: House) -> None:
+def test_a_step_is_told_with_its_rows_positions_and_padding(house: House) -> None:
     house.run(sentence(*[5] * 7, steps=2, beam_size=3), sentence(*[5] * 3, steps=1, beam_size=3))
     assert house.recorder.num_encodes == 1
     assert house.recorder.steps == [(2, 6, 10, 16), (1, 3, 7, 8)]
@@ -431,13 +475,22 @@ def test_nobody_keeps_what_was_cancelled(house: House) -> None:
         gc.enable()
 
 
-def test_an_idle_engine_keeps_no_batch(house: House) -> None:
+def test_an_idle_engine_keeps_no_batch(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[weakref.ref[TableBatch]] = []
+    open_batch = house.decoder.open_batch
+
+    def note(beam_size: int) -> TableBatch:
+        batch = open_batch(beam_size)
+        opened.append(weakref.ref(batch))
+        return batch
+
+    monkeypatch.setattr(house.decoder, "open_batch", note)
     house.run(sentence(7), sentence(8, beam_size=2))
     # The thread drops it after it has answered.
     latest = time.monotonic() + 30
-    while house.engine._runs and time.monotonic() < latest:
+    while any(batch() for batch in opened) and time.monotonic() < latest:
         time.sleep(0.01)
-    assert house.engine._runs == {}
+    assert [batch() for batch in opened] == [None, None]
 
 
 def test_a_lane_keeps_its_batch_from_step_to_step(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -541,12 +594,12 @@ def test_a_batch_that_fails_late_fails_only_those_who_have_no_answer(
 ) -> None:
     learned: list[int] = []
 
-    def learn(ticket: object, steps: int) -> None:
+    def learn(scheduler: Scheduler, ticket: object, steps: int) -> None:
         learned.append(steps)
         if len(learned) == 2:
             raise ValueError("the second is too much")
 
-    monkeypatch.setattr(house.engine._scheduler, "on_finish", learn)
+    monkeypatch.setattr(Scheduler, "on_finish", learn)
     [first, second] = house.run(sentence(7, steps=2), sentence(8, steps=2))
     assert first.result(30).hypotheses
     assert isinstance(second.exception(30), DecoderError)
@@ -559,14 +612,14 @@ def test_a_batch_that_fails_late_fails_only_those_who_have_no_answer(
 def test_a_thread_that_ends_takes_everybody_with_it_and_says_so(
     house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def break_down(now: float) -> None:
+    def break_down(scheduler: Scheduler, now: float) -> None:
         raise ValueError("no clock")
 
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
-    monkeypatch.setattr(house.engine._scheduler, "expire", break_down)
+    monkeypatch.setattr(Scheduler, "expire", break_down)
     [future] = house.run(sentence(7))
     assert isinstance(future.exception(30), EngineClosedError)
-    house.engine._thread.join(30)
+    house.engine.wait()
     assert not house.engine.is_alive
     assert "nothing more is decoded" in caplog.text
     with pytest.raises(EngineClosedError):

@@ -33,9 +33,11 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.engine import DeviceUnavailableError, PrecisionUnavailableError
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.healthcheck import healthcheck
-from dragoman_server.models.loader import ModelLoader, open_decoder
+from dragoman_server.models.loader import ModelLoader
 from dragoman_server.models.model import Model
 from dragoman_server.server import EngineEndedError, PortError, Server, serve
 
@@ -209,7 +211,7 @@ def test_a_gpu_that_is_missing_is_told_before_graphs_for_it(
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: available)
     monkeypatch.setattr("dragoman_server.engine.onnx.session._has_driver", lambda: has_driver)
     with pytest.raises((DeviceUnavailableError, PrecisionUnavailableError), match=told):
-        open_decoder(bundle, EngineConfig(device="cuda"))
+        open_decoder(bundle, DecoderOptions(device="cuda"))
 
 
 def test_a_models_folder_without_a_bundle_is_told(tmp_path: Path) -> None:

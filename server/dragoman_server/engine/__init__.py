@@ -13,9 +13,9 @@ from dragoman_server.engine.errors import (
     QueueFullError,
     SentenceError,
 )
+from dragoman_server.engine.events import BatchStepped, Event, Listener, Outcome
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
 from dragoman_server.engine.request import (
     FinishReason,
     Hypothesis,
@@ -29,6 +29,7 @@ from dragoman_server.engine.warming import warm
 __all__ = [
     "Admission",
     "Batch",
+    "BatchStepped",
     "DeadlineExpiredError",
     "Decoder",
     "DecoderError",
@@ -38,9 +39,10 @@ __all__ = [
     "EngineError",
     "EngineLimits",
     "EngineLostError",
+    "Event",
     "FinishReason",
     "Hypothesis",
-    "Observer",
+    "Listener",
     "Outcome",
     "PrecisionUnavailableError",
     "Priority",
@@ -49,7 +51,6 @@ __all__ = [
     "Sentence",
     "SentenceError",
     "SentenceResult",
-    "SilentObserver",
     "StepInput",
     "StepOutput",
     "warm",

@@ -90,12 +90,8 @@ class Decoder(Protocol[EncodedT]):
         """The target token id that ends a hypothesis."""
         ...
 
-    def for_beam(self, beam_size: int) -> "Decoder[EncodedT]":
-        """What decodes sentences of that beam size, all of them and nothing else; it may be this one."""
-        ...
-
-    def encode(self, sources: Sequence[Sequence[int]]) -> EncodedT:
-        """Encodes sentences together; they are best of nearly the same length."""
+    def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> EncodedT:
+        """Encodes sentences of a beam size together; they are best of nearly the same length."""
         ...
 
     def open_batch(self, beam_size: int) -> Batch[EncodedT]:

@@ -1,6 +1,7 @@
 """The engine: a thread that decodes what it is given and answers through futures.
 
-Owns the thread, the lock and the order of events; the scheduler decides, the decoder and the beams do.
+Owns the thread and the order of events; the scheduler decides, the decoder and the beams do. All of them
+belong to that thread: callers put into its inbox what they want, and read what it publishes.
 """
 
 import logging
@@ -20,9 +21,19 @@ from dragoman_server.engine.errors import (
     EngineClosedError,
     EngineError,
 )
+from dragoman_server.engine.events import (
+    BatchStepped,
+    GroupEncoded,
+    Listener,
+    Outcome,
+    QueueLeft,
+    SentenceEnded,
+    TurnEnded,
+    ignore,
+)
+from dragoman_server.engine.heartbeat import Heartbeat
+from dragoman_server.engine.inbox import Inbox
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
-from dragoman_server.engine.pool.heartbeat import Heartbeat
 from dragoman_server.engine.request import Hypothesis, Priority, Sentence, SentenceResult
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
 from dragoman_server.engine.scheduling.scheduler import Scheduler
@@ -67,7 +78,7 @@ class Engine:
         decoder: Decoder[Any],
         *,
         limits: EngineLimits,
-        observer: Observer | None = None,
+        listener: Listener = ignore,
         timeout_seconds: float | None = None,
         scheduler: Scheduler | None = None,
     ) -> None:
@@ -75,17 +86,15 @@ class Engine:
         `scheduler` is one of the limits unless it is given.
         """
         self._decoder = decoder
-        self._observer = observer or SilentObserver()
+        self._tell = listener
         self.num_left: Mapping[Priority, int] = dict.fromkeys(Priority, 0)
-        """By priority, how many of those submitted no longer wait, as of the last step. Needs no lock."""
+        """By priority, how many of those submitted no longer wait, as of the last turn."""
+        self.num_running = 0
+        """Sentences that are being encoded or decoded, as of the last turn."""
+        self._inbox = Inbox()
         self._runs: dict[Lane, _Run] = {}
         self._scheduler = scheduler or Scheduler(limits)
-        self._num_submitted = dict.fromkeys(Priority, 0)
-        self._cancelled: list[Ticket] = []
-        self._closed = False
-        self._is_woken = False
-        # Guards the five above; notified when there is work, or no more to come.
-        self._changed = threading.Condition()
+        self._num_taken_in = dict.fromkeys(Priority, 0)
         # When memory that work took is given back; None where none has been done since it was.
         self._release_at: float | None = None
         self._has_ended = False
@@ -111,13 +120,7 @@ class Engine:
         """
         now = time.monotonic()
         tickets = [Ticket(sentence=sentence, accepted_at=now) for sentence in sentences]
-        with self._changed:
-            if self._closed:
-                raise EngineClosedError("the engine is shutting down and takes no more sentences")
-            self._scheduler.add(tickets)
-            for sentence in sentences:
-                self._num_submitted[sentence.priority] += 1
-            self._changed.notify_all()
+        self._inbox.submit(tickets)
         for ticket in tickets:
             # Futures keep their callbacks: with the ticket, which has the future, its result would stay until
             # somebody collects cycles.
@@ -126,39 +129,29 @@ class Engine:
 
     def close(self) -> None:
         """Ends the thread after the step it is in; what is left fails with EngineClosedError."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._inbox.close()
         if self._heartbeat:
             self._heartbeat.stop()
         if self._thread.is_alive():
             # A thread can't be killed: one that hangs holds up nobody, and ends with the process.
             self._thread.join(_GRACE_SECONDS if self._heartbeat else None)
-        self._fail_what_is_left()
+        self._end_all()
 
     def wait(self) -> None:
         """Returns once its thread has ended, however that came about."""
         self._thread.join()
 
     def wake(self) -> None:
-        """Has the thread, if it waits for work, look around and flush what the observer was told."""
-        with self._changed:
-            self._is_woken = True
-            self._changed.notify_all()
+        """Has the thread, if it waits for work, look around and tell that its turn ended."""
+        self._inbox.wake()
 
     @property
     def num_engines(self) -> int:
         """Batches that it decodes side by side: one."""
         return 1
 
-    @property
-    def num_running(self) -> int:
-        """Sentences that are being encoded or decoded."""
-        with self._changed:
-            return self._scheduler.num_running
-
     def watch(self, on_change: Callable[[], None]) -> None:
-        """Has `on_change` called, in any thread, whenever `is_alive` has changed."""
+        """Has `on_change` called, in any thread, whenever `is_alive` or `num_left` has changed."""
         self._on_change = on_change
 
     @property
@@ -181,22 +174,13 @@ class Engine:
         """The process that it has of its own: none."""
         return None
 
-    @property
-    def _num_accepted(self) -> int:
-        return self._scheduler.num_waiting + self._scheduler.num_running
-
-    def _has_work(self) -> bool:
-        return self._closed or self._is_woken or bool(self._cancelled or self._num_accepted)
-
     def _note_if_cancelled(self, ticket: weakref.ref[Ticket], future: Future[SentenceResult]) -> None:
         if future.cancelled():
             # Wakes those who wait for several futures; nobody else marks a cancelled one.
             future.set_running_or_notify_cancel()
-            with self._changed:
-                # If the ticket is gone, the sentence had already ended in another way.
-                if (cancelled := ticket()) is not None:
-                    self._cancelled.append(cancelled)
-                self._changed.notify_all()
+            # If the ticket is gone, the sentence had already ended in another way.
+            if (cancelled := ticket()) is not None:
+                self._inbox.cancel(cancelled)
 
     def _work(self) -> None:
         try:
@@ -212,9 +196,9 @@ class Engine:
             raise
         finally:
             # Nobody waits for an answer that never comes.
-            with self._changed:
-                self._closed = True
-            self._fail_what_is_left()
+            self._inbox.close()
+            self._runs.clear()
+            self._end_all()
             self._has_ended = True
             self._on_change()
 
@@ -227,26 +211,24 @@ class Engine:
         """Between two runs of the graphs."""
         if self._heartbeat:
             self._heartbeat.answer()
-        self._observer.flush()
+        self._tell(TurnEnded())
 
     def _next_turn(self) -> tuple[Lane, list[list[Ticket]]] | None:
         """Waits for work. The lane whose turn it is and the groups to join it; None once closed."""
         while True:
             # Whoever ended since the last look may have been the last one: nobody tells it later.
-            self._note_left()
+            self._publish()
             self._show_life()
-            with self._changed:
-                has_work = self._changed.wait_for(self._has_work, self._seconds_to_release())
-                self._is_woken = False
-                if self._closed:
-                    return None
+            is_busy = self._scheduler.num_waiting or self._scheduler.num_running
+            has_work = is_busy or self._inbox.wait(self._seconds_to_release())
+            if self._inbox.is_closed:
+                return None
             if not has_work:
                 self._release_memory()
                 continue
-            self._drop_ended()
-            with self._changed:
-                turn = self._scheduler.next_turn(time.monotonic())
-            self._note_left()
+            self._take_in()
+            turn = self._scheduler.next_turn(time.monotonic())
+            self._publish()
             self._drop_empty_runs()
             for ticket in turn.late:
                 late = DeadlineExpiredError("the deadline is too close for an answer in time")
@@ -268,28 +250,37 @@ class Engine:
             # It may still decode; if it does not, those who are in it are told.
             logger.exception("memory could not be given back")
 
-    def _note_left(self) -> None:
-        """Tells how many no longer wait, where that has changed."""
-        with self._changed:
-            num_left = {
-                priority: submitted - self._scheduler.num_waiting_of(priority)
-                for priority, submitted in self._num_submitted.items()
+    def _publish(self) -> None:
+        """Lets others read how many run and how many no longer wait."""
+        self.num_running = self._scheduler.num_running
+        self._publish_left(
+            {
+                priority: taken_in - self._scheduler.num_waiting_of(priority)
+                for priority, taken_in in self._num_taken_in.items()
             }
+        )
+
+    def _publish_left(self, num_left: Mapping[Priority, int]) -> None:
         if num_left != self.num_left:
             self.num_left = num_left
-            self._observer.on_queue(num_left)
+            self._tell(QueueLeft(num_left))
+            self._on_change()
 
-    def _drop_ended(self) -> None:
-        """Takes out who was cancelled and whose deadline has passed."""
-        with self._changed:
-            cancelled = self._scheduler.remove(self._cancelled)
-            self._cancelled.clear()
-            expired = self._scheduler.expire(time.monotonic())
-        for _ in cancelled:
-            self._observer.on_finish(Outcome.CANCELLED)
-        for ticket in expired:
+    def _take_in(self) -> None:
+        """Empties the inbox: lets those wait who came, and takes out who was cancelled, and who expired."""
+        arrived, cancelled = self._inbox.empty()
+        self._count(arrived)
+        self._scheduler.add(arrived)
+        self._scheduler.remove(cancelled)
+        for ticket in cancelled:
+            self._end(ticket, Outcome.CANCELLED)
+        for ticket in self._scheduler.expire(time.monotonic()):
             self._fail(ticket, DeadlineExpiredError("the deadline passed"), Outcome.EXPIRED)
         self._drop_empty_runs()
+
+    def _count(self, arrived: Iterable[Ticket]) -> None:
+        for ticket in arrived:
+            self._num_taken_in[ticket.sentence.priority] += 1
 
     def _take_turn(self, lane: Lane, groups: list[list[Ticket]]) -> None:
         """Encodes the groups, lets them join, and advances the lane by one token."""
@@ -300,45 +291,45 @@ class Engine:
                 # Who asks for a sign of life waits for one group, not for all of them.
                 self._show_life()
             # An encoding may take as long as many steps: meanwhile some of the next group may have ended.
-            self._drop_ended()
+            self._take_in()
             present = set(lane.joining)
             group = [ticket for ticket in group if ticket in present]
             if group and (memory := self._encode(lane, group)) is not None:
                 encoded.append((group, memory))
         if groups:
-            self._drop_ended()
+            self._take_in()
         joined = [ticket for group, _ in encoded for ticket in group]
-        with self._changed:
-            regrouping = lane.settle([group for group, _ in encoded])
+        regrouping = lane.settle([group for group, _ in encoded])
         if not lane.num_running:
             return
         if regrouping is not None and regrouping.begins_anew:
-            self._runs[lane] = _Run(self._decoder.for_beam(lane.beam_size), lane.beam_size)
+            self._runs[lane] = _Run(self._decoder, lane.beam_size)
         run = self._runs[lane]
         if regrouping is not None:
             run.regroup(regrouping, [memory for _, memory in encoded], joined)
         started = time.monotonic()
         output = run.batch.step(run.beams.rows())
         now = time.monotonic()
-        self._observer.on_step(
-            num_sentences=len(run.tickets),
-            num_rows=len(run.tickets) * lane.beam_size,
-            source_positions=run.source_positions,
-            padded_positions=run.padded_positions,
-            seconds=now - started,
+        self._tell(
+            BatchStepped(
+                num_sentences=len(run.tickets),
+                num_rows=len(run.tickets) * lane.beam_size,
+                source_positions=run.source_positions,
+                padded_positions=run.padded_positions,
+                seconds=now - started,
+            )
         )
         for place in run.beams.advance(output):
             if (ticket := run.tickets[place]) not in run.finished:
                 run.finished[ticket] = run.beams.hypotheses(place), run.beams.age(place)
-        with self._changed:
-            self._scheduler.on_turn(lane, time.monotonic() - began)
-            leaving = lane.leaving(run.finished.keys())
+        self._scheduler.on_turn(lane, time.monotonic() - began)
+        leaving = lane.leaving(run.finished.keys())
         for ticket in leaving:
             hypotheses, num_steps = run.finished.pop(ticket)
             if hypotheses:
-                with self._changed:
-                    self._scheduler.on_finish(ticket, num_steps)
-                self._report(ticket.answer(hypotheses, now), Outcome.FINISHED)
+                self._scheduler.on_finish(ticket, num_steps)
+                was_waited_for = ticket.answer(hypotheses, now)
+                self._end(ticket, Outcome.FINISHED if was_waited_for else Outcome.CANCELLED)
             else:
                 numberless = DecoderError("no hypothesis of the sentence has a finite score")
                 self._fail(ticket, numberless, Outcome.FAILED)
@@ -349,16 +340,15 @@ class Engine:
         started = time.monotonic()
         sources = [ticket.sentence.source for ticket in group]
         try:
-            encoded = self._decoder.for_beam(lane.beam_size).encode(sources)
+            encoded = self._decoder.encode(sources, lane.beam_size)
         except Exception as error:
             self._fail_batch(group, error)
             return None
         now = time.monotonic()
-        with self._changed:
-            self._scheduler.on_encode(now - started)
+        self._scheduler.on_encode(now - started)
         for ticket in group:
             ticket.encoding_at, ticket.encoded_at = started, now
-        self._observer.on_encode(now - started)
+        self._tell(GroupEncoded(now - started))
         return encoded
 
     def _fail_batch(self, tickets: Sequence[Ticket], cause: Exception) -> None:
@@ -370,25 +360,27 @@ class Engine:
             self._fail(ticket, error, Outcome.FAILED)
         self._remove(tickets)
 
-    def _fail_what_is_left(self) -> None:
-        with self._changed:
-            left = self._scheduler.clear()
-        self._note_left()
-        self._runs.clear()
-        for ticket in left:
+    def _end_all(self) -> None:
+        """Fails what is left. In the thread as it ends; in another where it was never started, or hangs."""
+        arrived, _ = self._inbox.empty()
+        self._count(arrived)
+        self.num_running = 0
+        self._publish_left(dict(self._num_taken_in))
+        for ticket in self._inbox.unended():
             error = EngineClosedError("the engine was closed before the sentence was translated")
             self._fail(ticket, error, Outcome.CLOSED)
 
     def _fail(self, ticket: Ticket, error: EngineError, outcome: Outcome) -> None:
-        self._report(ticket.fail(error), outcome)
+        self._end(ticket, outcome if ticket.fail(error) else Outcome.CANCELLED)
 
-    def _report(self, was_waited_for: bool, outcome: Outcome) -> None:
-        self._observer.on_finish(outcome if was_waited_for else Outcome.CANCELLED)
+    def _end(self, ticket: Ticket, outcome: Outcome) -> None:
+        """Tells once how a sentence ended."""
+        if self._inbox.end(ticket):
+            self._tell(SentenceEnded(outcome))
 
     def _remove(self, tickets: Iterable[Ticket]) -> None:
-        """Ends tickets that were answered."""
-        with self._changed:
-            self._scheduler.remove(tickets)
+        """Frees the rows of tickets that were answered."""
+        self._scheduler.remove(tickets)
         self._drop_empty_runs()
 
     def _drop_empty_runs(self) -> None:

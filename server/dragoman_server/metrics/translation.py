@@ -11,8 +11,16 @@ from functools import partial
 from dragoman_bundle import Manifest
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from dragoman_server.engine import Observer, Outcome, Priority
+from dragoman_server.engine.events import (
+    BatchStepped,
+    EngineLost,
+    Event,
+    GroupEncoded,
+    Outcome,
+    SentenceEnded,
+)
 from dragoman_server.engine.pool.pool import EnginePool
+from dragoman_server.engine.request import Priority
 from dragoman_server.text.translated import TranslatedText
 from dragoman_server.text.warnings import WarningKind
 
@@ -122,8 +130,8 @@ class Metrics:
         )
 
 
-class ModelMetrics(Observer):
-    """The metrics of one model, all at 0 once it is served; watches its engine."""
+class ModelMetrics:
+    """The metrics of one model, all at 0 once it is served; hears what its engines tell."""
 
     def __init__(self, metrics: Metrics, manifest: Manifest) -> None:
         """Shows nothing yet: a model that is not served after all leaves nothing behind."""
@@ -241,39 +249,21 @@ class ModelMetrics(Observer):
         """So many texts and translations were linked."""
         self._pairs.inc(number)
 
-    def on_queue(self, num_left: Mapping[Priority, int]) -> None:
-        """From the engine: not needed, since gauges ask it."""
-
-    def on_encode(self, seconds: float) -> None:
-        """From the engine: a group was encoded."""
-        self._encode_seconds.observe(seconds)
-
-    def on_step(
-        self,
-        *,
-        num_sentences: int,
-        num_rows: int,
-        source_positions: int,
-        padded_positions: int,
-        seconds: float,
-    ) -> None:
-        """From the engine: a batch advanced by one token."""
-        self._step_seconds.observe(seconds)
-        self._step_sentences.observe(num_sentences)
-        self._step_rows.observe(num_rows)
-        self._source_positions.inc(source_positions)
-        self._padded_positions.inc(padded_positions)
-
-    def on_finish(self, outcome: Outcome) -> None:
-        """From the engine: an accepted sentence ended."""
-        self._sentences[outcome].inc()
-
-    def on_loss(self) -> None:
-        """From the engine: it ended or hung, and is started anew."""
-        self._engine_restarts.inc()
-
-    def flush(self) -> None:
-        """From the engine: not needed, since all was counted at once."""
+    def on_event(self, event: Event) -> None:
+        """An engine tells something. What waits and what runs is not counted: gauges ask for it."""
+        match event:
+            case GroupEncoded(seconds):
+                self._encode_seconds.observe(seconds)
+            case BatchStepped():
+                self._step_seconds.observe(event.seconds)
+                self._step_sentences.observe(event.num_sentences)
+                self._step_rows.observe(event.num_rows)
+                self._source_positions.inc(event.source_positions)
+                self._padded_positions.inc(event.padded_positions)
+            case SentenceEnded(outcome):
+                self._sentences[outcome].inc()
+            case EngineLost():
+                self._engine_restarts.inc()
 
     def _present_at(self, gauge: Gauge, *labels: str) -> Gauge:
         self._present.append((gauge, (*self._labels, *labels)))

@@ -12,13 +12,15 @@ from dragoman_server.engine import (
     Admission,
     Engine,
     EngineLimits,
-    Observer,
     Priority,
     SearchOptions,
     Sentence,
     warm,
 )
-from dragoman_server.engine.onnx.decoder import OnnxDecoder, choose_precision
+from dragoman_server.engine.events import Listener, ignore
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import choose_precision, open_decoder, opener
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.processors import count_processors
@@ -69,7 +71,7 @@ class ModelLoader:
         Raises DeviceUnavailableError, PrecisionUnavailableError, DecoderError where the graphs don't run, or
         SentenceError where the model takes longer sentences than the configuration has source positions for.
         """
-        decoder = open_decoder(bundle, self._config)
+        decoder = open_decoder(bundle, decoder_options(self._config))
         beam_size = self.beam_size(bundle.manifest)
         limits = engine_limits(self._config, self._max_beam_size)
         metrics = metrics or ModelMetrics(self._metrics, bundle.manifest)
@@ -77,7 +79,7 @@ class ModelLoader:
             decoder,
             self._config,
             self._max_beam_size,
-            observer=metrics,
+            listener=metrics.on_event,
             warm_up=_longest_sentence(bundle.manifest, beam_size),
         )
         return Model(
@@ -94,15 +96,13 @@ class ModelLoader:
         )
 
 
-def open_decoder(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
-    """The bundle's graphs, on the device and in the precision that the configuration asks for."""
-    return OnnxDecoder.open(
-        bundle,
+def decoder_options(config: EngineConfig) -> DecoderOptions:
+    """How graphs are opened, as the configuration says."""
+    return DecoderOptions(
         device=config.device,
         precision=config.precision,
         use_shortlist=config.shortlist,
         gpu_memory_limit_mib=config.gpu_memory_limit,
-        max_captured_shapes=config.cuda_graph_shapes,
     )
 
 
@@ -111,7 +111,7 @@ def open_engine(
     config: EngineConfig,
     max_beam_size: int,
     *,
-    observer: Observer | None = None,
+    listener: Listener = ignore,
     warm_up: Sentence | None = None,
 ) -> EnginePool:
     """A running engine, which has decoded the sentence `warm_up`.
@@ -131,13 +131,13 @@ def open_engine(
     if num_engines == 1:
         if warm_up is not None:
             warm(decoder, limits, warm_up)
-        engines = [Engine(decoder, limits=limits, observer=observer, timeout_seconds=timeout)]
+        engines = [Engine(decoder, limits=limits, listener=listener, timeout_seconds=timeout)]
     else:
         engines = [
             EngineProcess(
-                decoder.opener,
+                opener(decoder),
                 limits=limits,
-                observer=observer,
+                listener=listener,
                 warm_up=warm_up,
                 timeout_seconds=timeout,
                 num_engines=size,

@@ -21,7 +21,7 @@ from dragoman_server.text.cleaning import Span
 from dragoman_server.text.document import Document, advance, complete, prepare
 from dragoman_server.text.gathering import tell_when_ended
 from dragoman_server.text.length import TextTooLongError, UnitTooLongError
-from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.pair import (
     AlignedPair,
     Pair,
@@ -36,15 +36,9 @@ from dragoman_server.text.translated import TranslatedText
 T = TypeVar("T")
 Futures = list[Future[SentenceResult]]
 
-# What the event loop can do without being missed; more goes to a thread. The costs are about what a
-# hypothesis takes from its text to its answer, submission included.
-_MAX_MICROSECONDS_ON_LOOP = 2_000
-_MICROSECONDS_PER_TEXT = 70
-_MICROSECONDS_PER_UNIT = 30
-_MICROSECONDS_PER_CHARACTER = 0.5
-_MICROSECONDS_PER_ALIGNED_CHARACTER = 8
-# Of text with tags, or with terms to be looked for, in which much may have to be placed.
-_MICROSECONDS_PER_SEARCHED_CHARACTER = 20
+# A single text of so many, times its hypotheses, is taken from text to answer on the event loop, which is not
+# missed for the two milliseconds that it takes at most; more goes to a thread.
+_MAX_CHARACTERS_ON_LOOP = 100
 
 _MAX_CANCELLED_ON_LOOP = 100
 
@@ -53,9 +47,6 @@ _THREADS_PER_PRIORITY = 2
 
 # Of each text so many characters are looked at on the event loop for something to translate.
 _MAX_CHARACTERS_LOOKED_AT = 100
-
-# Between two looks at a full queue, which one item per model and priority waits for.
-_ROOM_SECONDS = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +108,7 @@ class Translator:
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         if not waits:
             _check_room(request.model, request.texts, request.options.priority)
-        # Lines are counted only where the rest is small.
-        executor = self._executor(request, 0) or self._executor(request, _num_lines(request))
+        executor = None if _is_small(request) else self._executors[request.options.priority]
         is_given_up = threading.Event()
         try:
             documents = await _run(executor, lambda: _prepare(request, deadline, is_given_up))
@@ -133,7 +123,6 @@ class Translator:
                 for document in documents
                 for sentence in document.sentences
             ]
-            executor = self._executor(request, len(sentences))
             futures: Futures = []
             # What follows from answers is not refused any more: it waits for room, which there can be.
             portion = len(sentences) if is_first else request.model.max_sentences[priority]
@@ -198,10 +187,6 @@ class Translator:
 
         return await _run(executor, complete_all)
 
-    def _executor(self, request: TranslationRequest, num_units: int) -> Executor | None:
-        """Who does a request's work; None: the event loop."""
-        return None if _is_small(request, num_units) else self._executors[request.options.priority]
-
 
 def _check_room(model: Model, texts: Sequence[str], priority: Priority) -> None:
     """Raises QueueFullError where the queue has no room for a sentence of each text that begins with any."""
@@ -211,24 +196,9 @@ def _check_room(model: Model, texts: Sequence[str], priority: Priority) -> None:
         model.engine.check_queue({priority: num_sentences})
 
 
-def _is_small(request: TranslationRequest, num_units: int) -> bool:
-    options = request.options
-    microseconds_per_character = _MICROSECONDS_PER_CHARACTER
-    if options.return_alignments:
-        microseconds_per_character = _MICROSECONDS_PER_ALIGNED_CHARACTER
-    if options.text_format is not TextFormat.PLAIN or options.protection.finders:
-        microseconds_per_character = _MICROSECONDS_PER_SEARCHED_CHARACTER
-    microseconds = (
-        len(request.texts) * _MICROSECONDS_PER_TEXT
-        + num_units * _MICROSECONDS_PER_UNIT
-        + sum(map(len, request.texts)) * microseconds_per_character
-    )
-    return microseconds * options.num_searched_hypotheses <= _MAX_MICROSECONDS_ON_LOOP
-
-
-def _num_lines(request: TranslationRequest) -> int:
-    """Each is a unit at least."""
-    return sum(len(text.splitlines()) for text in request.texts)
+def _is_small(request: TranslationRequest) -> bool:
+    num_characters = sum(map(len, request.texts)) * request.options.num_searched_hypotheses
+    return len(request.texts) == 1 and num_characters <= _MAX_CHARACTERS_ON_LOOP
 
 
 async def _run(executor: Executor | None, work: Callable[[], T]) -> T:
@@ -342,13 +312,16 @@ async def _submit_in_turn(
     sentences: Sequence[Sentence],
     ended: "asyncio.Future[BaseException | None]",
 ) -> Futures:
+    loop, has_moved = asyncio.get_running_loop(), asyncio.Event()
     async with model.turns[priority]:
-        while True:
-            with contextlib.suppress(QueueFullError):
-                return await _submit(executor, model, sentences, ended)
-            await asyncio.sleep(_ROOM_SECONDS)
-            while not model.engine.has_room(priority, len(sentences)):
-                await asyncio.sleep(_ROOM_SECONDS)
+        with model.engine.told_of_room(lambda: loop.call_soon_threadsafe(has_moved.set)):
+            while True:
+                # Before the look: what moves from now on wakes.
+                has_moved.clear()
+                if model.engine.has_room(priority, len(sentences)):
+                    with contextlib.suppress(QueueFullError):
+                        return await _submit(executor, model, sentences, ended)
+                await has_moved.wait()
 
 
 async def _submit(

@@ -9,6 +9,8 @@ from dragoman_bundle.bundle import Bundle, open_bundle
 
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 
 TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 
@@ -65,12 +67,14 @@ def check_neighbours_do_not_matter(decoder: OnnxDecoder, wanted: list[Sentence],
 def test_a_translation_does_not_depend_on_its_neighbours(
     trained_bundle: Bundle, lines: list[str], precision: str, beam_size: int
 ) -> None:
-    decoder = OnnxDecoder.open(trained_bundle, device="cpu", precision=precision)
+    decoder = open_decoder(trained_bundle, DecoderOptions(device="cpu", precision=precision))
     check_neighbours_do_not_matter(decoder, sentences(trained_bundle, lines, beam_size), TOLERANCE[precision])
 
 
 @pytest.mark.parametrize("use_shortlist", [False, True])
 def test_nor_does_that_of_the_shipped_model(lines: list[str], use_shortlist: bool) -> None:
     bundle = open_bundle(Path("models/de-en/1"))
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision="int8", use_shortlist=use_shortlist)
+    decoder = open_decoder(
+        bundle, DecoderOptions(device="cpu", precision="int8", use_shortlist=use_shortlist)
+    )
     check_neighbours_do_not_matter(decoder, sentences(bundle, lines, 5), TOLERANCE["int8"])

@@ -36,8 +36,9 @@ def own(batch: BatchCandidates, s: int, count: int) -> list[int]:
     return batch.arrays[CANDIDATE][s, :count].tolist()
 
 
-def regroup(batch: BatchCandidates, origin_S: np.ndarray, joined: list[Offer]) -> None:
-    num_before = len(batch.ids) if batch.width else 0
+def regroup(
+    batch: BatchCandidates, origin_S: np.ndarray, joined: list[Offer], *, num_before: int = 0
+) -> None:
     batch.regroup(Moves(origin_S, num_before, [len(each.num_candidates_S) for each in joined]), joined)
 
 
@@ -55,7 +56,7 @@ def test_sentences_keep_their_candidates_when_others_come_and_go() -> None:
         [0, 1, 206, 207],
         [0, 1, 208],
     ]
-    regroup(batch, np.array([3, 1]), [chooser.choose([list(range(90, 100))])])
+    regroup(batch, np.array([3, 1]), [chooser.choose([list(range(90, 100))])], num_before=3)
     assert [own(batch, 0, 12), own(batch, 1, 4)] == [[0, 1, *range(290, 300)], [0, 1, 206, 207]]
     assert not batch.arrays[CANDIDATE][1, 4:].any()
 
@@ -65,7 +66,7 @@ def test_batch_grows_and_shrinks_with_its_sentences() -> None:
     batch = BatchCandidates(chooser, AXES)
     regroup(batch, np.arange(2), [chooser.choose([[1], list(range(100))])])
     assert batch.arrays["memory.weight"].shape == (2, 2, 256)
-    regroup(batch, np.array([0]), [])
+    regroup(batch, np.array([0]), [], num_before=2)
     assert batch.arrays["memory.weight"].shape == (1, 2, 128)
     assert own(batch, 0, 101) == [*range(100), 201]
 

@@ -1,5 +1,6 @@
 """Batches that stay on the device against those that regroup on the host, on a CPU that both can use."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dragoman_bundle.bundle import Bundle
-from dragoman_bundle.manifest import REGROUP_GRAPH, FileEntry, graph_file
+from dragoman_bundle.manifest import REGROUP_GRAPH, SHORTLIST_GRAPH, STEP_GRAPH, FileEntry, graph_file
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,10 @@ from tests.engine.tiny_graphs import tiny_bundle
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_server.engine import DecoderError, Engine, EngineLimits, SearchOptions, Sentence, StepInput
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.onnx.device_model import DeviceModel
+from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
+from dragoman_server.engine.onnx.host_decoder import HostDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
 from dragoman_server.engine.scheduling.padding import padded_rows
 
@@ -31,25 +35,28 @@ def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return export_family(request.param, tmp_path_factory.mktemp("models"))
 
 
-def open_decoder(bundle: Bundle, precision: str, *, shortlist: bool, on_device: bool) -> OnnxDecoder:
-    return OnnxDecoder.open(
-        bundle,
+def open_on(bundle: Bundle, precision: str, *, shortlist: bool, on_device: bool) -> OnnxDecoder:
+    options = DecoderOptions(
         device="cpu",
         precision=precision,
         num_threads=1,
         use_shortlist=shortlist,
         stays_on_device=on_device,
     )
+    decoder = open_decoder(bundle, options)
+    return type(decoder)(bundle, decoder.options, as_on_a_gpu(decoder.sessions))
 
 
-def padding_decoder(bundle: Bundle, precision: str, *, shortlist: bool) -> OnnxDecoder:
+def as_on_a_gpu(sessions: Mapping[str, InferenceSession]) -> dict[str, InferenceSession]:
+    """A greedy search has the shortlist, too."""
+    left_out = STEP_GRAPH if SHORTLIST_GRAPH in sessions else None
+    return {graph: session for graph, session in sessions.items() if graph != left_out}
+
+
+def padding_decoder(bundle: Bundle, precision: str, *, shortlist: bool) -> DeviceDecoder:
     """A decoder that stays on the device and pads shapes, as on a GPU."""
-    decoder = open_decoder(bundle, precision, shortlist=shortlist, on_device=True)
-    assert decoder._device_model is not None
-    decoder._device_model = DeviceModel(
-        bundle, decoder._device_model.graphs, precision=precision, device="cpu", pads=True
-    )
-    return decoder
+    decoder = open_on(bundle, precision, shortlist=shortlist, on_device=True)
+    return DeviceDecoder(bundle, decoder.options, decoder.sessions, pads=True)
 
 
 @pytest.mark.parametrize("shortlist", [False, True], ids=["whole", "shortlist"])
@@ -72,10 +79,9 @@ def test_so_it_does_in_the_precisions_of_a_gpu(tmp_path: Path, tokenizer: Tokeni
 def travel_alike(bundle: Bundle, precision: str, *, shortlist: bool) -> None:
     """Leads a batch on the host and one on the device through the same courses."""
     decoders = [
-        open_decoder(bundle, precision, shortlist=shortlist, on_device=on_device)
-        for on_device in (False, True)
+        open_on(bundle, precision, shortlist=shortlist, on_device=on_device) for on_device in (False, True)
     ]
-    assert [decoder.stays_on_device for decoder in decoders] == [False, True]
+    assert [type(decoder) for decoder in decoders] == [HostDecoder, DeviceDecoder]
 
     @settings(max_examples=6, deadline=None, derandomize=True, database=None)
     @given(seed=st.integers(0, 10_000), beam_size=st.sampled_from([1, 3]))
@@ -93,7 +99,7 @@ def travel_alike(bundle: Bundle, precision: str, *, shortlist: bool) -> None:
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 def test_padding_shapes_changes_no_result(exported: Bundle, precision: str) -> None:
     decoders = [
-        open_decoder(exported, precision, shortlist=True, on_device=False),
+        open_on(exported, precision, shortlist=True, on_device=False),
         padding_decoder(exported, precision, shortlist=True),
     ]
     journey, batches = Journey(11, 3), [decoder.open_batch(3) for decoder in decoders]
@@ -126,10 +132,10 @@ def test_an_engine_translates_alike_with_both(exported: Bundle, shortlist: bool)
         )
         for length in generator.integers(0, 30, 24)
     ]
-    on_host = open_decoder(exported, "int8", shortlist=shortlist, on_device=False)
+    on_host = open_on(exported, "int8", shortlist=shortlist, on_device=False)
     expected = translate(on_host, sentences, max_rows=64)
     for decoder in (
-        open_decoder(exported, "int8", shortlist=shortlist, on_device=True),
+        open_on(exported, "int8", shortlist=shortlist, on_device=True),
         padding_decoder(exported, "int8", shortlist=shortlist),
     ):
         assert translate(decoder, sentences, max_rows=20) == expected
@@ -138,7 +144,7 @@ def test_an_engine_translates_alike_with_both(exported: Bundle, shortlist: bool)
 def test_nothing_but_a_steps_results_comes_to_the_host(
     exported: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decoder = open_decoder(exported, "fp32", shortlist=True, on_device=True)
+    decoder = open_on(exported, "fp32", shortlist=True, on_device=True)
     shapes: list[list[int]] = []
     fetch = OrtValue.numpy
 
@@ -149,7 +155,9 @@ def test_nothing_but_a_steps_results_comes_to_the_host(
     monkeypatch.setattr(OrtValue, "numpy", note)
     monkeypatch.setattr(InferenceSession, "run", None, raising=False)
     batch = decoder.open_batch(2)
-    batch.regroup(np.arange(3), [decoder.encode([[5, 3], [6, 3]]), decoder.encode([[4, 5, 6, 7, 3]])], 8)
+    batch.regroup(
+        np.arange(3), [decoder.encode([[5, 3], [6, 3]], 2), decoder.encode([[4, 5, 6, 7, 3]], 2)], 8
+    )
     none_SK = np.zeros((3, 2), np.int64)
     parent_SK = np.array([[0, 0], [1, 1], [2, 2]])
     rows = StepInput(
@@ -160,7 +168,7 @@ def test_nothing_but_a_steps_results_comes_to_the_host(
         wants_attention=False,
     )
     batch.step(rows)
-    batch.regroup(np.array([0, 3]), [decoder.encode([[9, 3]])], 8)
+    batch.regroup(np.array([0, 3]), [decoder.encode([[9, 3]], 2)], 8)
     assert shapes == [[3, 4], [3, 4], [3, 2]]
 
 
@@ -191,7 +199,9 @@ def test_sizes_that_shapes_are_padded_to() -> None:
 
 def test_every_node_of_the_regroup_graph_must_be_on_the_device(exported: Bundle) -> None:
     session = open_session(
-        exported.graph_path("fp32", REGROUP_GRAPH), device="cpu", num_threads=1, may_leave_shapes=False
+        exported.graph_path("fp32", REGROUP_GRAPH),
+        DecoderOptions(device="cpu", num_threads=1),
+        may_leave_shapes=False,
     )
     assert find_strays(session, CPU_PROVIDER, may_leave_shapes=False) == []
     strays = find_strays(session, CUDA_PROVIDER, may_leave_shapes=False)
@@ -200,15 +210,15 @@ def test_every_node_of_the_regroup_graph_must_be_on_the_device(exported: Bundle)
 
 
 def test_on_a_cpu_batches_regroup_on_the_host_unless_asked_otherwise(exported: Bundle) -> None:
-    decoder = OnnxDecoder.open(exported, device="cpu")
-    assert not decoder.stays_on_device
+    decoder = open_decoder(exported, DecoderOptions(device="cpu"))
+    assert isinstance(decoder, HostDecoder)
     assert REGROUP_GRAPH not in decoder.providers
-    on_device = open_decoder(exported, "fp32", shortlist=False, on_device=True)
+    on_device = open_on(exported, "fp32", shortlist=False, on_device=True)
     assert on_device.providers[REGROUP_GRAPH] == CPU_PROVIDER
 
 
 def test_a_bundle_without_the_graph_works_through_the_host(tmp_path: Path, tokenizer: Tokenizer) -> None:
     bundle = tiny_bundle(tmp_path, tokenizer)
-    assert not OnnxDecoder.open(bundle, device="cpu").stays_on_device
+    assert isinstance(open_decoder(bundle, DecoderOptions(device="cpu")), HostDecoder)
     with pytest.raises(DecoderError, match=r"has no graph 'regroup' in fp32.*export the model again"):
-        OnnxDecoder.open(bundle, device="cpu", stays_on_device=True)
+        open_decoder(bundle, DecoderOptions(device="cpu", stays_on_device=True))

@@ -9,7 +9,8 @@ from tests.engine.exported import (
 )
 from tests.export.toy_checkpoint import CONFIGS
 
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 
 
 @pytest.fixture(
@@ -24,7 +25,7 @@ def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def test_whoever_joins_a_running_batch_decodes_to_what_it_decodes_to_alone(
     exported: Bundle, precision: str, tolerance: float
 ) -> None:
-    decoder = OnnxDecoder.open(exported, device="cpu", precision=precision, num_threads=1)
+    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision=precision, num_threads=1))
     check_who_joins_decodes_as_alone(decoder, 4, (20,), tolerance)
 
 

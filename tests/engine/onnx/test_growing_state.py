@@ -12,6 +12,8 @@ from tests.engine.exported import (
 from dragoman_server.engine.decoder import StepInput
 from dragoman_server.engine.onnx.batch import OnnxBatch
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 
 
 @pytest.fixture(scope="module", params=["transformer", "transformer-post", "lm", "lm-span", "ensemble"])
@@ -24,7 +26,7 @@ def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def test_whoever_joins_a_running_batch_decodes_to_what_it_decodes_to_alone(
     exported: Bundle, precision: str, beam_size: int
 ) -> None:
-    decoder = OnnxDecoder.open(exported, device="cpu", precision=precision, num_threads=1)
+    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision=precision, num_threads=1))
     # Bit for bit in int8, where a difference would grow.
     tolerance = 0 if precision == "int8" else 1e-5
     check_who_joins_decodes_as_alone(decoder, beam_size, (4 * beam_size, 11 * beam_size, 320), tolerance)
@@ -32,7 +34,9 @@ def test_whoever_joins_a_running_batch_decodes_to_what_it_decodes_to_alone(
 
 def open_batch(decoder: OnnxDecoder, num_sentences: int) -> OnnxBatch:
     batch = decoder.open_batch(1)
-    batch.regroup(np.arange(num_sentences), [decoder.encode([[4 + n, 3] for n in range(num_sentences)])], 8)
+    batch.regroup(
+        np.arange(num_sentences), [decoder.encode([[4 + n, 3] for n in range(num_sentences)], 1)], 8
+    )
     return batch
 
 
@@ -58,13 +62,13 @@ def past(batch: OnnxBatch) -> int:
 
 
 def test_the_past_is_as_long_as_the_oldest_who_is_there(exported: Bundle) -> None:
-    decoder = OnnxDecoder.open(exported, device="cpu", precision="fp32", num_threads=1)
+    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision="fp32", num_threads=1))
     batch = open_batch(decoder, 1)
     for _ in range(6):
         step(batch, [0])
     # One joins, the first leaves, and so on without end.
     for _ in range(5):
-        batch.regroup(np.array([0, 1]), [decoder.encode([[9, 3]])], 8)
+        batch.regroup(np.array([0, 1]), [decoder.encode([[9, 3]], 1)], 8)
         assert past(batch) <= 6
         for _ in range(3):
             step(batch, [0, 1])
@@ -76,11 +80,11 @@ def test_the_past_is_as_long_as_the_oldest_who_is_there(exported: Bundle) -> Non
 
 
 def test_trimming_changes_nothing_for_those_who_stay(exported: Bundle) -> None:
-    decoder = OnnxDecoder.open(exported, device="cpu", precision="int8", num_threads=1)
+    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision="int8", num_threads=1))
     alone, batch = open_batch(decoder, 1), open_batch(decoder, 2)
     for _ in range(9):
         step(batch, [0, 1])
-    batch.regroup(np.array([2]), [decoder.encode([[4, 3]])], 8)
+    batch.regroup(np.array([2]), [decoder.encode([[4, 3]], 1)], 8)
     assert past(batch) == 0
     assert np.array_equal(step(batch, [2]), step(alone, [0]))
     for _ in range(4):

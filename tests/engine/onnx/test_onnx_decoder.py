@@ -21,12 +21,14 @@ from dragoman_server.engine.errors import (
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.request import SearchOptions, Sentence, SentenceResult
 
 
 @pytest.fixture(scope="session", params=["fp32", "fp16"])
 def decoder(bundle: Bundle, request: pytest.FixtureRequest) -> OnnxDecoder:
-    return OnnxDecoder.open(bundle, device="cpu", precision=request.param)
+    return open_decoder(bundle, DecoderOptions(device="cpu", precision=request.param))
 
 
 def random_sentences(count: int, beam_sizes: Sequence[int], seed: int) -> list[Sentence]:
@@ -95,13 +97,13 @@ def test_attention_sums_to_one_over_the_source(decoder: OnnxDecoder) -> None:
 
 
 def test_the_decoder_tells_where_it_runs(bundle: Bundle) -> None:
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision="fp32", num_threads=1)
+    decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32", num_threads=1))
     assert decoder.providers == {"encoder": "CPUExecutionProvider", "decoder_step": "CPUExecutionProvider"}
     assert decoder.precision == "fp32"
 
 
 def test_auto_falls_to_the_cpu_and_its_precision(bundle: Bundle) -> None:
-    decoder = OnnxDecoder.open(bundle)
+    decoder = open_decoder(bundle, DecoderOptions())
     assert decoder.providers["encoder"] in ("CPUExecutionProvider", "CUDAExecutionProvider")
     assert decoder.precision == ("fp32" if decoder.providers["encoder"].startswith("CPU") else "fp16")
 
@@ -110,7 +112,7 @@ def test_auto_runs_a_bundle_that_has_only_int8_on_the_cpu(
     tmp_path: Path, tokenizer: Tokenizer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    decoder = OnnxDecoder.open(tiny_bundle(tmp_path, tokenizer, ("int8",)))
+    decoder = open_decoder(tiny_bundle(tmp_path, tokenizer, ("int8",)), DecoderOptions())
     assert decoder.precision == "int8"
     assert set(decoder.providers.values()) == {"CPUExecutionProvider"}
     assert caplog.messages == ["tiny/1 runs on the CPU: int8 graphs are for CPUs, and it has no others"]
@@ -118,29 +120,29 @@ def test_auto_runs_a_bundle_that_has_only_int8_on_the_cpu(
 
 def test_auto_refuses_a_precision_that_the_bundle_lacks(bundle: Bundle) -> None:
     with pytest.raises(PrecisionUnavailableError, match="no int8 graphs"):
-        OnnxDecoder.open(bundle, precision="int8")
+        open_decoder(bundle, DecoderOptions(precision="int8"))
 
 
 def test_int8_is_what_a_cpu_prefers(tmp_path: Path, tokenizer: Tokenizer) -> None:
     bundle = tiny_bundle(tmp_path, tokenizer, ("fp32", "int8"))
-    assert OnnxDecoder.open(bundle, device="cpu").precision == "int8"
+    assert open_decoder(bundle, DecoderOptions(device="cpu")).precision == "int8"
 
 
 def test_a_precision_the_bundle_lacks_is_refused_and_those_present_are_named(bundle: Bundle) -> None:
     with pytest.raises(PrecisionUnavailableError, match=r"no int8 graphs.*it has fp32, fp16"):
-        OnnxDecoder.open(bundle, device="cpu", precision="int8")
+        open_decoder(bundle, DecoderOptions(device="cpu", precision="int8"))
 
 
 def test_cuda_that_is_not_there_is_refused_with_the_reason(bundle: Bundle) -> None:
-    if OnnxDecoder.open(bundle).providers["encoder"] == "CUDAExecutionProvider":
+    if open_decoder(bundle, DecoderOptions()).providers["encoder"] == "CUDAExecutionProvider":
         pytest.skip("there is a GPU")
     with pytest.raises(DeviceUnavailableError, match="cuda cannot"):
-        OnnxDecoder.open(bundle, device="cuda")
+        open_decoder(bundle, DecoderOptions(device="cuda"))
 
 
 def test_an_unknown_device_is_refused(bundle: Bundle) -> None:
     with pytest.raises(DeviceUnavailableError, match="'tpu' is unknown; there are auto, cpu, cuda"):
-        OnnxDecoder.open(bundle, device="tpu")
+        open_decoder(bundle, DecoderOptions(device="tpu"))
 
 
 def test_a_graph_that_does_not_fit_the_contract_is_refused_at_opening(
@@ -150,7 +152,7 @@ def test_a_graph_that_does_not_fit_the_contract_is_refused_at_opening(
     encoder = tmp_path / "fp32" / "encoder.onnx"
     (tmp_path / "fp32" / "decoder_step.onnx").write_bytes(encoder.read_bytes())
     with pytest.raises(DecoderError, match="cannot be run in fp32 on cpu"):
-        OnnxDecoder.open(bundle, device="cpu")
+        open_decoder(bundle, DecoderOptions(device="cpu"))
 
 
 def resident_kib() -> int:
@@ -161,8 +163,8 @@ def resident_kib() -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_what_a_large_batch_took_is_given_back_and_decoding_stays_the_same() -> None:
-    decoder = OnnxDecoder.open(
-        open_bundle(Path(__file__).parents[3] / "models" / "de-en" / "1"), device="cpu"
+    decoder = open_decoder(
+        open_bundle(Path(__file__).parents[3] / "models" / "de-en" / "1"), DecoderOptions(device="cpu")
     )
     options = SearchOptions(beam_size=5, num_hypotheses=1, length_penalty=1.0, max_output_tokens=3)
     many = [Sentence(source=(7,) * 99, options=options)] * 64

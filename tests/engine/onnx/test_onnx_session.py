@@ -8,11 +8,14 @@ import pytest
 from dragoman_bundle.bundle import Bundle
 
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
 
 
 def test_a_session_takes_its_threads_and_does_not_spin(bundle: Bundle) -> None:
-    session = open_session(bundle.graph_path("fp32", "decoder_step"), device="cpu", num_threads=2)
+    session = open_session(
+        bundle.graph_path("fp32", "decoder_step"), DecoderOptions(device="cpu", num_threads=2)
+    )
     options = session.get_session_options()
     assert (options.intra_op_num_threads, options.inter_op_num_threads) == (2, 1)
     assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
@@ -29,12 +32,14 @@ def test_nothing_is_reported_home(bundle: Bundle, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(onnxruntime, "disable_telemetry_events", lambda: calls.append("telemetry off"))
     monkeypatch.setattr(onnxruntime, "InferenceSession", make_session)
-    open_session(bundle.graph_path("fp32", "encoder"), device="cpu", num_threads=1)
+    open_session(bundle.graph_path("fp32", "encoder"), DecoderOptions(device="cpu", num_threads=1))
     assert calls == ["telemetry off", "session"]
 
 
 def test_arithmetic_elsewhere_than_wanted_is_found_and_shapes_are_not(bundle: Bundle) -> None:
-    session = open_session(bundle.graph_path("fp32", "decoder_step"), device="cpu", num_threads=1)
+    session = open_session(
+        bundle.graph_path("fp32", "decoder_step"), DecoderOptions(device="cpu", num_threads=1)
+    )
     assert find_strays(session, CPU_PROVIDER) == []
     operators = {stray.rpartition("(")[2].rstrip(")") for stray in find_strays(session, CUDA_PROVIDER)}
     assert {"MatMul", "Softmax", "TopK", "Tanh"} <= operators
@@ -44,7 +49,7 @@ def test_arithmetic_elsewhere_than_wanted_is_found_and_shapes_are_not(bundle: Bu
 def test_a_file_that_is_no_graph_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "encoder.onnx").write_bytes(b"not a graph")
     with pytest.raises(DecoderError, match=r"cpu cannot run .*encoder\.onnx"):
-        open_session(tmp_path / "encoder.onnx", device="cpu", num_threads=1)
+        open_session(tmp_path / "encoder.onnx", DecoderOptions(device="cpu", num_threads=1))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ def test_a_provider_that_is_not_installed_is_refused(
     monkeypatch.setattr("onnxruntime.get_available_providers", lambda: [CPU_PROVIDER])
     monkeypatch.setattr("dragoman_server.engine.onnx.session._has_driver", lambda: has_driver)
     with pytest.raises(DeviceUnavailableError, match=told):
-        open_session(bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1)
+        open_session(bundle.graph_path("fp32", "encoder"), DecoderOptions(device="cuda", num_threads=1))
 
 
 @pytest.mark.parametrize(
@@ -68,8 +73,6 @@ def test_a_provider_that_is_not_installed_is_refused(
     [
         ({}, "gpu_mem_limit", None),
         ({"gpu_memory_limit_mib": 512}, "gpu_mem_limit", "536870912"),
-        ({}, "enable_cuda_graph", None),
-        ({"captures": True}, "enable_cuda_graph", "1"),
     ],
 )
 def test_a_gpu_is_told_what_is_asked_for(
@@ -85,7 +88,9 @@ def test_a_gpu_is_told_what_is_asked_for(
     monkeypatch.setattr("onnxruntime.preload_dlls", lambda: None)
     monkeypatch.setattr("onnxruntime.InferenceSession", refuse)
     with pytest.raises(DeviceUnavailableError, match="no GPU here"):
-        open_session(bundle.graph_path("fp32", "encoder"), device="cuda", num_threads=1, **asked)
+        open_session(
+            bundle.graph_path("fp32", "encoder"), DecoderOptions(device="cuda", num_threads=1, **asked)
+        )
     ((provider, options),) = given
     assert provider == CUDA_PROVIDER
     assert options.get(key) == expected

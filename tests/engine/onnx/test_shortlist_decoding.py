@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle import Bundle, Shortlist, open_bundle
+from dragoman_bundle.manifest import STEP_GRAPH
 
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult, StepInput
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.host_decoder import HostDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 
 TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 
@@ -98,8 +102,10 @@ def with_shortlist(bundle: Bundle, always: np.ndarray) -> Bundle:
 def test_a_translation_does_not_depend_on_its_neighbours(
     bundle: Bundle, lines: list[str], precision: str, beam_size: int, has_prefixes: bool
 ) -> None:
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision=precision)
-    decoder._greedy = None  # As on a GPU, where a greedy search has the shortlist too.
+    decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision=precision))
+    # As on a GPU, where a greedy search has the shortlist too.
+    sessions = {graph: session for graph, session in decoder.sessions.items() if graph != STEP_GRAPH}
+    decoder = HostDecoder(bundle, decoder.options, sessions)
     # The prefix is of tokens that are no candidates of the first sentence, and of some that are.
     prefix = tuple(outside(bundle, sentences(bundle, lines, 1)[0])[:2]) if has_prefixes else ()
     wanted = sentences(bundle, lines, beam_size, prefix)
@@ -118,14 +124,14 @@ def test_a_translation_does_not_depend_on_its_neighbours(
 def test_every_continuation_is_a_candidate_of_its_own_sentence(
     bundle: Bundle, lines: list[str], precision: str
 ) -> None:
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision=precision)
+    decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision=precision))
     sources = [sentence.source for sentence in sentences(bundle, lines, 1)]
     assert bundle.shortlist is not None
     own = [set(tokens.tolist()) for tokens in bundle.shortlist.candidates(sources)]
     assert all(candidates < set.union(*own) for candidates in own)
     S, K = len(sources), 8
     batch = decoder.open_batch(K)
-    batch.regroup(np.arange(S), [decoder.encode(sources[:30]), decoder.encode(sources[30:])], 64)
+    batch.regroup(np.arange(S), [decoder.encode(sources[:30], K), decoder.encode(sources[30:], K)], 64)
     token_SK = np.full((S, K), decoder.bos)
     parent_SK = np.repeat(np.arange(S)[:, None], K, axis=1)
     score_SK = np.where(np.arange(K) == 0, 0, -np.inf).astype(np.float32) * np.ones((S, 1), np.float32)
@@ -155,10 +161,10 @@ def test_the_whole_vocabulary_as_candidates_is_as_good_as_no_shortlist(
 ) -> None:
     whole = with_shortlist(bundle, np.arange(bundle.manifest.target_vocabulary))
     wanted = sentences(bundle, lines, beam_size, prefix=(5, 6))
-    plain = OnnxDecoder.open(bundle, device="cpu", precision=precision, use_shortlist=False)
-    assert not plain.has_shortlist
-    decoder = OnnxDecoder.open(whole, device="cpu", precision=precision)
-    assert decoder.has_shortlist
+    plain = open_decoder(bundle, DecoderOptions(device="cpu", precision=precision, use_shortlist=False))
+    assert not plain.has_shortlist(4)
+    decoder = open_decoder(whole, DecoderOptions(device="cpu", precision=precision))
+    assert decoder.has_shortlist(4)
     # With the shortlist and, for a greedy search, without.
     graphs = ("encoder", "decoder_step_shortlist", "shortlist", "decoder_step")
     assert decoder.providers == dict.fromkeys(graphs, "CPUExecutionProvider")
@@ -169,7 +175,7 @@ def test_the_whole_vocabulary_as_candidates_is_as_good_as_no_shortlist(
 
 def test_candidates_change_what_is_found(bundle: Bundle, lines: list[str]) -> None:
     eos = bundle.manifest.target_ids.eos
-    narrow = OnnxDecoder.open(with_shortlist(bundle, np.array([eos, 7, 8])), device="cpu")
+    narrow = open_decoder(with_shortlist(bundle, np.array([eos, 7, 8])), DecoderOptions(device="cpu"))
     (result,) = translate(narrow, [sentences(bundle, lines, 4)[:1]])
     assert {token for hypothesis in result.hypotheses for token in hypothesis.tokens} <= {7, 8}
 
@@ -179,12 +185,13 @@ def test_a_greedy_search_on_a_cpu_has_no_shortlist(
     bundle: Bundle, lines: list[str], stays_on_device: bool
 ) -> None:
     eos = bundle.manifest.target_ids.eos
-    decoder = OnnxDecoder.open(
-        with_shortlist(bundle, np.array([eos, 7, 8])), device="cpu", stays_on_device=stays_on_device
+    decoder = open_decoder(
+        with_shortlist(bundle, np.array([eos, 7, 8])),
+        DecoderOptions(device="cpu", stays_on_device=stays_on_device),
     )
-    assert decoder.has_shortlist
-    assert not decoder.for_beam(1).has_shortlist
-    plain = OnnxDecoder.open(bundle, device="cpu", use_shortlist=False)
+    assert decoder.has_shortlist(2)
+    assert not decoder.has_shortlist(1)
+    plain = open_decoder(bundle, DecoderOptions(device="cpu", use_shortlist=False))
     greedy, beams = sentences(bundle, lines, 1)[:20], sentences(bundle, lines, 2)[:20]
     # Both at the same time, in lanes of their own.
     results = translate(decoder, [[*greedy, *beams]])
@@ -196,14 +203,14 @@ def test_a_greedy_search_on_a_cpu_has_no_shortlist(
 
 def test_fewer_candidates_than_the_beam_asks_for_break_nothing(bundle: Bundle, lines: list[str]) -> None:
     only_eos = with_shortlist(bundle, np.array([bundle.manifest.target_ids.eos]))
-    decoder = OnnxDecoder.open(only_eos, device="cpu")
+    decoder = open_decoder(only_eos, DecoderOptions(device="cpu"))
     for result in translate(decoder, [sentences(bundle, lines, 5)[:7]]):
         assert [h.tokens for h in result.hypotheses] == [()]
         assert result.hypotheses[0].log_probability == pytest.approx(0, abs=1e-6)
 
 
 def test_a_prefix_of_tokens_that_are_no_candidates_is_followed(bundle: Bundle, lines: list[str]) -> None:
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision="fp32")
+    decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32"))
     (sentence,) = sentences(bundle, lines[:1], 4)
     for prefix in (tuple(outside(bundle, sentence)[:3]), tuple(outside(bundle, sentence)[:1]) * 3):
         (result,) = translate(decoder, [[replace(sentence, target_prefix=prefix)]])

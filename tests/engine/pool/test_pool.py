@@ -12,16 +12,19 @@ from tests.engine.house import VOCABULARY, Recorder, endless, pool_over, sentenc
 from tests.engine.onnx.test_onnx_decoder import random_sentences
 from tests.engine.table_decoder import TableDecoder, Tokens, random_model
 
+from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import (
     EngineClosedError,
     QueueFullError,
     QueueTooSlowError,
     SentenceError,
 )
+from dragoman_server.engine.events import Outcome
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Outcome
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 
@@ -37,7 +40,7 @@ class Crew:
             TableDecoder(model, VOCABULARY, self._observe),  # type: ignore[arg-type]
             limits,
             num_engines=num_engines,
-            observer=self.recorder,
+            listener=self.recorder.hear,
         )
 
     def _observe(self, sources: list[Tokens]) -> None:
@@ -171,6 +174,30 @@ def test_who_is_refused_for_want_of_room_is_told_how_long_it_takes() -> None:
     crew.pool.close()
 
 
+def test_who_waits_for_room_is_told_when_the_queue_moves() -> None:
+    crew = Crew(2, EngineLimits(max_rows=1, max_beam_size=1, max_queue=4))
+    pool, told = crew.pool, threading.Semaphore(0)
+    futures = pool.submit([sentence(7 + i) for i in range(4)])
+    with pool.told_of_room(told.release):
+        assert not pool.has_room(Priority.INTERACTIVE, 1)
+        pool.start()
+        while not pool.has_room(Priority.INTERACTIVE, 1):
+            assert told.acquire(timeout=30)
+        # A sentence that leaves the queue for another reason makes room, too.
+        wait(futures, timeout=30)
+        crew.may_step.clear()
+        futures = pool.submit([sentence(17 + i) for i in range(4)])
+        while pool.num_running < 2:
+            time.sleep(0.001)
+        futures += pool.submit([sentence(27 + i) for i in range(2)])
+        assert not pool.has_room(Priority.INTERACTIVE, 1)
+        futures[-1].cancel()
+        crew.may_step.set()
+        while not pool.has_room(Priority.INTERACTIVE, 1):
+            assert told.acquire(timeout=30)
+    pool.close()
+
+
 def test_one_bad_sentence_and_none_is_taken(crew: Crew) -> None:
     with pytest.raises(SentenceError, match="source holds token 5000"):
         crew.pool.submit([sentence(7), sentence(5000)])
@@ -255,7 +282,7 @@ def test_what_is_left_at_the_end_fails_and_nothing_more_is_taken(crew: Crew) -> 
 
 def test_engines_that_share_real_graphs_say_what_one_says(bundle: Bundle) -> None:
     sentences = random_sentences(60, [1, 4], seed=7)
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision="fp32")
+    decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32"))
     answers = []
     for num_engines in (1, 3):
         pool = pool_over(decoder, EngineLimits(max_rows=40), num_engines=num_engines)
@@ -272,17 +299,17 @@ def test_whom_the_pool_let_in_no_engine_refuses(monkeypatch: pytest.MonkeyPatch)
     may_step = threading.Semaphore(0)
     limits = EngineLimits(max_rows=16, max_queue=16, max_bulk_share=1.0, max_bulk_slowdown=1.0)
     decoder = TableDecoder(endless, VOCABULARY, lambda sources: may_step.acquire())
-    pool = pool_over(decoder, limits)
-    [engine] = pool._engines
+    engine = Engine(decoder, limits=limits)
+    pool = EnginePool([engine], Admission.to(decoder, limits))
 
     def job(number: int) -> list[Sentence]:
         return [sentence(1, steps=6, priority=Priority.BULK) for _ in range(number)]
 
     def wait_for(num_waiting: int) -> None:
         end = time.monotonic() + 30
-        while engine._scheduler.num_waiting != num_waiting and time.monotonic() < end:
+        while len(futures) - sum(engine.num_left.values()) != num_waiting and time.monotonic() < end:
             time.sleep(0.01)
-        assert engine._scheduler.num_waiting == num_waiting
+        assert len(futures) - sum(engine.num_left.values()) == num_waiting
 
     futures = pool.submit(job(12))
     pool.start()

@@ -26,9 +26,10 @@ from dragoman_server.engine.errors import (
     EngineClosedError,
     EngineLostError,
 )
+from dragoman_server.engine.events import BatchStepped, Event, Outcome
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.observer import Outcome
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder, opener
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.worker import NICENESS
@@ -51,13 +52,13 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def start(recorder: Recorder) -> Iterator[Start]:
-    """Starts an engine by its opener, with the recorder as its observer."""
+    """Starts an engine by its opener, with the recorder as its listener."""
     started: list[EngineProcess] = []
 
     def start(
         opener: Callable[[], TableDecoder], limits: EngineLimits | None = None, **options: Sentence
     ) -> EngineProcess:
-        engine = EngineProcess(opener, limits=limits or EngineLimits(), observer=recorder, **options)
+        engine = EngineProcess(opener, limits=limits or EngineLimits(), listener=recorder.hear, **options)
         started.append(engine)
         engine.start()
         return engine
@@ -85,7 +86,7 @@ def wait_until(happened: Callable[[], bool]) -> None:
 def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) -> None:
     wanted = [sentence(i, 5, *range(i % 7), steps=1 + i % 5, beam_size=1 + i % 3) for i in range(60)]
     decoder, limits = openers.open_random(), EngineLimits()
-    engines = [EngineProcess(openers.open_random, limits=limits, observer=recorder) for _ in range(2)]
+    engines = [EngineProcess(openers.open_random, limits=limits, listener=recorder.hear) for _ in range(2)]
     answers = []
     for pool in (pool_over(decoder), EnginePool(engines, Admission.to(decoder, limits))):
         pool.start()
@@ -105,8 +106,8 @@ def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) 
 
 def test_real_graphs_give_the_same_numbers_there() -> None:
     bundle = open_bundle(ROOT / "models/de-en/1")
-    decoder, limits = OnnxDecoder.open(bundle, device="cpu"), EngineLimits(max_rows=40)
-    elsewhere = EnginePool([EngineProcess(decoder.opener, limits=limits)], Admission.to(decoder, limits))
+    decoder, limits = open_decoder(bundle, DecoderOptions(device="cpu")), EngineLimits(max_rows=40)
+    elsewhere = EnginePool([EngineProcess(opener(decoder), limits=limits)], Admission.to(decoder, limits))
     options = SearchOptions(beam_size=4, num_hypotheses=2, length_penalty=1.0, max_output_tokens=40)
     lines = ["Guten Morgen.", "Wo ist der Bahnhof?", "Ich habe das Buch gestern gelesen."]
     sentences = [
@@ -146,14 +147,14 @@ def test_who_is_cancelled_ends_there_too(start: Start, recorder: Recorder) -> No
 
 def test_who_is_cancelled_while_others_are_encoded_leaves_an_empty_queue(start: Start) -> None:
     engine = start(openers.open_slow_encoder, EngineLimits(max_rows=2, max_beam_size=1))
-    for _ in range(3):
+    for repeat in range(1, 4):
         futures = engine.submit([sentence(7 + i) for i in range(10)])
         # The first two are being encoded, which lasts.
         time.sleep(0.02)
         for future in futures:
             future.cancel()
         wait_until(lambda: engine.num_running == 0)
-        wait_until(lambda: sum(engine.num_left.values()) == engine._next_number)
+        wait_until(lambda repeat=repeat: sum(engine.num_left.values()) == 10 * repeat)
 
 
 def test_steps_are_told_before_anybody_is_answered(start: Start, recorder: Recorder) -> None:
@@ -282,13 +283,15 @@ def test_who_was_in_a_process_that_ends_is_answered_by_another(
     # It goes on, and whoever ended it is in it no more.
     assert engine.submit([sentence(7)])[0].result(300).hypotheses
     wait_until(lambda: engine.num_running == 0)
-    assert sum(engine.num_left.values()) == engine._next_number
+    assert sum(engine.num_left.values()) == len(futures + lost) + 1
 
 
 def test_a_process_that_hangs_is_killed_and_who_was_in_it_is_answered_by_another(
     recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = EngineProcess(openers.open_slow, limits=EngineLimits(), observer=recorder, timeout_seconds=2.0)
+    engine = EngineProcess(
+        openers.open_slow, limits=EngineLimits(), listener=recorder.hear, timeout_seconds=2.0
+    )
     engine.start()
     try:
         futures = engine.submit([sentence(7, steps=20)])
@@ -373,23 +376,29 @@ def test_who_is_cancelled_between_two_processes_is_counted_once(start: Start, re
     wait_until(lambda: sum(engine.num_left.values()) == 2)
 
 
-def test_whom_this_side_cannot_hear_is_replaced(
-    start: Start, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def explode(**numbers: object) -> None:
-        raise RuntimeError("no metrics")
+def test_whom_this_side_cannot_hear_is_replaced(recorder: Recorder) -> None:
+    is_deaf = threading.Event()
+    is_deaf.set()
 
-    engine = start(openers.open_slow)
-    pid = engine.pid
-    assert pid is not None
-    with monkeypatch.context() as patched:
-        patched.setattr(recorder, "on_step", explode)
+    def hear(event: Event) -> None:
+        if is_deaf.is_set() and isinstance(event, BatchStepped):
+            raise RuntimeError("no metrics")
+        recorder.hear(event)
+
+    engine = EngineProcess(openers.open_slow, limits=EngineLimits(), listener=hear)
+    engine.start()
+    try:
+        pid = engine.pid
+        assert pid is not None
         # What is told of the first one's answer, its steps, can't be taken.
         futures = engine.submit([sentence(7, steps=2), sentence(8, steps=1_000_000)])
         wait_until(lambda: recorder.num_losses > 0)
-    futures[1].cancel()
-    assert not wait(futures, timeout=300).not_done
-    wait_until(lambda: not is_running(pid))
+        is_deaf.clear()
+        futures[1].cancel()
+        assert not wait(futures, timeout=300).not_done
+        wait_until(lambda: not is_running(pid))
+    finally:
+        engine.close()
 
 
 def test_a_cancelled_future_of_a_closed_engine_stays_cancelled(start: Start) -> None:

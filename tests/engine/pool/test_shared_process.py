@@ -22,7 +22,7 @@ def recorder() -> Recorder:
 @pytest.fixture
 def shared(recorder: Recorder) -> Iterator[EngineProcess]:
     limits = EngineLimits(max_rows=4, max_beam_size=4)
-    engine = EngineProcess(openers.open_slow, limits=limits, observer=recorder, num_engines=3)
+    engine = EngineProcess(openers.open_slow, limits=limits, listener=recorder.hear, num_engines=3)
     engine.start()
     yield engine
     engine.close()
@@ -40,7 +40,7 @@ def test_every_sentence_gets_the_answer_that_one_engine_gives(recorder: Recorder
     answers = []
     for num_engines in (1, 3):
         engine = EngineProcess(
-            openers.open_random, limits=EngineLimits(), observer=recorder, num_engines=num_engines
+            openers.open_random, limits=EngineLimits(), listener=recorder.hear, num_engines=num_engines
         )
         engine.start()
         found = [future.result(30).hypotheses for future in engine.submit(wanted)]
@@ -72,7 +72,7 @@ def test_who_is_cancelled_leaves_an_empty_queue(shared: EngineProcess) -> None:
 def test_one_engine_that_hangs_has_the_process_replaced(recorder: Recorder) -> None:
     limits = EngineLimits(max_rows=1, max_beam_size=1)
     engine = EngineProcess(
-        openers.open_hanging, limits=limits, observer=recorder, num_engines=3, timeout_seconds=2.0
+        openers.open_hanging, limits=limits, listener=recorder.hear, num_engines=3, timeout_seconds=2.0
     )
     engine.start()
     try:

@@ -114,15 +114,6 @@ def test_those_who_did_not_end_keep_their_deadlines_when_others_are_forgotten() 
     assert scheduler.expire(5.0) == {each for number, each in enumerate(waiting) if number % 7 <= 3}
 
 
-def test_clearing_returns_everyone() -> None:
-    scheduler = eager(EngineLimits(max_rows=1, max_beam_size=1))
-    tickets = [ticket(), ticket(), ticket(deadline=1.0)]
-    scheduler.add(tickets)
-    scheduler.next_turn(0.0)
-    assert set(scheduler.clear()) == set(tickets)
-    assert (scheduler.num_waiting, scheduler.num_running) == (0, 0)
-
-
 def test_rows_are_shared_by_all_lanes() -> None:
     scheduler = eager(EngineLimits(max_rows=12, max_beam_size=5))
     scheduler.add([ticket(beam_size=5) for _ in range(2)])

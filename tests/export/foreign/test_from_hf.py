@@ -20,7 +20,8 @@ from dragoman_export.cli import export
 from dragoman_export.from_hf import MarianError, load_marian
 from dragoman_export.from_hf.weights import marian_transformer
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.text.document import prepare
 from dragoman_server.text.options import Protection, TranslationOptions
 from dragoman_training.decoding import search
@@ -73,7 +74,7 @@ def sources(bundle: Bundle) -> list[list[int]]:
 
 
 def decode(bundle: Bundle, precision: str, beam_size: int) -> list[SentenceResult]:
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision=precision, num_threads=1)
+    decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision=precision, num_threads=1))
     engine = Engine(decoder, limits=EngineLimits())
     engine.start()
     options = SearchOptions(
@@ -191,7 +192,7 @@ def test_most_new_tokens_go_before_the_greatest_length(checkpoint: Path, tmp_pat
 
 @torch.inference_mode()
 def test_alignments_are_those_that_marian_gives_out(checkpoint: Path, bundle: Bundle) -> None:
-    decoder = OnnxDecoder.open(bundle, device="cpu", precision="fp32", num_threads=1)
+    decoder = open_decoder(bundle, DecoderOptions(device="cpu", precision="fp32", num_threads=1))
     engine = Engine(decoder, limits=EngineLimits())
     engine.start()
     options = SearchOptions(beam_size=1, num_hypotheses=1, length_penalty=0.0, max_output_tokens=MAX_TOKENS)

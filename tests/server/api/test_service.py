@@ -701,6 +701,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
     ("texts", "on_loop"),
     [
         (["Ja."], True),
+        (["Ja. " * 200], False),
         (["Ein Satz. Noch einer. " * 20] * 10, False),
         (["Ja."] * 100, False),
         ([""] * 100, False),
@@ -718,18 +719,6 @@ async def test_a_large_request_does_not_hold_up_a_small_one(
     assert threads.keys() == {"prepare", "complete", "write_translation"} | submitting
     # The server's loop is the test's.
     assert all((threading.get_ident() in found) == on_loop for found in threads.values()), threads
-
-
-async def test_a_text_of_many_short_sentences_holds_nobody_up(
-    start_server: StartServer, threads: dict[str, set[int]]
-) -> None:
-    running = await start_server()
-    threads.clear()
-    (translation,) = await translate(running, "Ja. " * 200)
-    assert translation.sentences == 200
-    # How many there are is known only once they are cut.
-    on_loop = {step: threading.get_ident() in found for step, found in threads.items()}
-    assert on_loop == {"prepare": True, "submit": False, "complete": False, "write_translation": False}
 
 
 async def test_a_large_item_does_not_hold_up_a_small_one(

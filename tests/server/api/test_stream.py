@@ -16,7 +16,7 @@ from tests.server.conftest import RunningServer, StartServer
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.api.stream import TranslationStream
 from dragoman_server.config import EngineConfig, RequestLimits
-from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceResult
+from dragoman_server.engine import QueueFullError, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.errors import IdleStreamError
 from dragoman_server.text.translator import Translator
@@ -464,29 +464,28 @@ async def test_items_wait_for_room_in_the_queue(start_server: StartServer, slow_
     assert running.metric("dragoman_requests_total", outcome="RESOURCE_EXHAUSTED") == 0
 
 
-async def test_an_item_that_waits_is_submitted_again_once_there_is_room(
+async def test_an_item_that_was_refused_is_submitted_again_when_the_queue_moves(
     running: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit = EnginePool.submit
-    num_looks = 0
-    submitted_after_looks: list[int] = []
+    submitted: list[int] = []
 
     def refused_once(engine: EnginePool, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
-        submitted_after_looks.append(num_looks)
-        if len(submitted_after_looks) == 1:
+        submitted.append(len(sentences))
+        if len(submitted) == 1:
             raise QueueFullError(num_sentences=1, num_waiting=9, max_queue=9)
         return submit(engine, sentences)
 
-    def full_at_first(engine: EnginePool, priority: Priority, num_sentences: int) -> bool:
-        nonlocal num_looks
-        num_looks += 1
-        return num_looks == 5
-
     monkeypatch.setattr(EnginePool, "submit", refused_once)
-    monkeypatch.setattr(EnginePool, "has_room", full_at_first)
-    responses = await answers(running, CONFIG, item("1", "Ja."))
-    assert responses["1"].translation.text == "Ja."
-    assert submitted_after_looks == [0, 5]
+    waiting = asyncio.create_task(answers(running, CONFIG, item("1", "Ja.")))
+    while not submitted:
+        await asyncio.sleep(0.01)
+    # Nobody looks by themselves.
+    await asyncio.sleep(0.1)
+    assert submitted == [1]
+    await running.stub.Translate(pb.TranslateRequest(model="de-en", texts=["Nein."]))
+    assert (await waiting)["1"].translation.text == "Ja."
+    assert submitted == [1, 1, 1]
 
 
 async def test_a_large_item_is_not_passed_over_by_small_ones(

@@ -25,9 +25,9 @@ from tests.server.late_file import HANGING, make_late
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_server.config import EngineConfig
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.models import loader
 from dragoman_server.models.model import Model
 
@@ -385,10 +385,10 @@ async def test_nothing_is_left_of_what_a_reload_loads_before_its_device_fails(
     decoders: list[weakref.ref[OnnxDecoder]] = []
     open_decoder = loader.open_decoder
 
-    def open_or_fail(bundle: Bundle, config: EngineConfig) -> OnnxDecoder:
+    def open_or_fail(bundle: Bundle, options: DecoderOptions) -> OnnxDecoder:
         if bundle.manifest.version == "3":
             raise DeviceUnavailableError("no more memory")
-        decoder = open_decoder(bundle, config)
+        decoder = open_decoder(bundle, options)
         decoders.append(weakref.ref(decoder))
         return decoder
 

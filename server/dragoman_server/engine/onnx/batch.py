@@ -1,7 +1,7 @@
 """A running batch of ONNX graphs whose sentences join and leave in buffers of the host.
 
 On a CPU that copies least: who joins and who moves, and nobody else. A GPU would be sent all of it anew at
-every step; `device_model` has what stays there.
+every step; `device_decoder` has what stays there.
 
 Shape suffixes: S sentences, K beam, T source positions.
 """

@@ -16,11 +16,9 @@ from dragoman_server.engine.onnx.tensors import Array
 def run_bound(
     session: onnxruntime.InferenceSession,
     inputs: Mapping[str, OrtValue | Array],
-    outputs: Mapping[str, OrtValue | str],
-    options: onnxruntime.RunOptions | None = None,
+    outputs: Mapping[str, str],
 ) -> dict[str, OrtValue]:
-    """The outputs by name, each written to what `outputs` has for it, or on the device that it names: "cpu"
-    or "cuda".
+    """The outputs by name, each on the device that `outputs` names for it: "cpu" or "cuda".
 
     Arrays are taken from the host, and other inputs from where they are. A run ends when the device has ended
     it, so what it gave may go into another session's run at once.
@@ -31,12 +29,9 @@ def run_bound(
         if isinstance(value, np.ndarray):
             value = OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value))
         binding.bind_ortvalue_input(name, value)
-    for name, place in outputs.items():
-        if isinstance(place, OrtValue):
-            binding.bind_ortvalue_output(name, place)
-        else:
-            binding.bind_output(name, place)
-    session.run_with_iobinding(binding, options)
+    for name, device in outputs.items():
+        binding.bind_output(name, device)
+    session.run_with_iobinding(binding)
     return dict(zip(outputs, binding.get_outputs(), strict=True))
 
 
@@ -46,14 +41,8 @@ def run_step(
     memory: Mapping[str, OrtValue],
     state: Mapping[str, OrtValue],
     device: str,
-    *,
-    into: Mapping[str, OrtValue] | None = None,
-    options: onnxruntime.RunOptions | None = None,
 ) -> tuple[StepOutput, dict[str, OrtValue]]:
-    """One decoder step: what the host is given of it, and the next state, which stays on the device.
-
-    The state is written to `into`, where that is given.
-    """
+    """One decoder step: what the host is given of it, and the next state, which stays on the device."""
     results = ["top_score", "top_index", "forced_score", *(["attention"] if rows.wants_attention else [])]
     outputs = run_bound(
         session,
@@ -67,9 +56,8 @@ def run_step(
         },
         {
             **dict.fromkeys(results, "cpu"),
-            **{f"next_{name}": device if into is None else into[name] for name in state},
+            **{f"next_{name}": device for name in state},
         },
-        options,
     )
     arrays = {name: outputs[name].numpy() for name in results}
     output = StepOutput(

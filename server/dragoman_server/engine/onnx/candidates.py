@@ -69,11 +69,6 @@ class BatchCandidates:
         return {name: buffer.array for name, buffer in self._buffers.items()}
 
     @property
-    def width(self) -> int:
-        """C, the candidates that each sentence has room for."""
-        return self._width
-
-    @property
     def ids(self) -> IntArray:
         """The candidates [S, C], PADDING behind a sentence's own."""
         own_SC = np.arange(self._width) < self._num_S[:, None]

@@ -78,13 +78,11 @@ class Regrouper:
         *,
         source_positions: int,
         num_grown: int,
-        into: Mapping[str, OrtValue] | None = None,
     ) -> Part:
         """A part with, at place s, the sentence `origin_S[s]`, counted in `running` and on in `joined`.
 
         Memory is padded or trimmed to `source_positions`. The state has all rows of `running` and those of
-        `joined` behind them; of a past the last `num_grown` steps are kept, and `joined` must have none. What
-        `into` has a place for is written there; it may hold nothing of the two parts.
+        `joined` behind them; of a past the last `num_grown` steps are kept, and `joined` must have none.
         """
         # From here on places and rows count the padding of `running` too.
         num_places, num_rows = _length(running.memory), _length(running.state)
@@ -105,7 +103,7 @@ class Regrouper:
         tensors = run_bound(
             self._session,
             {name: value for name, value in inputs.items() if name in self._inputs},
-            {name: (into or {}).get(name, self._device) for name in self._names},
+            dict.fromkeys(self._names, self._device),
         )
         if num_grown == 0:
             tensors |= {name: self._empty_past(name, len(row_R)) for name in self._growth_axis}

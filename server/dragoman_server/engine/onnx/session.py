@@ -10,6 +10,7 @@ from pathlib import Path
 import onnxruntime
 
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
+from dragoman_server.engine.onnx.options import DecoderOptions
 
 CPU_PROVIDER = "CPUExecutionProvider"
 CUDA_PROVIDER = "CUDAExecutionProvider"
@@ -29,29 +30,17 @@ _common_arena_lock = threading.Lock()
 
 
 def open_session(
-    path: Path,
-    *,
-    device: str,
-    num_threads: int,
-    spins: bool = False,
-    gpu_memory_limit_mib: int | None = None,
-    may_leave_shapes: bool = True,
-    captures: bool = False,
+    path: Path, options: DecoderOptions, *, may_leave_shapes: bool = True
 ) -> onnxruntime.InferenceSession:
-    """A session of the graph on "cpu" or "cuda".
+    """A session of the graph on the options' device, "cpu" or "cuda".
 
-    With `spins`, its threads wait for each other by spinning, which is quicker to wake and takes processor
-    time from everyone else.
-
-    Each session has an arena of GPU memory for its weights and tensors, which keeps what it once took;
-    `gpu_memory_limit_mib` is the most that it may take, in MiB, and what needs more fails. Unless
-    `may_leave_shapes`, every single node must be on the device. With `captures`, runs on a GPU are captured
-    as CUDA graphs and replayed, except those whose options forbid it (`captured_steps`).
+    Each session has an arena of GPU memory of its own, which keeps what it once took. Unless
+    `may_leave_shapes`, every single node must be on the device.
 
     Raises DeviceUnavailableError where onnxruntime cannot use the device or would leave part of the graph's
     arithmetic to another one, and DecoderError where the graph cannot be loaded at all.
     """
-    provider = PROVIDERS[device]
+    device, provider = options.device, PROVIDERS[options.device]
     if provider not in onnxruntime.get_available_providers():
         raise _not_built_in(device)
     if provider == CUDA_PROVIDER:
@@ -60,18 +49,18 @@ def open_session(
     # Some builds of onnxruntime report home what they load.
     onnxruntime.disable_telemetry_events()
     _make_common_arena()
-    options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.use_env_allocators", "1")
-    options.intra_op_num_threads = num_threads
-    options.inter_op_num_threads = 1
+    settings = onnxruntime.SessionOptions()
+    settings.add_session_config_entry("session.use_env_allocators", "1")
+    settings.intra_op_num_threads = options.num_threads
+    settings.inter_op_num_threads = 1
     # Hardly any shape comes twice: plans kept for each would only pile up.
-    options.enable_mem_pattern = False
-    options.add_session_config_entry("session.intra_op.allow_spinning", "1" if spins else "0")
-    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    settings.enable_mem_pattern = False
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "1" if options.spins else "0")
+    settings.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    settings.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     try:
         session = onnxruntime.InferenceSession(
-            path, options, providers=[_with_options(provider, gpu_memory_limit_mib, captures)]
+            path, settings, providers=[_with_options(provider, options.gpu_memory_limit_mib)]
         )
     except Exception as error:
         reason = f"{device} cannot run {path}: {error}"
@@ -164,16 +153,12 @@ def _has_driver() -> bool:
     return shutil.which("nvidia-smi") is not None or Path("/dev/nvidiactl").exists()
 
 
-def _with_options(
-    provider: str, gpu_memory_limit_mib: int | None, captures: bool
-) -> tuple[str, dict[str, str]]:
+def _with_options(provider: str, gpu_memory_limit_mib: int | None) -> tuple[str, dict[str, str]]:
     if provider == CPU_PROVIDER:
         return provider, {}
     # TF32 keeps ten bits of a factor: fp32 would not be what PyTorch computes on the CPU. The arena grows by
     # what is asked for and not by powers of two, which would pass a limit long before the memory is used.
     options = {"use_tf32": "0", "arena_extend_strategy": "kSameAsRequested"}
-    if captures:
-        options["enable_cuda_graph"] = "1"
     if gpu_memory_limit_mib is not None:
         options["gpu_mem_limit"] = str(gpu_memory_limit_mib * 1024 * 1024)
     return provider, options

@@ -1,6 +1,9 @@
-"""What an engine in a process of its own and its callers tell each other, through pipes and pickled."""
+"""What an engine in a process of its own and its callers tell each other, through pipes and pickled.
 
-from collections.abc import Callable, Mapping, Sequence
+Over there come events, too, as the engine tells them.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,11 +69,3 @@ class Answer:
 
     number: int
     answer: SentenceResult | Exception
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What the engine told its observer: the method and its arguments."""
-
-    method: str
-    arguments: Mapping[str, Any]

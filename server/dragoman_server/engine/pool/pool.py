@@ -7,8 +7,9 @@ import heapq
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
@@ -89,6 +90,10 @@ class EnginePool:
         self._throughput = Throughput()
         # Guards the five above. Not held while engines take sentences in, which for thousands takes a while.
         self._lock = threading.Lock()
+        self._waiters: set[Callable[[], object]] = set()
+        self.watch(lambda: None)
+        for engine in engines:
+            engine.watch(self._note_change)
 
     def num_waiting(self, priority: Priority) -> int:
         """Sentences of a priority that no batch has taken up, those on their way to an engine among them."""
@@ -127,6 +132,15 @@ class EnginePool:
             return False
         return True
 
+    @contextmanager
+    def told_of_room(self, on_room: Callable[[], object]) -> Iterator[None]:
+        """Meanwhile has `on_room` called, in any thread, whenever more may be let in than before."""
+        self._waiters.add(on_room)
+        try:
+            yield
+        finally:
+            self._waiters.discard(on_room)
+
     @property
     def num_running(self) -> int:
         """Sentences that are being encoded or decoded."""
@@ -149,8 +163,8 @@ class EnginePool:
 
     def watch(self, on_change: Callable[[], None]) -> None:
         """Has `on_change` called, in any thread, whenever an engine ended or was replaced."""
-        for engine in self._engines:
-            engine.watch(on_change)
+        self._liveness = self.num_alive, self.has_ended
+        self._on_change = on_change
 
     @property
     def pids(self) -> list[int]:
@@ -202,6 +216,16 @@ class EnginePool:
         # That is nothing to be told of.
         self.watch(lambda: None)
         self._of_each(lambda engine: engine.close())
+
+    def _note_change(self) -> None:
+        self._tell_waiters()
+        if (liveness := (self.num_alive, self.has_ended)) != self._liveness:
+            self._liveness = liveness
+            self._on_change()
+
+    def _tell_waiters(self) -> None:
+        for on_room in tuple(self._waiters):
+            on_room()
 
     def _of_each(self, do: Callable[[Member], None]) -> None:
         with ThreadPoolExecutor(len(self._engines)) as hands:
@@ -258,6 +282,7 @@ class EnginePool:
                     share=1.0 if is_saturated else min(1.0, sum(self._load) / max_load),
                     is_saturated=is_saturated,
                 )
+        self._tell_waiters()
 
 
 def _cost(sentence: Sentence) -> int:

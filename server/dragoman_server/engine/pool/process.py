@@ -16,11 +16,19 @@ from typing import Any
 
 from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.errors import EngineClosedError, EngineError, EngineLostError
+from dragoman_server.engine.events import (
+    EngineLost,
+    Event,
+    Listener,
+    Outcome,
+    QueueLeft,
+    SentenceEnded,
+    ignore,
+)
+from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.observer import Observer, Outcome, SilentObserver
 from dragoman_server.engine.pool.backoff import Backoff
-from dragoman_server.engine.pool.heartbeat import Heartbeat
-from dragoman_server.engine.pool.messages import Answer, Begin, Cancel, Observed, Ping, Pong, Submit
+from dragoman_server.engine.pool.messages import Answer, Begin, Cancel, Ping, Pong, Submit
 from dragoman_server.engine.pool.worker_process import GRACE_SECONDS, WorkerProcess
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
@@ -51,7 +59,7 @@ class EngineProcess:
         opener: Callable[[], Decoder[Any]],
         *,
         limits: EngineLimits,
-        observer: Observer | None = None,
+        listener: Listener = ignore,
         warm_up: Sentence | None = None,
         timeout_seconds: float = 30.0,
         num_engines: int = 1,
@@ -61,7 +69,7 @@ class EngineProcess:
         a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch.
         """
         self._begin = Begin(opener, limits, warm_up, num_engines)
-        self._observer = observer or SilentObserver()
+        self._tell = listener
         self._timeout_seconds = timeout_seconds
         self._on_change: Callable[[], None] = lambda: None
         self.num_left = dict.fromkeys(Priority, 0)
@@ -122,7 +130,7 @@ class EngineProcess:
         self._fail_all(EngineClosedError("the engine was closed before the sentence was translated"))
 
     def watch(self, on_change: Callable[[], None]) -> None:
-        """Has `on_change` called, in any thread, whenever `is_alive` has changed."""
+        """As `Engine.watch`."""
         self._on_change = on_change
 
     @property
@@ -259,7 +267,7 @@ class EngineProcess:
             num_held = len(self._held)
         extra = {"reason": reason, "retried": num_held, "failed": len(lost)}
         logger.error("an engine's process ended", extra=extra)
-        self._observer.on_loss()
+        self._tell(EngineLost())
         self._on_change()
         self._fail(
             lost, EngineLostError(f"the engine ended {MAX_LOSSES + 1} times while it had the sentence")
@@ -283,7 +291,8 @@ class EngineProcess:
                 return
             # No process had it, to tell how it ended.
             self._leave_all_but_held()
-        self._observer.on_finish(Outcome.CANCELLED)
+        self._tell(SentenceEnded(Outcome.CANCELLED))
+        self._on_change()
 
     def _take(self, message: object) -> None:
         if isinstance(message, Answer):
@@ -299,11 +308,13 @@ class EngineProcess:
                     held.future.set_exception(message.answer)
             except InvalidStateError:
                 return
-        elif isinstance(message, Observed):
-            if message.method == "on_queue":
-                told = message.arguments["num_left"]
-                self.num_left = {each: self._num_left_before[each] + told[each] for each in Priority}
-            getattr(self._observer, message.method)(**message.arguments)
+        elif isinstance(message, QueueLeft):
+            left = {each: self._num_left_before[each] + message.num_left[each] for each in Priority}
+            self.num_left = left
+            self._tell(QueueLeft(left))
+            self._on_change()
+        elif isinstance(message, Event):
+            self._tell(message)
         elif isinstance(message, logging.LogRecord):
             logging.getLogger(message.name).handle(message)
 
@@ -313,6 +324,7 @@ class EngineProcess:
             self._held.clear()
             self._leave_all_but_held()
         self._fail(left, error)
+        self._on_change()
 
     def _fail(self, lost: Sequence[_Held], error: EngineError) -> None:
         outcome = Outcome.LOST if isinstance(error, EngineLostError) else Outcome.CLOSED
@@ -320,6 +332,6 @@ class EngineProcess:
             try:
                 held.future.set_exception(error)
             except InvalidStateError:
-                self._observer.on_finish(Outcome.CANCELLED)
+                self._tell(SentenceEnded(Outcome.CANCELLED))
             else:
-                self._observer.on_finish(outcome)
+                self._tell(SentenceEnded(outcome))

@@ -25,11 +25,10 @@ def engines_a_process(step_seconds: float) -> int:
 def measure_step(decoder: Decoder[Any], sentence: Sentence) -> float:
     """Processor seconds that a decoder step of the sentence alone takes. Raises what decoding raises."""
     beam_size = sentence.options.beam_size
-    decoder = decoder.for_beam(beam_size)
     batch = decoder.open_batch(beam_size)
     beams = Beams(beam_size=beam_size, vocabulary=decoder.target_vocabulary, bos=decoder.bos, eos=decoder.eos)
     origin_S = np.zeros(1, np.int64)
-    batch.regroup(origin_S, [decoder.encode([sentence.source])], len(sentence.source))
+    batch.regroup(origin_S, [decoder.encode([sentence.source], beam_size)], len(sentence.source))
     beams.regroup(origin_S, [sentence])
     quickest = float("inf")
     for _ in range(NUM_STEPS):

@@ -18,18 +18,24 @@ from dataclasses import replace
 from functools import partial
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
-from typing import Any
 
 from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import EngineClosedError
+from dragoman_server.engine.events import (
+    BatchStepped,
+    Event,
+    GroupEncoded,
+    Outcome,
+    QueueLeft,
+    SentenceEnded,
+    TurnEnded,
+)
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.observer import Outcome, SilentObserver
 from dragoman_server.engine.pool.messages import (
     Answer,
     Begin,
     Cancel,
     Failed,
-    Observed,
     Ping,
     Pong,
     Ready,
@@ -46,7 +52,7 @@ _MAX_WAITING = 100
 """Messages that nobody waits for are sent at the latest when there are so many."""
 
 
-class _Outbox(SilentObserver):
+class _Outbox:
     """Collects what there is to tell, and sends what turns of the engine brought in one message.
 
     To send and receive one takes a good part of a step's time, so what turns took is told with what comes of
@@ -63,23 +69,11 @@ class _Outbox(SilentObserver):
     def put_nowait(self, message: object) -> None:
         """Keeps a message until the next `flush`, from any thread."""
         self._messages.append(message)
-        self._is_awaited = True
-
-    def on_queue(self, num_left: Mapping[Priority, int]) -> None:
-        self.put_nowait(Observed("on_queue", {"num_left": num_left}))
-
-    def on_encode(self, seconds: float) -> None:
-        self._messages.append(Observed("on_encode", {"seconds": seconds}))
-
-    def on_step(self, **numbers: Any) -> None:
-        self._messages.append(Observed("on_step", numbers))
-
-    def on_finish(self, outcome: Outcome) -> None:
-        # Who is left at the end is for whoever started this process to fail, or to give to another.
-        if outcome is not Outcome.CLOSED:
-            self.put_nowait(Observed("on_finish", {"outcome": outcome}))
+        if not isinstance(message, GroupEncoded | BatchStepped):
+            self._is_awaited = True
 
     def flush(self) -> None:
+        """Sends what somebody waits for, and with it all else."""
         if not self._is_awaited and len(self._messages) < _MAX_WAITING:
             return
         with self._sending:
@@ -93,29 +87,12 @@ class _Outbox(SilentObserver):
                 return
 
 
-class _Voice(SilentObserver):
-    """What one of a process's engines has to tell."""
-
-    def __init__(self, chorus: "_Chorus", number: int) -> None:
-        self._chorus = chorus
-        self._number = number
-        self.on_encode = chorus.outbox.on_encode  # type: ignore[method-assign]
-        self.on_step = chorus.outbox.on_step  # type: ignore[method-assign]
-        self.on_finish = chorus.outbox.on_finish  # type: ignore[method-assign]
-
-    def on_queue(self, num_left: Mapping[Priority, int]) -> None:
-        self._chorus.on_queue(self._number, num_left)
-
-    def flush(self) -> None:
-        self._chorus.hear(self._number)
-
-
 class _Chorus:
     """The engines of a process as one: who left their queues together, and whether all of them live."""
 
     def __init__(self, outbox: _Outbox, num_engines: int) -> None:
-        self.outbox = outbox
-        self.voices = [_Voice(self, number) for number in range(num_engines)]
+        self._outbox = outbox
+        self._num_engines = num_engines
         self._num_left: list[Mapping[Priority, int]] = [dict.fromkeys(Priority, 0)] * num_engines
         self._unheard: set[int] = set()
         # Guards the two above.
@@ -124,23 +101,30 @@ class _Chorus:
     def ask(self) -> None:
         """Is to be answered by a Pong once each engine has come from one turn to the next."""
         with self._lock:
-            self._unheard = set(range(len(self.voices)))
+            self._unheard = set(range(self._num_engines))
 
-    def hear(self, number: int) -> None:
-        """An engine has come from one turn to the next."""
-        with self._lock:
-            is_last = self._unheard == {number}
-            self._unheard.discard(number)
-        if is_last:
-            self.outbox.put_nowait(Pong())
-        self.outbox.flush()
-
-    def on_queue(self, number: int, num_left: Mapping[Priority, int]) -> None:
-        """So many no longer wait for an engine."""
-        with self._lock:
-            self._num_left[number] = num_left
-            total = {priority: sum(left[priority] for left in self._num_left) for priority in Priority}
-            self.outbox.on_queue(total)
+    def hear(self, number: int, event: Event) -> None:
+        """One of the engines tells something."""
+        match event:
+            case TurnEnded():
+                with self._lock:
+                    is_last = self._unheard == {number}
+                    self._unheard.discard(number)
+                if is_last:
+                    self._outbox.put_nowait(Pong())
+                self._outbox.flush()
+            case QueueLeft(num_left):
+                with self._lock:
+                    self._num_left[number] = num_left
+                    total = {
+                        priority: sum(left[priority] for left in self._num_left) for priority in Priority
+                    }
+                    self._outbox.put_nowait(QueueLeft(total))
+            case SentenceEnded(Outcome.CLOSED):
+                # Who is left at the end is for whoever started this process to fail, or to give to another.
+                pass
+            case _:
+                self._outbox.put_nowait(event)
 
 
 class _Crew:
@@ -152,7 +136,8 @@ class _Crew:
             warm(decoder, begin.limits, begin.warm_up)
         self._chorus = _Chorus(outbox, begin.num_engines)
         self._engines = [
-            Engine(decoder, limits=begin.limits, observer=voice) for voice in self._chorus.voices
+            Engine(decoder, limits=begin.limits, listener=partial(self._chorus.hear, number))
+            for number in range(begin.num_engines)
         ]
         # Who is let in has been decided on the other side.
         unbounded = replace(begin.limits, max_queue=sys.maxsize, max_queue_seconds=math.inf)

@@ -43,7 +43,3 @@ class Deadlines:
             present = there()
             self._entries = [entry for entry in self._entries if entry[2]() in present]
             heapq.heapify(self._entries)
-
-    def clear(self) -> None:
-        """Forgets all."""
-        self._entries.clear()

@@ -72,7 +72,3 @@ class Patience:
             return True
         self._waited[lane] = waited
         return False
-
-    def clear(self) -> None:
-        """Forgets all lanes."""
-        self._waited.clear()

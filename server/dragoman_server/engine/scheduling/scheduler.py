@@ -5,7 +5,7 @@ interactive sentences the rest. Within a priority the order of arrival counts, a
 join when they and the turns that they waited outweigh those whom their encoding holds up (`joining`). Where
 callers return after a calm, bulk beyond its budget leaves, latest first.
 
-Pure: it is told the time and what happened, and calls nobody. Not thread-safe: the engine's lock guards it.
+Pure: it is told the time and what happened, and calls nobody. It belongs to the engine's thread.
 """
 
 import math
@@ -132,14 +132,6 @@ class Scheduler:
     def on_finish(self, ticket: Ticket, steps: int) -> None:
         """A sentence was answered after so many steps."""
         self._pace.on_finish(source_tokens=ticket.length, steps=steps)
-
-    def clear(self) -> list[Ticket]:
-        """Takes out and returns everything."""
-        tickets = self._tickets()
-        self._lanes.clear()
-        self._deadlines.clear()
-        self._patience.clear()
-        return tickets
 
     def _tickets(self) -> list[Ticket]:
         return [t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)]

@@ -1,0 +1,64 @@
+"""A bundle's graphs whose batches regroup in buffers of the host, which on a CPU copies least.
+
+Shape suffixes: S sentences, T source positions, C candidates of a sentence.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import onnxruntime
+from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH
+
+from dragoman_server.engine.decoder import IntArray
+from dragoman_server.engine.onnx.batch import Encoded, OnnxBatch
+from dragoman_server.engine.onnx.candidates import BatchCandidates
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import shrinking
+from dragoman_server.engine.onnx.tensors import Array, pad_sources
+
+
+class HostDecoder(OnnxDecoder):
+    """Encodes sentences and opens batches, on the host."""
+
+    def __init__(
+        self, bundle: Bundle, options: DecoderOptions, sessions: Mapping[str, onnxruntime.InferenceSession]
+    ) -> None:
+        super().__init__(bundle, options, sessions)
+        self._run_options: onnxruntime.RunOptions | None = None
+
+    def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> Encoded:
+        """As `Decoder.encode`."""
+        source_ST, length_S = pad_sources(
+            sources, self._pad, num_sentences=len(sources), source_positions=max(map(len, sources))
+        )
+        given = {"source": source_ST, "source_length": length_S}
+        arrays = self.sessions[ENCODER_GRAPH].run([*self._memory, *self._state], given, self._run_options)
+        chooser = self.chooser(beam_size)
+        return Encoded(
+            memory=dict(zip(self._memory, arrays, strict=False)),
+            state=dict(zip(self._state, arrays[len(self._memory) :], strict=True)),
+            num_sentences=len(sources),
+            offer=None if chooser is None else chooser.choose(sources),
+        )
+
+    def open_batch(self, beam_size: int) -> OnnxBatch:
+        """As `Decoder.open_batch`."""
+        chooser = self.chooser(beam_size)
+        candidates = None if chooser is None else BatchCandidates(chooser, self._candidate_axes)
+        return OnnxBatch(self.step_session(beam_size), self.contract, candidates, self._run_options)
+
+    def release_memory(self) -> None:
+        """As `Decoder.release_memory`: on a CPU. A GPU's memory is its server's alone."""
+        if self.device != "cpu":
+            return
+        self._run_options = shrinking()
+        try:
+            self.try_out()
+        finally:
+            self._run_options = None
+
+    def _gather(self, candidates_SC: IntArray) -> dict[str, Array]:
+        names, given = list(self._candidate_axes), {"candidates": candidates_SC}
+        arrays = self.sessions[SHORTLIST_GRAPH].run(names, given, self._run_options)
+        return dict(zip(names, arrays, strict=True))

@@ -1,0 +1,123 @@
+"""Opens the decoder of a bundle: on which device, in which precision, and whether its batches stay there."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from dragoman_bundle.bundle import Bundle, open_bundle
+from dragoman_bundle.manifest import (
+    ENCODER_GRAPH,
+    REGROUP_GRAPH,
+    SHORTLIST_GRAPH,
+    SHORTLIST_STEP_GRAPH,
+    STEP_GRAPH,
+    Manifest,
+)
+
+from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError, PrecisionUnavailableError
+from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
+from dragoman_server.engine.onnx.host_decoder import HostDecoder
+from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import PROVIDERS, check_device, open_session
+
+_PREFERRED_PRECISIONS = {"cuda": ("fp16", "fp32"), "cpu": ("int8", "fp32")}
+
+logger = logging.getLogger(__name__)
+
+
+def open_decoder(bundle: Bundle, options: DecoderOptions) -> OnnxDecoder:
+    """Opens the bundle's graphs and decodes a token with them.
+
+    Raises DeviceUnavailableError, PrecisionUnavailableError, or DecoderError where the graphs don't run.
+    """
+    if options.device != "auto":
+        try:
+            return _open(bundle, options)
+        except PrecisionUnavailableError:
+            # Without the device, graphs for it are not what is missing.
+            check_device(options.device)
+            raise
+    name, present = bundle.manifest.key, bundle.manifest.precisions
+    try:
+        return _open(bundle, replace(options, device="cuda"))
+    except DeviceUnavailableError as error:
+        logger.info("%s runs on the CPU: %s", name, error)
+    except PrecisionUnavailableError:
+        if options.precision != "auto":
+            raise
+        message = "%s runs on the CPU: %s graphs are for CPUs, and it has no others"
+        logger.info(message, name, ", ".join(present))
+    return _open(bundle, replace(options, device="cpu"))
+
+
+def opener(decoder: OnnxDecoder) -> Callable[[], OnnxDecoder]:
+    """Opens the same decoder once more, in whatever process: it can be pickled."""
+    return partial(_open_again, decoder.path, decoder.options)
+
+
+def _open_again(path: Path, options: DecoderOptions) -> OnnxDecoder:
+    return open_decoder(open_bundle(path), options)
+
+
+def _open(bundle: Bundle, options: DecoderOptions) -> OnnxDecoder:
+    device = options.device
+    if device not in PROVIDERS:
+        raise DeviceUnavailableError(f"device {device!r} is unknown; there are auto, {', '.join(PROVIDERS)}")
+    precision = choose_precision(bundle.path, bundle.manifest, device, options.precision)
+    on_device = _stays_on_device(bundle, precision, options)
+    options = replace(options, precision=precision, stays_on_device=on_device)
+    graphs = [ENCODER_GRAPH, *([REGROUP_GRAPH] if on_device else [])]
+    has_shortlist = options.use_shortlist and bundle.shortlist is not None
+    if has_shortlist:
+        graphs += [SHORTLIST_STEP_GRAPH, SHORTLIST_GRAPH]
+    if device == "cpu" or not has_shortlist:
+        graphs.append(STEP_GRAPH)
+    try:
+        sessions = {
+            graph: open_session(
+                bundle.graph_path(precision, graph), options, may_leave_shapes=graph != REGROUP_GRAPH
+            )
+            for graph in graphs
+        }
+        decoder = (DeviceDecoder if on_device else HostDecoder)(bundle, options, sessions)
+        decoder.try_out()
+    except (DecoderError, DeviceUnavailableError):
+        raise
+    except Exception as error:
+        reason = f"{bundle.path} cannot be run in {precision} on {device}: {error}"
+        raise (DecoderError if device == "cpu" else DeviceUnavailableError)(reason) from error
+    return decoder
+
+
+def choose_precision(path: Path, manifest: Manifest, device: str, precision: str) -> str:
+    """Which graphs of the bundle at `path` run on "cpu" or "cuda". Raises PrecisionUnavailableError."""
+    present = manifest.precisions
+    wanted = _PREFERRED_PRECISIONS[device] if precision == "auto" else (precision,)
+    for choice in wanted:
+        if choice in present:
+            return choice
+    on = f", and {device} takes no others" if precision == "auto" else ""
+    raise PrecisionUnavailableError(
+        f"{path} has no {' or '.join(wanted)} graphs{on}; it has {', '.join(present)}"
+    )
+
+
+def _stays_on_device(bundle: Bundle, precision: str, options: DecoderOptions) -> bool:
+    wanted, on_gpu = options.stays_on_device, options.device != "cpu"
+    has_graph = bundle.has_graph(precision, REGROUP_GRAPH)
+    if wanted and not has_graph:
+        raise DecoderError(
+            f"{bundle.path} has no graph {REGROUP_GRAPH!r} in {precision}, without which no batch can stay "
+            "on the device; export the model again"
+        )
+    if wanted is None and on_gpu and not has_graph:
+        logger.warning(
+            "%s has no graph %r: its batches pass through the host at every step; "
+            "export the model again to keep it on the GPU",
+            bundle.path,
+            REGROUP_GRAPH,
+        )
+    return has_graph and (on_gpu if wanted is None else wanted)
