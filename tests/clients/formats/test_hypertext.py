@@ -1,7 +1,6 @@
 """HTML: what readers read is translated; tags, attributes, code and comments stay to the byte."""
 
 import gzip
-import re
 
 import pytest
 
@@ -51,20 +50,40 @@ def test_what_is_within_something_untranslated_can_be_for_translation_again(tran
     [
         ("<p>ja <b>und", "<p>JA <b>UND"),
         ("ja </b> nein </> x", "JA </b> NEIN </> X"),
-        ("<p>ja <!-- offen <p>a", None),
+        ("<p>ja <!-- offen <p>a", "<p>JA <!-- offen <p>a"),
+        ("<p>ja</p><a href='x y", "<p>JA</p><a href='x y"),
+        ("<p>ja <img alt=hund", "<p>JA <img alt=hund"),
+        ("<p>ja</p", "<p>JA</p"),
+        ("ja\n<b\nclass=x", "JA\n<b\nclass=x"),
+        ("ja <!DOCTYPE html", "JA <!DOCTYPE html"),
+        ("ja <", "JA &lt;"),
+        ("ja < nein", "JA &lt; NEIN"),
         ("a < b &amp c & d &#; e &unknown; f", "A &lt; B &amp; C &amp; D &amp;#; E &amp;UNKNOWN; F"),
         ("<script>nie zu", "<script>nie zu"),
         ("<code>nie zu <p>a", "<code>nie zu <p>a"),
         ("", ""),
         ("<p></p><br/>", "<p></p><br/>"),
     ],
-    ids=["open", "stray", "comment", "references", "script", "code", "empty", "tags"],
+    ids=[
+        "open",
+        "stray",
+        "comment",
+        "attribute",
+        "empty tag",
+        "end tag",
+        "lines",
+        "declaration",
+        "sign",
+        "less",
+        "references",
+        "script",
+        "code",
+        "empty",
+        "tags",
+    ],
 )
 def test_broken_pages_lose_nothing(translate, given, expected):
-    translated = translate("html", given)
-    if expected is not None:
-        assert translated == expected
-    assert re.findall(r"<\w+", translated) == re.findall(r"<\w+", given)
+    assert translate("html", given) == expected
 
 
 def test_ten_thousand_nested_tags_are_no_matter(translate):

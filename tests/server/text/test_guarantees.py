@@ -180,6 +180,14 @@ def test_what_is_not_well_formed_is_unharmed(bundle: Bundle, opener: str) -> Non
     assert translated(text, bundle, HTML, forgets).text.count(opener) == 2 or opener.startswith(("<!", "<a"))
 
 
+@ANSWERING
+@pytest.mark.parametrize("tag", ["<a href=x", "<a title='Ein Hund", "<b", "</b", "</p"])
+def test_a_tag_that_the_end_of_the_text_cuts_off_is_no_text(bundle: Bundle, answer: Answer, tag: str) -> None:
+    found = translated(f"<p>Der Hund ist <b>da. {tag}", bundle, HTML, answer)
+    assert found.text.endswith(tag)
+    assert found.text.count("<") == 3
+
+
 def test_a_tag_of_html_without_an_end_may_have_one_in_other_markup(bundle: Bundle) -> None:
     text = "Tippen Sie <input>Wort</input> ein <input> und mehr."
     for answer in ANSWERS:

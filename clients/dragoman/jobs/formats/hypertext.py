@@ -26,6 +26,8 @@ _NO_PROSE = "code kbd math noembed noframes pre samp script style svg template t
 _UNTRANSLATED = frozenset(_NO_PROSE.split())
 _SELF_CLOSING = frozenset(("dd", "dt", "li", "option", "p", "rp", "rt", "td", "th", "tr"))
 """Elements that end where the next one of their kind begins."""
+_BEGIN_OF_TAG = re.compile("<[A-Za-z/!?]")
+"""All that begins with "<" and is no text (HTML's standard, 13.2.5.6)."""
 _DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 
 
@@ -101,7 +103,9 @@ class _Parser(HTMLParser):
         self._open_names: Counter[str] = Counter()
         # References are decoded by whoever reads a text; here they would only be tripped over.
         self.feed(source.replace("&", "_"))
-        self.close()
+        # Nor is it closed: versions differ in what they make of a tag or comment that the end cuts off.
+        if self.rawdata:
+            self._rest(len(source) - len(self.rawdata))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element is open until its end tag comes, or that of one around it."""
@@ -124,9 +128,8 @@ class _Parser(HTMLParser):
             self._close(tag)
 
     def handle_data(self, data: str) -> None:
-        """Also of what begins as a tag and never ends."""
-        is_broken_tag = data.startswith("<") and len(data) > 1
-        is_text = not is_broken_tag and (not self._open or self._open[-1][1])
+        """Text, and what is within `script` and the like."""
+        is_text = not self._open or self._open[-1][1]
         start = self._position()
         self.marks.append(_Mark(start=start, end=start + len(data), kind="text" if is_text else "markup"))
 
@@ -145,6 +148,12 @@ class _Parser(HTMLParser):
     def unknown_decl(self, data: str) -> None:
         """As `<![CDATA[x]]>`."""
         self._mark(None)
+
+    def _rest(self, start: int) -> None:
+        """What the parser waits to see more of. No reader sees a tag or a comment that the end cuts off."""
+        is_cut_off = _BEGIN_OF_TAG.match(self.rawdata) is not None
+        is_text = not is_cut_off and (not self._open or self._open[-1][1])
+        self.marks.append(_Mark(start=start, end=None, kind="text" if is_text else "markup"))
 
     def _mark(self, tag: str | None) -> None:
         is_inline = tag is None or tag in _INLINE
