@@ -1,6 +1,7 @@
 """HTML: what readers read is translated; tags, attributes, code and comments stay to the byte."""
 
 import gzip
+import json
 
 import pytest
 
@@ -25,19 +26,40 @@ def test_a_page(translate, server):
 <p>EINS<br>ZWEI &lt;DREI&gt;&nbsp;VIER <img src="a.png" alt="bild">
 <p translate="no">bleibt <b>auch</b><p>WEITER
 <pre>code hier</pre><ul><li>PUNKT<li class="notranslate">fest</ul>
-<div>A © B</div></body></html>
+<div>A &copy; B</div></body></html>
 """
     )
     texts = [text for message in server.servicer.messages for text in message]
     assert "Guten Morgen" in texts
-    assert "zwei <drei>\xa0vier" in texts
+    assert "zwei &lt;drei&gt;\xa0vier" in texts
 
 
-def test_texts_between_inline_tags_are_translated_one_by_one_and_keep_their_white_space(translate):
+def test_a_sentence_is_translated_with_its_inline_tags(translate, server):
     given = '<p>Das ist <b>sehr <i title="i">gut</i></b>, <code>nicht wahr</code> ?</p>'
     assert translate("html", given) == (
         '<p>DAS IST <b>SEHR <i title="i">GUT</i></b>, <code>nicht wahr</code> ?</p>'
     )
+    assert server.servicer.messages == [
+        ['Das ist <g2>sehr <g4>gut</g4></g2>, <ph id="9"></ph> ?'],
+    ]
+
+
+def test_a_sentence_is_cut_at_tags_without_a_partner(translate, server):
+    given = "<p>eins <b>zwei</p><p>drei</b> vier <i>fünf <br> sechs</i></p>"
+    assert translate("html", given) == "<p>EINS <b>ZWEI</p><p>DREI</b> VIER <i>FÜNF <br> SECHS</i></p>"
+    [texts] = server.servicer.messages
+    assert texts == ["eins", "zwei", "drei", "vier", "fünf", "sechs"]
+
+
+def test_a_translation_that_lost_its_tags_is_a_failure_and_its_text_stays(run, server, tmp_path):
+    server.servicer.drops_tags = True
+    source, output = tmp_path / "in.html", tmp_path / "out.html"
+    source.write_text("<p>ja <b>nein</b> & oder</p><p>ja</p>")
+    assert run(source, output).failed == 1
+    assert output.read_text() == "<p>ja <b>nein</b> & oder</p><p>JA</p>"
+    [failure] = map(json.loads, (tmp_path / "out.html.errors.jsonl").read_text().splitlines())
+    assert (failure["text"], failure["number"]) == ("ja nein & oder", 1)
+    assert "has not the markup of its text" in failure["message"]
 
 
 def test_what_is_within_something_untranslated_can_be_for_translation_again(translate):
