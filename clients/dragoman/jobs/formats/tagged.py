@@ -51,7 +51,7 @@ class Tagged:
         opened: list[int] = []
         for number, piece in enumerate(self._run.pieces, start=1):
             if piece.kind == "text":
-                yield html.escape(self._decoded(piece), quote=False)
+                yield self._escaped(piece)
                 continue
             if piece.kind == "glue":
                 continue
@@ -64,6 +64,13 @@ class Tagged:
                 tag = _WITHOUT_CONTENT[piece.kind].format(number)
             self._pieces[tag] = piece
             yield tag
+
+    def _escaped(self, piece: Piece) -> str:
+        decoded = self._decoded(piece)
+        if self._raw(piece).startswith("&") and len(decoded) == 1 and not decoded.isalnum():
+            # A reference that stays one, such as to a no-break space.
+            return f"&#{ord(decoded)};"
+        return html.escape(decoded, quote=False)
 
     def _note(self) -> None:
         """Notes how each character is written that the source writes in a way of its own, in order."""
@@ -120,12 +127,13 @@ class Tagged:
     def _written(self, texts: list[str]) -> list[str]:
         """The texts as the file writes them: a character as in the source, where that had one of its own.
 
-        Where there are more or fewer of it, all are written in the first of these.
+        Where there are more or fewer of it, all are references if one was, and none has a notation otherwise.
         """
         num_there = Counter("".join(texts)) if self._notations else {}
         notations = {
             character: iter(raws) if num_there[character] == len(raws) else _repeated(raws, character)
             for character, raws in self._notations.items()
+            if num_there[character] == len(raws) or any(raw.startswith("&") for raw in raws)
         }
         return [
             self._encode(
