@@ -65,6 +65,8 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         """Whether a stream's results come in messages that may hold several."""
         self.messages: list[list[str]] = []
         """The texts of each message of a stream."""
+        self.ranges: list[list[tuple[int, int]]] = []
+        """Those of each text of a stream."""
         self.in_flight = 0
         self.queued = 0
         self.max_in_flight = 0
@@ -122,6 +124,7 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         held = []
         for item in self._items(request_iterator):
             self.items += 1
+            self.ranges.append([(each.start, each.end) for each in item.protected_ranges])
             time.sleep(self.delay_seconds)
             overload = self.overloads.pop(item.text, None)
             response = answer(item, version, overload)
