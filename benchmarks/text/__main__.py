@@ -2,19 +2,20 @@
 costs."""
 
 import re
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import click
-from dragoman_bundle import BundleError
+from dragoman_bundle import BundleError, open_bundle
 from rich.console import Console
 from sacrebleu.metrics.bleu import BLEU
 
 from benchmarks.corpus import Corpus, read_corpus
+from benchmarks.cpu_time import cpu_seconds
 from benchmarks.machine import describe_machine
+from benchmarks.measuring import interleave, ratio
 from benchmarks.options import (
     CONTEXT,
     beam_option,
@@ -27,6 +28,7 @@ from benchmarks.options import (
 from benchmarks.report import Column, Report, Row, Table
 from benchmarks.text.hard_texts import HardText, read_hard_texts
 from benchmarks.text.insertions import OTHER_TERMS, SPANS, TAGS, TERMS, with_spans, with_tags
+from benchmarks.text.kind_lines import KINDS, lines
 from dragoman_server.system import BundleSystem, open_bundle_system
 from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
 from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
@@ -37,6 +39,7 @@ from dragoman_server.text.warnings import WarningKind
 
 _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 _OFF = Protection(is_automatic=False)
+_MODES = {"off": _OFF, "on": Protection()}
 _PUT_BACK = (WarningKind.SPAN_PUT_BACK, WarningKind.NUMBER_PUT_BACK)
 
 
@@ -99,6 +102,7 @@ def text(
             precision="auto",
         ) as system:
             by_kind = _measure_hard_texts(system, hard, show)
+            by_line = _measure_lines(system, open_bundle(bundle).manifest.source_language, show)
             kept = _measure_spans(system, corpus.sources)
             terms = _measure_terms(system, corpus)
             costs = _measure_costs(system, corpus, repeats)
@@ -110,12 +114,18 @@ def text(
             "machine": describe_machine(),
             "bundle": str(bundle),
             "hard_texts": by_kind,
+            "lines": by_line,
             "kept": kept,
             "terms": terms,
             "costs": costs,
         },
         tables=[
             Table(title="Hard texts that come through", columns=_columns("kind"), rows=by_kind),
+            Table(
+                title="Texts of each kind, German and English, that come through",
+                columns=_columns("kind"),
+                rows=by_line,
+            ),
             Table(
                 title="Spans that come out once and as they were",
                 columns=[*_columns("kind"), Column(key="put_back", header="translated around", format="d")],
@@ -131,11 +141,12 @@ def text(
                 rows=terms,
             ),
             Table(
-                title="Plain sentences",
+                title="Processors' time a sentence",
                 columns=[
+                    Column(key="texts", header="sentences"),
                     Column(key="protection", header="protection"),
                     Column(key="bleu", header="BLEU", format=".2f"),
-                    Column(key="seconds", header="seconds", format=".2f"),
+                    Column(key="milliseconds", header="ms", format=".3f"),
                     Column(key="relative", header="of the time when off", format=".3f"),
                 ],
                 rows=costs,
@@ -144,7 +155,7 @@ def text(
     ).publish(Console(), json_path=json_path, markdown_path=markdown_path)
     lost = [
         f"{row['kind']}: {row['num_on']} of {row['num_lines']}"
-        for row in kept
+        for row in (*by_line, *kept)
         if row["num_on"] != row["num_lines"]
     ]
     lost += [
@@ -195,6 +206,25 @@ def _measure_hard_texts(system: BundleSystem, hard: Sequence[HardText], show: bo
         {"kind": kind, "num_lines": lines, "num_off": off, "num_on": on}
         for kind, (lines, off, on) in counts.items()
     ]
+
+
+def _measure_lines(system: BundleSystem, language: str, show: bool) -> list[Row]:
+    rows: list[Row] = []
+    for kind in KINDS:
+        chosen = list(lines(kind, language))
+        texts = [line.text for line in chosen]
+        others = [line.same_as or "" for line in chosen]
+        passed = []
+        for protection, is_html in ((_OFF, False), (Protection(), kind == "markup")):
+            found = [each.text for each in _translate(system, texts, protection, is_html=is_html)]
+            same = [each.text for each in _translate(system, others, protection)]
+            passed.append([line.passes(*answers) for line, *answers in zip(chosen, found, same, strict=True)])
+            if show and is_html == (kind == "markup"):
+                for line, answer, has_passed in zip(chosen, found, passed[-1], strict=True):
+                    click.echo(f"{kind}\t{has_passed}\t{line.text!r}\t{answer!r}", err=True)
+        off, on = map(sum, passed)
+        rows.append({"kind": kind, "num_lines": len(chosen), "num_off": off, "num_on": on})
+    return rows
 
 
 def _measure_spans(system: BundleSystem, sentences: Sequence[str]) -> list[Row]:
@@ -283,27 +313,38 @@ def _num_with(wanted: Sequence[str], found: Sequence[TranslatedText]) -> int:
 
 
 def _measure_costs(system: BundleSystem, corpus: Corpus, repeats: int) -> list[Row]:
-    """The sentences as they are, with protection off and on, in turn."""
-    modes = {"off": _OFF, "on": Protection()}
-    seconds: dict[str, list[float]] = {name: [] for name in modes}
-    found: dict[str, list[str]] = {}
-    for _ in range(repeats):
-        for name, protection in modes.items():
-            began = time.perf_counter()
-            translated = _translate(system, corpus.sources, protection)
-            seconds[name].append(time.perf_counter() - began)
-            found[name] = [each.text for each in translated]
-    ratios = [on / off for off, on in zip(seconds["off"], seconds["on"], strict=True)]
+    """The sentences as they are, and with a placeholder in each, with protection off and on, in turn."""
+    texts = {
+        "as they are": corpus.sources,
+        "with a placeholder": [line.text for line in with_spans(corpus.sources, "placeholder")],
+    }
+    cases = {(name, mode): _costs_of(system, texts[name], mode) for name in texts for mode in _MODES}
+    # The first run of each makes what the others find there.
+    results = interleave(cases, repeats + 1, lambda repeat, case, result: None)
     golden = [list(corpus.references or ())]
-    return [
-        {
-            "protection": name,
-            "bleu": BLEU().corpus_score(found[name], golden).score,
-            "seconds": median(seconds[name]),
-            "relative": 1.0 if name == "off" else median(ratios),
-        }
-        for name in modes
-    ]
+    rows: list[Row] = []
+    for (name, mode), runs in results.items():
+        seconds = [cost for cost, _ in runs[1:]]
+        off = [cost for cost, _ in results[name, "off"][1:]]
+        rows.append(
+            {
+                "texts": name,
+                "protection": mode,
+                "bleu": BLEU().corpus_score(runs[0][1], golden).score if name == "as they are" else None,
+                "milliseconds": 1000 * median(seconds) / len(corpus.sources),
+                "relative": ratio(seconds, off).median,
+            }
+        )
+    return rows
+
+
+def _costs_of(system: BundleSystem, texts: Sequence[str], mode: str) -> Callable[[], tuple[float, list[str]]]:
+    def run() -> tuple[float, list[str]]:
+        began = cpu_seconds()
+        found = _translate(system, texts, _MODES[mode])
+        return cpu_seconds() - began, [each.text for each in found]
+
+    return run
 
 
 if __name__ == "__main__":

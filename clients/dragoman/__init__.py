@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
+    from dragoman.protected_text import ProtectedText
     from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
     from dragoman.translation import (
         AlignedTexts,
@@ -63,6 +64,7 @@ __all__ = [
     "ModelReference",
     "OverloadedError",
     "Priority",
+    "ProtectedText",
     "Quality",
     "Segmentation",
     "ServerError",
@@ -101,6 +103,7 @@ _MODULES = {
     "DecodingDefaults": "dragoman.model",
     "Model": "dragoman.model",
     "ModelReference": "dragoman.model",
+    "ProtectedText": "dragoman.protected_text",
     "Quality": "dragoman.model",
     "LengthPolicy": "dragoman.settings",
     "Priority": "dragoman.settings",

@@ -35,7 +35,7 @@ class Ledger(Generic[Key]):
             self._refused[number], text = error, ""
         self._open[number] = id_
         self._sent += 1
-        return pb.TranslateStreamItem(id=number, text=text)
+        return messages.stream_item(number, text)
 
     def receive(self, message: pb.TranslateStreamResponse) -> Iterator[StreamResult[Key]]:
         """Strikes out what was answered and yields the results that may go to the caller now."""

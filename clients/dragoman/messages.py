@@ -3,6 +3,7 @@
 from google.protobuf.duration_pb2 import Duration
 
 from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
+from dragoman.protected_text import ranges_of
 from dragoman.settings import Priority, Settings
 from dragoman.translation import (
     AlignedTexts,
@@ -54,6 +55,8 @@ def translate_request(texts: list[str], settings: Settings) -> pb.TranslateReque
         priority=_priority(settings),
         text_format=_text_format(settings),
         protection=_protection(settings),
+        # For each text or for none.
+        protected_ranges=map(_text_ranges, texts) if any(map(ranges_of, texts)) else None,
     )
 
 
@@ -88,11 +91,20 @@ def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
     )
 
 
+def stream_item(id_: str, text: str) -> pb.TranslateStreamItem:
+    """One text of a stream."""
+    return pb.TranslateStreamItem(id=id_, text=text, protected_ranges=_text_ranges(text).ranges)
+
+
 def stream_items(items: list[pb.TranslateStreamItem]) -> pb.TranslateStreamRequest:
     """One text of a stream, or several."""
     if len(items) == 1:
         return pb.TranslateStreamRequest(item=items[0])
     return pb.TranslateStreamRequest(items=pb.TranslateStreamItems(items=items))
+
+
+def _text_ranges(text: str) -> pb.TextRanges:
+    return pb.TextRanges(ranges=[pb.TextRange(start=start, end=end) for start, end in ranges_of(text)])
 
 
 def _options(settings: Settings) -> pb.DecodingOptions:

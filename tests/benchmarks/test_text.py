@@ -5,7 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from dragoman_bundle import Bundle
+from tests.server.text.answering import ANSWERS, Answer, shipped, translated
+
 from benchmarks.text.hard_texts import HardText
+from benchmarks.text.kind_lines import KINDS, NUM_LINES, Line, lines
+from dragoman_server.text.options import TextFormat, TranslationOptions
 
 
 def test_it_measures_what_comes_through(benchmark: Callable[..., Any], tmp_path: Path) -> None:
@@ -45,7 +51,14 @@ def test_it_measures_what_comes_through(benchmark: Callable[..., Any], tmp_path:
     ]
     assert all(row["num_on"] == row["num_lines"] == 2 for row in ran.results["kept"])
     assert [row["num_on"] for row in ran.results["terms"]] == [2, 2]
-    assert [row["protection"] for row in ran.results["costs"]] == ["off", "on"]
+    assert [(row["kind"], row["num_lines"], row["num_on"]) for row in ran.results["lines"]] == [
+        (kind, NUM_LINES, NUM_LINES) for kind in KINDS
+    ]
+    costs = [(row["texts"], row["protection"]) for row in ran.results["costs"]]
+    assert costs == [
+        (texts, mode) for texts in ("as they are", "with a placeholder") for mode in ("off", "on")
+    ]
+    assert all(row["milliseconds"] > 0 for row in ran.results["costs"])
 
 
 def test_capitals_are_compared_as_capitals() -> None:
@@ -53,3 +66,40 @@ def test_capitals_are_compared_as_capitals() -> None:
     assert line.passes("GOOD.")
     assert not line.passes("good.")
     assert not line.passes("GOOD x")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+def test_lines_of_all_kinds_come_through_whatever_a_model_answers(kind: str, answer: Answer) -> None:
+    bundle: Bundle = shipped()
+    options = TranslationOptions(
+        beam_size=1,
+        length_penalty=1.0,
+        text_format=TextFormat.HTML if kind == "markup" else TextFormat.PLAIN,
+    )
+    chosen = list(lines(kind, "de"))
+    assert len({line.text for line in chosen}) == NUM_LINES
+    lost = []
+    for line in chosen:
+        found = translated(line.text, bundle, options, answer).text
+        other = translated(line.same_as, bundle, options, answer).text if line.same_as else None
+        if not line.passes(found, other):
+            lost.append((line.text, found))
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (Line(kind="url", text="Siehe a.de.", spans=("a.de",)), "See."),
+        (Line(kind="url", text="Siehe a.de.", spans=("a.de",)), "See a.de a.de."),
+        (
+            Line(kind="markup", text="<b>a</b> <i>b</i>", spans=("<b>", "</b>", "<i>", "</i>")),
+            "<b><i></b></i>",
+        ),
+        (Line(kind="invisible", text="a\u00ad", same_as="a"), "b"),
+    ],
+    ids=["lost", "twice", "crossed", "other"],
+)
+def test_a_line_that_did_not_come_through_is_noticed(line: Line, answer: str) -> None:
+    assert not line.passes(answer, "c")

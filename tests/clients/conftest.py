@@ -1,5 +1,6 @@
 """A real gRPC server on loopback whose faults a test can script."""
 
+import re
 import socket
 import threading
 import time
@@ -17,12 +18,15 @@ from grpc_status import rpc_status
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
+_MARKUP = re.compile(r"(<[^<>]*>|&#?\w+;)|[^<&]+")
+"""Of HTML what is no text, or a text."""
 MODEL = pb.ModelReference(name="de-en", version="1", source_language="de", target_language="en")
 
 
 class ScriptedServicer(pb_grpc.TranslationServiceServicer):
     """Translates to upper case. A text `!CODE rest` fails with that status in a stream; any `!`, a call.
 
+    Of HTML, in a stream, the text alone is translated.
     One without a letter comes back without a hypothesis. One with "truncated" has lost its end, the
     translation of one with "limited" ended at its limit.
     """
@@ -55,10 +59,14 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         """Sleeps before each answer."""
         self.reorders = False
         """Whether a stream holds back every other result until the next one was sent."""
+        self.drops_tags = False
+        """Whether a stream's translations of HTML come without tags."""
         self.joins = False
         """Whether a stream's results come in messages that may hold several."""
         self.messages: list[list[str]] = []
         """The texts of each message of a stream."""
+        self.ranges: list[list[tuple[int, int]]] = []
+        """Those of each text of a stream."""
         self.in_flight = 0
         self.queued = 0
         self.max_in_flight = 0
@@ -116,9 +124,16 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         held = []
         for item in self._items(request_iterator):
             self.items += 1
+            self.ranges.append([(each.start, each.end) for each in item.protected_ranges])
             time.sleep(self.delay_seconds)
             overload = self.overloads.pop(item.text, None)
-            held.append(answer(item, version, overload))
+            response = answer(item, version, overload)
+            if config.text_format == pb.TEXT_FORMAT_HTML and response.HasField("translation"):
+                kept = "" if self.drops_tags else r"\1"
+                response.translation.text = _MARKUP.sub(
+                    lambda found, kept=kept: found.expand(kept) if found[1] else found[0].upper(), item.text
+                )
+            held.append(response)
             if self.reorders and len(held) < 2:
                 continue
             if self.joins and left is None:

@@ -693,6 +693,7 @@ def test_public_names_are_frozen():
         "ModelReference",
         "OverloadedError",
         "Priority",
+    "ProtectedText",
         "Quality",
         "Segmentation",
         "ServerError",

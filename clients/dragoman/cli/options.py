@@ -35,6 +35,7 @@ OPTIONS = {
     "protection.terms": "--term",
     "protection.do_not_translate": "--keep",
     "protection.patterns": "--keep-pattern",
+    "protected_ranges": "--keep-range",
     "timeout_seconds": "--timeout",
 }
 """Which option sets a field of a request."""

@@ -25,6 +25,7 @@ from dragoman.jobs.content import STANDARD_INPUT, check_is_text
 from dragoman.jobs.formats.lines import TextLines
 from dragoman.jobs.lines import parse_line
 from dragoman.jobs.unit import Failure, Unit
+from dragoman.protected_text import ProtectedText
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult, Translation
 
@@ -32,6 +33,18 @@ _INDENT = 5
 """Columns before a picture: those of the rank above it."""
 _SCORE_COLUMNS = 15
 """Columns before a translation: those of its rank and score."""
+
+
+def _read_ranges(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> list[tuple[int, int]]:
+    ranges = []
+    for value in values:
+        start, _, end = value.partition(":")
+        if not (start.isdecimal() and end.isdecimal()):
+            raise click.BadParameter(f"{value!r} is no START:END, such as 5:9")
+        ranges.append((int(start), int(end)))
+    return ranges
 
 
 @click.command(cls=TextCommand)
@@ -43,6 +56,15 @@ _SCORE_COLUMNS = 15
     type=int,
     metavar="N",
     help="Show the N best translations of each, with scores; at most the beam.",
+)
+@click.option(
+    "--keep-range",
+    "protected_ranges",
+    multiple=True,
+    metavar="START:END",
+    callback=_read_ranges,
+    help="Code points of the one TEXT that stay as they are, from the first, counted from 0, to one past the "
+    "last. Repeatable.",
 )
 @click.option("--prefix", "target_prefix", metavar="TEXT", help="What the translation must begin with.")
 @click.option("--alignments", is_flag=True, help="Draw which words come from which, the darker the surer.")
@@ -66,6 +88,7 @@ def translate(
     server: str,
     settings: Settings,
     num_hypotheses: int | None,
+    protected_ranges: list[tuple[int, int]],
     target_prefix: str | None,
     alignments: bool,
     heatmap: Path | None,
@@ -82,6 +105,7 @@ def translate(
     \b
       dragoman translate --from de --to en "Guten Morgen. Wie geht es dir?"
       dragoman translate --from de --to en --n-best 3 --alignments "Guten Morgen."
+      dragoman translate --from de --to en --keep-range 5:9 "Herr Grün mag Grün."
       dragoman translate --from de --to en < letter.de > letter.en
 
     Exit code 3: some lines of standard input failed. Each left an empty line, or with --json an object with
@@ -102,6 +126,10 @@ def translate(
         heat_map=heatmap,
         number_heat_maps=len(texts) != 1,
     )
+    if protected_ranges:
+        if len(texts) != 1 or texts == ("-",):
+            raise click.UsageError(f"--keep-range is of one TEXT, and there are {len(texts)}")
+        texts = (ProtectedText(texts[0], protected_ranges),)
     if not texts or texts == ("-",):
         with open_client(server) as client:
             if not _translate_lines(client, settings, printer):

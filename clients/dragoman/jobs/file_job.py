@@ -122,7 +122,8 @@ class FileJob:
         self._format = open_format(name, self._options)
         self._source = source
         self._output = output
-        self._settings = settings
+        text_format = self._format.text_format or settings.text_format
+        self._settings = replace(settings, text_format=text_format)
         self._is_format_given = format_name is not None
         self._window = window
         self._patience_seconds = patience_seconds

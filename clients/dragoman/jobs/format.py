@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Literal, Protocol
 
 from dragoman.jobs.unit import Unit
+from dragoman.settings import TextFormat
 
 FormatName = Literal[
     "text", "jsonl", "json", "csv", "tsv", "srt", "vtt", "html", "markdown", "po", "xliff", "docx"
@@ -51,6 +52,8 @@ class Format(Protocol):
     name: FormatName
     noun: str
     """What its units are called, of several."""
+    text_format: TextFormat | None
+    """What its texts are, where that is not the caller's to say."""
     checks_encoding: bool
     """Whether `units` itself says what is wrong with an input in another encoding."""
 

@@ -45,12 +45,15 @@ class Unit:
 
     Raises UnitError for a translation that can't stand there; never for None."""
 
+    is_markup: bool = False
+    """Whether `text` has markup of the server's, so that `raw` is what people are shown."""
+
     def failure(self, error: Exception | None) -> Failure:
         """Of a unit that has no translation; `error` is the server's, or what writing raised."""
         return Failure(
             status=error.status if isinstance(error, DragomanError) else "INVALID_ARGUMENT",
             message=self.error or _of_line(str(error)),
-            text=self.text or self.raw,
+            text=(not self.is_markup and self.text) or self.raw,
         )
 
 

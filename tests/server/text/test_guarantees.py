@@ -8,7 +8,7 @@ import pytest
 from dragoman_bundle import Bundle
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, translated
+from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, shuffles, translated
 
 from dragoman_server.text.length import LengthPolicy
 from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
@@ -180,12 +180,39 @@ def test_what_is_not_well_formed_is_unharmed(bundle: Bundle, opener: str) -> Non
     assert translated(text, bundle, HTML, forgets).text.count(opener) == 2 or opener.startswith(("<!", "<a"))
 
 
+@ANSWERING
+@pytest.mark.parametrize("tag", ["<a href=x", "<a title='Ein Hund", "<b", "</b", "</p"])
+def test_a_tag_that_the_end_of_the_text_cuts_off_is_no_text(bundle: Bundle, answer: Answer, tag: str) -> None:
+    found = translated(f"<p>Der Hund ist <b>da. {tag}", bundle, HTML, answer)
+    assert found.text.endswith(tag)
+    assert found.text.count("<") == 3
+
+
 def test_a_tag_of_html_without_an_end_may_have_one_in_other_markup(bundle: Bundle) -> None:
     text = "Tippen Sie <input>Wort</input> ein <input> und mehr."
     for answer in ANSWERS:
         found = translated(text, bundle, HTML, answer).text
         assert found.index("<input>") < found.index("</input>"), found
         assert (found.count("<input>"), found.count("</input>")) == (2, 1)
+
+
+@pytest.mark.parametrize("reference", ["&nbsp;", "&#160;", "&#xA0;", "&thinsp;"])
+def test_a_no_break_space_parts_words_and_comes_back_in_place_of_a_space(
+    bundle: Bundle, reference: str
+) -> None:
+    shown: list[str] = []
+
+    def notes(text: str) -> str:
+        shown.append(text)
+        return text
+
+    text = f"Das{reference}ist 10{reference}km <b>weit{reference}weg</b>."
+    assert translated(text, bundle, HTML, notes).text == text
+    assert shown == ["Das ist 10 km weit weg."]
+    # It stands beside the words that it stood beside, and not beside a space.
+    found = translated(text, bundle, HTML, shuffles).text
+    assert found.count(reference) == 3
+    assert f"{reference} " not in found
 
 
 def test_ten_thousand_nested_tags_come_back(bundle: Bundle) -> None:

@@ -53,9 +53,10 @@ def _open(name: FormatName, options: FormatOptions) -> Format:
                 hypertext.places,
                 declared=hypertext.declared_encoding,
                 has_references=True,
+                text_format="html",
             )
         case "markdown":
-            return DocumentFormat(name, options, MarkdownFormat().places)
+            return DocumentFormat(name, options, MarkdownFormat().places, text_format="html")
         case "po":
             places = CatalogueFormat().places
             return DocumentFormat(name, options, places, declared=catalogue.declared_encoding)
@@ -63,9 +64,10 @@ def _open(name: FormatName, options: FormatOptions) -> Format:
             return DocumentFormat(
                 name,
                 options,
-                xliff.places,
+                partial(xliff.places, join=options.join_lines),
                 declared=xml_events.declared_encoding,
                 has_references=True,
+                text_format="html",
             )
         case "docx":
             return WordFormat(options)

@@ -13,6 +13,7 @@ from dragoman.jobs.format import FormatName, FormatOptions, Input
 from dragoman.jobs.formats.encodings import Codec, decode
 from dragoman.jobs.formats.spacing import join_lines
 from dragoman.jobs.unit import Unit
+from dragoman.settings import TextFormat
 
 Write = Callable[[str], str]
 """A translation in the notation of the file."""
@@ -30,6 +31,8 @@ class Place:
     text: str
     """What is to translate."""
     write: Write
+    shown: str | None = None
+    """The same for people, where it has markup of the server's."""
     original: str | None = None
     """What stands there where there is no translation; None for what stood there."""
     before: str = ""
@@ -52,15 +55,18 @@ class DocumentFormat:
         *,
         declared: Callable[[bytes], str | None] = lambda head: None,
         has_references: bool = False,
+        text_format: TextFormat | None = None,
     ) -> None:
         """`places` gives them in their order, and raises JobError. `declared` is the encoding that a file
-        says it is in; `has_references` that a character it lacks can be written as a reference of XML.
+        says it is in; `has_references` that a character it lacks can be written as a reference of XML;
+        `text_format` what the texts of its places are.
         """
         self.name = name
         self._options = options
         self._places = places
         self._declared = declared
         self._has_references = has_references
+        self.text_format = text_format
 
     def units(self, source: Input) -> list[Unit]:
         """All units; one of an empty text where there are none. Raises JobError."""
@@ -101,7 +107,8 @@ def units_of(source: str, places: Sequence[Place], codec: Codec, size: int, *, j
                 number=number,
                 position=size * number // len(places),
                 text=join_lines(place.text) if join else place.text,
-                raw=place.text,
+                raw=place.text if place.shown is None else place.shown,
+                is_markup=place.shown is not None,
                 error=None,
                 place={"number": number, "line": line},
                 write=functools.partial(
@@ -111,6 +118,7 @@ def units_of(source: str, places: Sequence[Place], codec: Codec, size: int, *, j
                     source[place.start : place.end] if place.original is None else place.original,
                     codec.encode(source[place.end :]) if is_last else b"",
                     codec,
+                    place.text if place.shown is not None else None,
                 ),
             )
         )
@@ -125,8 +133,11 @@ def _write(
     original: str,
     after: bytes,
     codec: Codec,
+    unchanged: str | None,
     translation: str | None,
     truncated: bool,
 ) -> bytes:
-    written = original if translation is None else place.write(translation)
+    """`unchanged` is a translation that leaves what stands there, to the byte."""
+    is_original = translation is None or translation == unchanged
+    written = original if is_original or translation is None else place.write(translation)
     return before + codec.encode(place.before + written + place.after) + after

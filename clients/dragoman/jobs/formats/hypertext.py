@@ -1,17 +1,20 @@
 """HTML: the texts between tags, block by block. Tags, attributes and what no reader sees stay to the byte."""
 
 import html
+import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from html.parser import HTMLParser
 from itertools import zip_longest
 from typing import Literal
 
 from dragoman.jobs.formats.document import Place
-from dragoman.jobs.formats.markup import Piece, runs
+from dragoman.jobs.formats.markup import Kind, Piece, runs
 from dragoman.jobs.formats.spacing import collapse
+from dragoman.jobs.formats.tagged import Tagged, encode_with
 
 _WITHIN_SENTENCES = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr picture q rp"
@@ -19,13 +22,19 @@ _WITHIN_SENTENCES = (
 )
 _INLINE = frozenset(_WITHIN_SENTENCES.split())
 """Elements within a sentence; all others bound one."""
-_VOID = frozenset(
+VOID = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
+"""Elements that have a start tag alone."""
 _NO_PROSE = "code kbd math noembed noframes pre samp script style svg template textarea tt var xmp"
 _UNTRANSLATED = frozenset(_NO_PROSE.split())
 _SELF_CLOSING = frozenset(("dd", "dt", "li", "option", "p", "rp", "rt", "td", "th", "tr"))
 """Elements that end where the next one of their kind begins."""
+_REFERENCE = re.compile(r"(&(?:#\w+|\w+);)")
+_DEPTHS = {"open": 1, "close": -1}
+"""By how much a tag goes deeper."""
+_BEGIN_OF_TAG = re.compile("<[A-Za-z/!?]")
+"""All that begins with "<" and is no text (HTML's standard, 13.2.5.6)."""
 _DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 
 
@@ -40,25 +49,17 @@ def places(source: str) -> Iterator[Place]:
     """The texts of a page or of a part of one."""
     for block in _blocks(source):
         for run in runs(source, block):
+            tagged = Tagged(source, run, _encode)
             yield Place(
                 start=run.start,
                 end=run.end,
-                text=collapse(run.text),
-                write=_encoder(source[run.start : run.end]),
+                text=collapse(tagged.html),
+                shown=run.text,
+                write=tagged.write,
             )
 
 
-def _encoder(raw: str) -> Callable[[str], str]:
-    """Writes a text as the one was written whose place it takes."""
-
-    def write(translation: str) -> str:
-        encoded = html.escape(translation, quote=False)
-        for reference, character in (("&nbsp;", "\xa0"), ("&shy;", "\xad")):
-            if reference in raw:
-                encoded = encoded.replace(character, reference)
-        return encoded
-
-    return write
+_encode = encode_with(partial(html.escape, quote=False))
 
 
 def _blocks(source: str) -> Iterator[list[Piece]]:
@@ -72,11 +73,33 @@ def _blocks(source: str) -> Iterator[list[Piece]]:
             block.append(Piece(start=position, end=mark.start, kind="markup"))
         position = mark.end or (following.start if following is not None else len(source))
         if mark.kind == "bound":
-            yield block
+            yield list(_joined(block))
             block = []
+        elif mark.kind == "text":
+            block += _text_pieces(source, mark.start, position)
         else:
-            block.append(Piece(start=mark.start, end=position, kind=mark.kind, decode=html.unescape))
-    yield block
+            block.append(Piece(start=mark.start, end=position, kind=mark.kind, name=mark.name))
+    yield list(_joined(block))
+
+
+def _text_pieces(source: str, start: int, end: int) -> Iterator[Piece]:
+    """A text, in which each reference is a piece of its own."""
+    for part in _REFERENCE.split(source[start:end]):
+        if part:
+            yield Piece(start=start, end=start + len(part), kind="text", decode=html.unescape)
+        start += len(part)
+
+
+def _joined(block: list[Piece]) -> Iterator[Piece]:
+    """The pieces; untranslated ones are one, which stands for a word where it holds whole elements."""
+    for kind, group in itertools.groupby(block, key=lambda piece: piece.kind):
+        pieces = list(group)
+        if kind != "markup":
+            yield from pieces
+            continue
+        depths = list(itertools.accumulate(_DEPTHS.get(piece.name, 0) for piece in pieces))
+        is_whole = min(depths) >= 0 and depths[-1] == 0
+        yield Piece(start=pieces[0].start, end=pieces[-1].end, kind="word" if is_whole else "markup")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +109,10 @@ class _Mark:
     start: int
     end: int | None
     """None where it ends with the next one's beginning."""
-    kind: Literal["text", "markup", "bound"]
-    """A text for readers; what bounds texts within a sentence; what bounds sentences, too."""
+    kind: Literal["bound"] | Kind
+    """What bounds sentences, or what it is within one."""
+    name: str = ""
+    """Of a tag."""
 
 
 class _Parser(HTMLParser):
@@ -101,54 +126,66 @@ class _Parser(HTMLParser):
         self._open_names: Counter[str] = Counter()
         # References are decoded by whoever reads a text; here they would only be tripped over.
         self.feed(source.replace("&", "_"))
-        self.close()
+        # Nor is it closed: versions differ in what they make of a tag or comment that the end cuts off.
+        if self.rawdata:
+            self._rest(len(source) - len(self.rawdata))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element is open until its end tag comes, or that of one around it."""
-        self._mark(tag)
-        if tag in _VOID:
+        if tag in VOID:
+            self._mark(tag, "empty")
             return
         if tag in _SELF_CLOSING and self._open and self._open[-1][0] == tag:
             self._close(tag)
         self._open.append((tag, self._is_translated(tag, dict(attrs))))
         self._open_names[tag] += 1
+        self._mark(tag, "open")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """One that ends where it begins."""
-        self._mark(tag)
+        self._mark(tag, "empty")
 
     def handle_endtag(self, tag: str) -> None:
         """One that nothing began closes nothing."""
-        self._mark(tag)
+        self._mark(tag, "close")
         if self._open_names[tag]:
             self._close(tag)
 
     def handle_data(self, data: str) -> None:
-        """Also of what begins as a tag and never ends."""
-        is_broken_tag = data.startswith("<") and len(data) > 1
-        is_text = not is_broken_tag and (not self._open or self._open[-1][1])
+        """Text, and what is within `script` and the like."""
         start = self._position()
-        self.marks.append(_Mark(start=start, end=start + len(data), kind="text" if is_text else "markup"))
+        self._note(start, start + len(data), "text")
 
     def handle_comment(self, data: str) -> None:
         """No text for readers."""
-        self._mark(None)
+        self._mark(None, "empty")
 
     def handle_decl(self, decl: str) -> None:
         """As `<!DOCTYPE html>`."""
-        self._mark("html")
+        self._mark("html", "empty")
 
     def handle_pi(self, data: str) -> None:
         """As `<?xml version="1.0"?>`."""
-        self._mark(None)
+        self._mark(None, "empty")
 
     def unknown_decl(self, data: str) -> None:
         """As `<![CDATA[x]]>`."""
-        self._mark(None)
+        self._mark(None, "empty")
 
-    def _mark(self, tag: str | None) -> None:
+    def _rest(self, start: int) -> None:
+        """What the parser waits to see more of. No reader sees a tag or a comment that the end cuts off."""
+        is_cut_off = _BEGIN_OF_TAG.match(self.rawdata) is not None
+        self._note(start, None, "empty" if is_cut_off else "text")
+
+    def _mark(self, tag: str | None, kind: Kind) -> None:
         is_inline = tag is None or tag in _INLINE
-        self.marks.append(_Mark(start=self._position(), end=None, kind="markup" if is_inline else "bound"))
+        self._note(self._position(), None, kind if is_inline else "bound", tag or "")
+
+    def _note(self, start: int, end: int | None, kind: Literal["bound"] | Kind, tag: str = "") -> None:
+        if kind != "bound" and self._open and not self._open[-1][1]:
+            # What tells its depth is all that counts of a tag that is not translated.
+            kind, tag = "markup", kind if kind in _DEPTHS else ""
+        self.marks.append(_Mark(start=start, end=end, kind=kind, name=tag))
 
     def _is_translated(self, tag: str, attributes: dict[str, str | None]) -> bool:
         wish = (attributes.get("translate") or "").lower()

@@ -11,6 +11,7 @@ from dragoman.jobs.formats.encodings import Codec, codec_of
 from dragoman.jobs.formats.spacing import join_lines
 from dragoman.jobs.lines import LineFormat, parse_line, raw_lines, transcoded
 from dragoman.jobs.unit import Unit
+from dragoman.settings import TextFormat
 
 MAX_PARAGRAPH_BYTES = 20_000
 """Lines are joined up to here: a server takes no text of any length."""
@@ -20,6 +21,7 @@ class LinesFormat:
     """A format whose every line is a unit."""
 
     noun = "lines"
+    text_format: TextFormat | None = None
     checks_encoding = False
 
     def __init__(self, name: FormatName, lines: LineFormat, options: FormatOptions) -> None:

@@ -1,17 +1,19 @@
 """Markdown: the texts of paragraphs, headings, items and cells. Code, links' targets and HTML's tags stay."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from itertools import accumulate, zip_longest
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
-from dragoman.jobs.errors import MissingLibraryError
+from dragoman.jobs.errors import MissingLibraryError, UnitError
 from dragoman.jobs.formats import hypertext
 from dragoman.jobs.formats.document import Place
 from dragoman.jobs.formats.markup import Kind, Piece, runs
 from dragoman.jobs.formats.spacing import collapse
+from dragoman.jobs.formats.tagged import Notations, Tagged, encode_with
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -23,6 +25,8 @@ _FRONT_MATTER = re.compile(
 )
 _UNSPOKEN = re.compile(r"^\^\S+$|\[\^[^\]\s]+\]:?|\{[/#.][^{}\n]*\}|^\[[ xX]\](?= )")
 """Within a text: footnotes' names, anchors and comments in braces, boxes to tick."""
+_TAG = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z][\w-]*)")
+_TEXTS = ("text", "text_special")
 _PUNCTUATION = re.compile(r"([\\`*_\[\]#+\-.<>|~&=!:])")
 """What may mean something in Markdown."""
 
@@ -40,6 +44,8 @@ class MarkdownFormat:
         self._markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
         # Escapes and references stay apart, as the source has them.
         self._markdown.disable("text_join")
+        # The targets that the document names.
+        self._env: dict[str, Any] = {}
         _note_end(self._markdown, "link", link)
         _note_end(self._markdown, "image", image)
 
@@ -52,7 +58,7 @@ class MarkdownFormat:
         body = source if front is None else re.sub(r"[^\r\n]", "", front[0]) + source[front.end() :]
         row, cursor = -1, 0
         is_cell = False
-        for token in self._markdown.parse(body):
+        for token in self._markdown.parse(body, self._env):
             if token.type == "html_block" and token.map is not None and token.level == 0:
                 start, end = (starts[number] for number in token.map)
                 yield from _shifted(hypertext.places(source[start:end]), start)
@@ -82,55 +88,51 @@ class MarkdownFormat:
             begin = content.rfind("\n", 0, position) + 1
             return line_starts[content.count("\n", 0, begin)] + position - begin
 
-        found = list(runs(content, pieces.pieces))
-        for run, following in zip_longest(found, found[1:]):
-            place = Place(
+        for run in runs(content, pieces.pieces):
+            tagged = Tagged(content, run, partial(self._encode, is_cell=is_cell))
+            yield Place(
                 start=in_source(run.start),
                 end=in_source(run.end),
-                text=collapse(run.text),
-                write=partial(self._written, is_cell=is_cell),
+                text=collapse(tagged.html),
+                shown=collapse(run.text),
+                write=partial(self._written, tagged, content[run.start : run.end]),
             )
-            for label in pieces.labels:
-                is_within = label.start <= run.start and run.end <= label.end
-                if is_within and (following is None or following.start >= label.end):
-                    end = in_source(label.end + len(label.brackets))
-                    place = _named(
-                        place, content[run.end : label.end], label, source[place.start : place.end], end
-                    )
-            yield place
 
-    def _written(self, translation: str, *, is_cell: bool) -> str:
+    def _written(self, tagged: Tagged, original: str, translation: str) -> str:
+        """Raises UnitError for a translation that would be read as other markup than its text is."""
+        written = tagged.write(translation).replace("\n", " ")
+        if self._markup(written) != self._markup(original):
+            raise UnitError("its markup would be read as another where the translation has it")
+        return written
+
+    def _markup(self, content: str) -> Counter[tuple[str, str]]:
+        """The inline markup of a text: what it is, and where links go or what code says."""
+        [inline] = self._markdown.parseInline(content, self._env)
+        return Counter(
+            (
+                child.type,
+                f"{child.attrs}{child.content if child.type in ('code_inline', 'html_inline') else ''}",
+            )
+            for child in inline.children or []
+            if child.type not in ("text", "text_special", "softbreak", "image")
+        )
+
+    def _encode(self, text: str, notations: Notations, *, is_cell: bool) -> str:
         """A text that means nothing but itself: where it would, its punctuation is escaped."""
-        text = " ".join(translation.split("\n")).strip(" ")
-        tokens = self._markdown.parse(text)
+        text = text.replace("\n", " ")
+
+        def written(escape: Callable[[str], str]) -> str:
+            return encode_with(escape)(text, notations)
+
+        plain = written(str)
+        # What begins with a space stands behind something.
+        before = "x" if text.startswith(" ") else ""
+        tokens = self._markdown.parse(before + plain)
         children = tokens[1].children if len(tokens) == 3 and tokens[0].type == "paragraph_open" else None
-        if children is None or [child.content for child in children if child.type == "text"] != [text]:
-            text = _PUNCTUATION.sub(r"\\\1", text)
-        elif is_cell:
-            text = text.replace("|", r"\|")
-        return text
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Label:
-    """The text of a link that is the name of its target, too: `[text]`, `[text][]`."""
-
-    start: int
-    end: int
-    name: str
-    brackets: str
-    """What is behind the text, without the last bracket."""
-
-
-def _named(place: Place, rest: str, label: _Label, original: str, end: int) -> Place:
-    """The place of a label's last text, which says the target's name behind it: the text will be another."""
-    name = f"{rest}][{label.name}"
-    return replace(
-        place,
-        end=end,
-        write=lambda translation: place.write(translation) + name,
-        original=original + name,
-    )
+        is_plain = children is not None and all(child.type in _TEXTS for child in children)
+        if not is_plain or "".join(child.content for child in children or []) != (before + text).strip(" "):
+            return written(partial(_PUNCTUATION.sub, r"\\\1"))
+        return written(lambda character: character.replace("|", r"\|")) if is_cell else plain
 
 
 class _Pieces:
@@ -140,8 +142,7 @@ class _Pieces:
         self._content = content
         self.position = 0
         self.pieces: list[Piece] = []
-        self.labels: list[_Label] = []
-        self._starts: list[int] = []
+        self._opened: list[tuple[int, int]] = []
 
     def read(self, tokens: list["Token"]) -> bool:
         """Whether the content is what the tokens say, as far as they go."""
@@ -159,23 +160,30 @@ class _Pieces:
             case "hardbreak":
                 return self._take(r"(?: {2,}|\\)\n[ \t]*")
             case "code_inline":
-                return self._take(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)")
+                return self._take(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", "word")
             case "html_inline":
-                return self._take(re.escape(token.content))
+                return self._take(re.escape(token.content), *_tag_kind(token.content))
             case "link_open" if token.markup == "autolink":
                 for following in rest:
                     if following.type == "link_close":
                         break
-                return self._take("<[^<>]*>")
+                return self._take("<[^<>]*>", "word")
             case "link_open":
-                return self._open(r"\[")
+                return self._open(r"\[", "link")
             case "link_close":
-                return self._close(token.meta["end"])
+                return self._close(token.meta["end"], "link")
             case "image":
-                is_read = self._open(r"!\[") and self.read(token.children or [])
-                return is_read and self._close(token.meta["end"])
+                # Its text is no part of the sentence that it stands in.
+                self._add(self.position, "markup")
+                is_read = self._open(r"!\[", "image") and self.read(token.children or [])
+                is_read = is_read and self._close(token.meta["end"], "image")
+                self._add(self.position, "markup")
+                return is_read
             case _:
-                return bool(token.markup) and self._take(re.escape(token.markup))
+                name, _, kind = token.type.rpartition("_")
+                if kind not in ("open", "close"):
+                    return bool(token.markup) and self._take(re.escape(token.markup))
+                return bool(token.markup) and self._take(re.escape(token.markup), kind, name)  # type: ignore[arg-type]
 
     def _text(self, text: str) -> bool:
         if not self._content.startswith(text, self.position):
@@ -183,37 +191,68 @@ class _Pieces:
         end = self.position + len(text)
         for mark in _UNSPOKEN.finditer(text):
             start = end - len(text) + mark.start()
-            self._add(start, str)
-            self._add(start + len(mark[0]), None)
-        self._add(end, str)
+            self._add(start, "text")
+            self._add(start + len(mark[0]), "empty" if mark[0].startswith("[^") else "markup")
+        self._add(end, "text")
         return True
 
-    def _take(self, pattern: str, decode: Callable[[str], str] | None = None) -> bool:
-        """What matches here; markup, unless it has a text."""
+    def _take(
+        self,
+        pattern: str,
+        kind: Kind = "markup",
+        name: str = "",
+        *,
+        decode: Callable[[str], str] | None = None,
+    ) -> bool:
+        """What matches here; text where it is decoded."""
         match = re.compile(pattern, re.DOTALL).match(self._content, self.position)
         if match is None:
             return False
-        self._add(match.end(), decode)
+        self._add(match.end(), kind if decode is None else "text", name=name, decode=decode or str)
         return True
 
-    def _open(self, pattern: str) -> bool:
-        is_there = self._take(pattern)
-        self._starts.append(self.position)
+    def _open(self, pattern: str, name: str) -> bool:
+        is_there = self._take(pattern, "open", name)
+        self._opened.append((len(self.pieces), self.position))
         return is_there
 
-    def _close(self, end: int) -> bool:
-        start = self._starts.pop()
+    def _close(self, end: int, name: str) -> bool:
+        first, start = self._opened.pop()
         brackets = self._content[self.position : end]
+        output = None
         if brackets in ("]", "][]"):
-            name = " ".join(self._content[start : self.position].split())
-            self.labels.append(_Label(start=start, end=self.position, name=name, brackets=brackets[:-1]))
-        self._add(end, None)
+            # The text is the name of the target, too, which is said behind it: it will be another.
+            output = f"][{' '.join(self._content[start : self.position].split())}]"
+            if any(piece.kind == "markup" for piece in self.pieces[first:]):
+                self.pieces[first:] = [replace(piece, kind="markup") for piece in self.pieces[first:]]
+        self._add(end, "close", name=name, output=output)
         return True
 
-    def _add(self, end: int, decode: Callable[[str], str] | None) -> None:
-        kind: Kind = "markup" if decode is None else "text"
-        self.pieces.append(Piece(start=self.position, end=end, kind=kind, decode=decode or str))
+    def _add(
+        self,
+        end: int,
+        kind: Kind,
+        *,
+        name: str = "",
+        decode: Callable[[str], str] = str,
+        output: str | None = None,
+    ) -> None:
+        piece = Piece(start=self.position, end=end, kind=kind, name=name, decode=decode, output=output)
+        self.pieces.append(piece)
         self.position = end
+
+
+def _tag_kind(tag: str) -> tuple[Kind, str]:
+    """What a tag of HTML is within a text, and its name."""
+    match = _TAG.match(tag)
+    if match is None:
+        return "empty", ""
+    name = match["name"].lower()
+    if name == "br":
+        return "markup", ""
+    if match["slash"]:
+        return "close", f"<{name}"
+    return ("empty", "") if name in hypertext.VOID or tag.endswith("/>") else ("open", f"<{name}")
 
 
 def _columns(content: str, lines: list[str], cursor: int | None) -> list[int] | None:

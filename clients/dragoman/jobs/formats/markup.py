@@ -1,12 +1,12 @@
 """Text with markup in it, as a row of pieces, and what of it is translated as one text."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dragoman.jobs.formats.spacing import BLANK, has_letters
 
-Kind = Literal["text", "markup", "glue"]
+Kind = Literal["text", "markup", "glue", "open", "close", "empty", "word", "break"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,9 +16,19 @@ class Piece:
     start: int
     end: int
     kind: Kind
-    """Text; markup, which bounds it; or glue, markup within one text that must stay, wherever it then is."""
+    """Text; markup, which bounds it; or glue, markup within one text that must stay, wherever it then is.
+
+    Of a text that has its markup with it, too: the tags that open and close an element, something empty that
+    a sentence is complete without, something that stands for a word of it, and a break that ends a sentence.
+    """
     decode: Callable[[str], str] = str
     """The text that stands for a text's notation in the source."""
+    name: str = ""
+    """Of a tag: it is closed by the next one of its name."""
+    output: str | None = None
+    """What a translation has in its place; None for what the source has."""
+    look: str = ""
+    """Of a text in a format where each has its own: what comes before it for it to look like that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,50 +38,103 @@ class Run:
     start: int
     end: int
     text: str
+    """All text in it, without markup."""
     glue: str
     """What has to follow the translation, in the source's notation."""
+    pieces: tuple[Piece, ...]
+    """What it consists of: elements nest."""
 
 
 def runs(source: str, pieces: Iterable[Piece]) -> Iterator[Run]:
-    """The texts of a block, which is bounded by blocks: those between markup, each without white space at its
-    ends.
+    """The texts of a block, which is bounded by blocks: those between markup, each without white space and
+    tags at its ends.
 
-    This is where markup-aware translation has its place: a block with markup in it would be one text there,
-    and its markup would come back around the words that it belongs to.
+    An element that is not closed in the text that it is opened in bounds that text, too.
     """
-    texts: list[Piece] = []
-    for piece in (*pieces, None):
+    of_text: list[Piece] = []
+    for piece in (*_bounded(pieces), None):
         if piece is not None and piece.kind != "markup":
-            texts.append(piece)
+            of_text.append(piece)
             continue
-        run = _run(source, texts)
+        run = _run(source, of_text)
         if run is not None:
             yield run
-        texts = []
+        of_text = []
+
+
+def _bounded(pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces, in which elements nest and none is in a text in part: their tags are markup then."""
+    result = list(pieces)
+    opened: list[int] = []
+
+    def bound(places: Iterable[int]) -> None:
+        for place in places:
+            result[place] = replace(result[place], kind="markup")
+        opened.clear()
+
+    for place, piece in enumerate(result):
+        if piece.kind == "open":
+            opened.append(place)
+        elif piece.kind == "markup":
+            bound(opened)
+        elif piece.kind == "close":
+            if opened and result[opened[-1]].name == piece.name:
+                opened.pop()
+            else:
+                bound([*opened, place])
+    bound(opened)
+    return result
 
 
 def _run(source: str, pieces: Sequence[Piece]) -> Run | None:
+    partners = _partners(pieces)
     first, last = 0, len(pieces) - 1
-    while first <= last and _is_blank(source, pieces[first]):
-        first += 1
-    while first <= last and _is_blank(source, pieces[last]):
-        last -= 1
-    if first > last:
-        return None
-    start, end = pieces[first].start, pieces[last].end
-    while source[start] in BLANK:
-        start += 1
-    while source[end - 1] in BLANK:
-        end -= 1
-    text = glue = ""
-    for piece in pieces[first : last + 1]:
-        raw = source[max(start, piece.start) : min(end, piece.end)]
-        if piece.kind == "glue":
-            glue += raw
+    while first <= last:
+        if _is_outside(source, pieces[first]):
+            first += 1
+        elif _is_outside(source, pieces[last]):
+            last -= 1
+        elif partners.get(first) == last and pieces[last].output is None:
+            first, last = first + 1, last - 1
         else:
-            text += piece.decode(raw)
-    return Run(start=start, end=end, text=text, glue=glue) if has_letters(text) else None
+            break
+    within = list(pieces[first : last + 1])
+    if not within:
+        return None
+    start, end = within[0].start, within[-1].end
+    if within[0].kind == "text":
+        while source[start] in BLANK:
+            start += 1
+        within[0] = replace(within[0], start=start)
+    if within[-1].kind == "text":
+        while source[end - 1] in BLANK:
+            end -= 1
+        within[-1] = replace(within[-1], end=end)
+    text = glue = ""
+    for piece in within:
+        if piece.kind == "glue":
+            glue += source[piece.start : piece.end]
+        elif piece.kind in ("text", "break"):
+            text += piece.decode(source[piece.start : piece.end])
+    if not has_letters(text):
+        return None
+    return Run(start=start, end=end, text=text, glue=glue, pieces=tuple(within))
 
 
-def _is_blank(source: str, piece: Piece) -> bool:
-    return piece.kind == "glue" or not source[piece.start : piece.end].strip(BLANK)
+def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
+    """Where each element that is opened is closed."""
+    opened: list[int] = []
+    partners = {}
+    for place, piece in enumerate(pieces):
+        if piece.kind == "open":
+            opened.append(place)
+        elif piece.kind == "close":
+            partners[opened.pop()] = place
+    return partners
+
+
+def _is_outside(source: str, piece: Piece) -> bool:
+    """Whether it stays where it is at the beginning or the end of a text."""
+    if piece.kind == "text":
+        return not source[piece.start : piece.end].strip(BLANK)
+    return piece.kind in ("glue", "empty", "break")

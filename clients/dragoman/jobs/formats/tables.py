@@ -14,6 +14,7 @@ from dragoman.jobs.formats.lines import codec_of_lines
 from dragoman.jobs.formats.spacing import has_letters, join_lines
 from dragoman.jobs.lines import raw_lines, transcoded
 from dragoman.jobs.unit import Unit
+from dragoman.settings import TextFormat
 
 _DELIMITERS = ",;\t|"
 """Of CSV, in the order in which they are tried."""
@@ -42,6 +43,7 @@ class TableFormat:
     """A table whose cells of some columns are translated where they stand."""
 
     noun = "cells"
+    text_format: TextFormat | None = None
     checks_encoding = False
 
     def __init__(self, name: Literal["csv", "tsv"], options: FormatOptions) -> None:

@@ -7,7 +7,6 @@ words, into many, by who typed them when.
 
 import copy
 import functools
-import html
 import shutil
 import zipfile
 import zlib
@@ -20,9 +19,12 @@ from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import FormatName, FormatOptions, Input
 from dragoman.jobs.formats.document import MAX_DOCUMENT_BYTES, Place, units_of
 from dragoman.jobs.formats.encodings import Codec, decode
-from dragoman.jobs.formats.markup import Piece, runs
+from dragoman.jobs.formats.markup import runs
+from dragoman.jobs.formats.tagged import Tagged, encode_with
+from dragoman.jobs.formats.word_looks import pieces_of, write_looks
 from dragoman.jobs.formats.xml_events import Event, declared_encoding, escape, events
 from dragoman.jobs.unit import Unit
+from dragoman.settings import TextFormat
 
 _SEPARATOR = "\0"
 """Stands in no XML."""
@@ -30,11 +32,6 @@ _TYPES = "[Content_Types].xml"
 _MAIN = (".document.main+xml", ".template.main+xml", ".document.macroEnabled.main+xml")
 _NOTES = tuple(f".{kind}+xml" for kind in ("header", "footer", "footnotes", "endnotes"))
 """How the types of parts end that have text."""
-_GLUE_NAMES = "r t rPr proofErr lastRenderedPageBreak bookmarkStart bookmarkEnd permStart permEnd"
-_GLUE = frozenset(_GLUE_NAMES.split())
-"""Elements between runs that bound no text."""
-_UNSEEN = frozenset(("lang", "noProof"))
-"""Properties of a run that nobody sees."""
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 """What reading a zip raises that is damaged, encrypted, or compressed in an odd way."""
 
@@ -44,6 +41,7 @@ class WordFormat:
 
     name: FormatName = "docx"
     noun = "texts"
+    text_format: TextFormat | None = "html"
     checks_encoding = True
 
     def __init__(self, options: FormatOptions) -> None:
@@ -140,18 +138,20 @@ def _names(archive: zipfile.ZipFile) -> list[str]:
 
 def _places(source: str) -> Iterator[Place]:
     for paragraph in _paragraphs(events(source)):
-        for run in runs(source, _pieces(source, paragraph)):
+        for run in runs(source, pieces_of(source, paragraph)):
+            tagged = Tagged(source, run, _encode)
+            has_looks = any(piece.kind in ("open", "close") for piece in run.pieces)
             yield Place(
                 start=run.start,
                 end=run.end,
-                text=run.text,
-                write=functools.partial(_written, glue=run.glue),
+                text=tagged.html,
+                shown=run.text,
+                write=functools.partial(write_looks, source, run, tagged) if has_looks else tagged.write,
             )
 
 
-def _written(translation: str, *, glue: str) -> str:
-    # A line break would be a space; the texts of a paragraph have none.
-    return escape(translation.replace("\n", " ")) + glue
+# A line break would be a space; the texts of a paragraph have none.
+_encode = encode_with(lambda text: escape(text.replace("\n", " ")))
 
 
 def _paragraphs(found: Sequence[Event]) -> Iterator[list[Event | None]]:
@@ -166,33 +166,3 @@ def _paragraphs(found: Sequence[Event]) -> Iterator[list[Event | None]]:
             yield open_.pop()
         elif open_:
             open_[-1].append(event)
-
-
-def _pieces(source: str, paragraph: Sequence[Event | None]) -> Iterator[Piece]:
-    """The texts of a paragraph, and glue between those that look the same."""
-    names: list[str] = []
-    # What a text looks like: the elements around its run, and the run's properties.
-    look = ""
-    last_look: tuple[tuple[str, ...], str] | None = None
-    for event in paragraph:
-        if event is None:
-            yield Piece(start=0, end=0, kind="markup")
-            continue
-        if event.kind == "start":
-            if event.name == "r":
-                look = ""
-            names.append(event.name)
-        if "rPr" in names and event.name != "rPr" and not _UNSEEN.intersection(names):
-            look += source[event.start : event.end]
-        in_properties = "rPr" in names
-        if event.kind == "end":
-            names.pop()
-        if event.kind == "text" and names[-1:] == ["t"] and "oMath" not in names:
-            around = tuple(names[:-2])
-            if last_look not in (None, (around, look)):
-                yield Piece(start=event.start, end=event.start, kind="markup")
-            last_look = around, look
-            yield Piece(start=event.start, end=event.end, kind="text", decode=html.unescape)
-        else:
-            is_glue = in_properties or event.kind == "text" or event.name in _GLUE
-            yield Piece(start=event.start, end=event.end, kind="glue" if is_glue else "markup")

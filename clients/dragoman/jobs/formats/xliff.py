@@ -4,17 +4,25 @@ The names are those of the standards: docs.oasis-open.org/xliff/v1.2 and xliff-c
 """
 
 import html
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.formats.document import Place
-from dragoman.jobs.formats.markup import Piece, Run, runs
+from dragoman.jobs.formats.markup import Kind, Piece, Run, runs
+from dragoman.jobs.formats.tagged import Notations, Tagged, encode_with
 from dragoman.jobs.formats.xml_events import Event, escape, events
 
 _UNITS = ("trans-unit", "segment")
 _NATIVE = ("bpt", "ept", "ph", "it")
 """Of 1.x: elements within a text whose content is code."""
+_OPENING = ("bpt", "bx", "sc")
+_CLOSING = ("ept", "ex", "ec")
+"""Elements that stand for the tags of an element, one for each."""
+_NEWLINE = re.compile(r"(\r?\n)")
+_WORDS = ("ph", "x")
+"""Elements that stand for something in a sentence, a placeholder or a picture."""
 _UNTRANSLATED_STATES = ("new", "needs-translation")
 
 
@@ -36,8 +44,11 @@ class _Unit:
     children: dict[str, _Element] = field(default_factory=dict)
 
 
-def places(source: str) -> Iterator[Place]:
-    """The texts of units that have no translation. Raises JobError for what is no XLIFF."""
+def places(source: str, *, join: bool = False) -> Iterator[Place]:
+    """The texts of units that have no translation. Their line breaks are spaces where they are to be joined.
+
+    Raises JobError for what is no XLIFF.
+    """
     found = events(source)
     root = next(event for event in found if event.kind == "start")
     version = root.attribute("version") or ""
@@ -63,26 +74,28 @@ def places(source: str) -> Iterator[Place]:
                 child = None
             elif unit is not None and len(wishes) == unit.depth - 1:
                 if is_translated:
-                    yield from _places(source, unit)
+                    yield from _places(source, unit, join)
                 unit = None
         if child is not None:
             child.inner.append(event)
 
 
-def _places(source: str, unit: _Unit) -> Iterator[Place]:
+def _places(source: str, unit: _Unit, join: bool) -> Iterator[Place]:
     original, target = unit.children.get("source"), unit.children.get("target")
     if original is None or original.end is None or (target is not None and not _is_open(source, target)):
         return
-    found = list(runs(source, _pieces(original.inner)))
+    found = list(runs(source, _pieces(source, original.inner, join)))
     position = original.inner[0].start if original.inner else 0
     start, end, before, after = _target(source, unit, original)
     for number, run in enumerate(found):
         is_last = number == len(found) - 1
+        tagged = Tagged(source, run, _in_cdata if _is_cdata(original.inner, run) else encode_with(escape))
         yield Place(
             start=start if number == 0 else end,
             end=end,
-            text=run.text,
-            write=_in_cdata if _is_cdata(original.inner, run) else escape,
+            text=tagged.html,
+            shown=run.text,
+            write=tagged.write,
             original=source[run.start : run.end],
             before=(before if number == 0 else "") + source[position : run.start],
             after=source[run.end : original.end.start] + after if is_last else "",
@@ -119,35 +132,68 @@ def _target(source: str, unit: _Unit, original: _Element) -> tuple[int, int, str
     return last.end, last.end, f"{indent}<{prefix}target{space}>", f"</{prefix}target>"
 
 
-def _pieces(inner: Sequence[Event]) -> Iterator[Piece]:
-    """The pieces of a source. What is code, or protected, is markup, its text included."""
-    num_protected = 0
-    depths: list[bool] = []
-    for event in inner:
-        if event.kind == "start":
-            is_protected = (
-                event.name in _NATIVE
-                or event.attribute("mtype") == "protected"
-                or event.attribute("translate") == "no"
-            )
-            depths.append(is_protected)
-            num_protected += is_protected
-        is_text = event.kind in ("text", "cdata") and not num_protected
-        yield Piece(
-            start=event.start,
-            end=event.end,
-            kind="text" if is_text else "markup",
-            decode=_decode if event.kind == "text" else str,
-        )
-        if event.kind == "end":
-            num_protected -= depths.pop()
+def _pieces(source: str, inner: Sequence[Event], join: bool) -> Iterator[Piece]:
+    """The pieces of a source. What is code, or protected, is none of its text, whatever it holds."""
+    position = 0
+    while position < len(inner):
+        event = inner[position]
+        last = position
+        if event.kind in ("text", "cdata"):
+            yield from _text_pieces(source, event, join)
+        elif event.kind != "start":
+            kind: Kind = "close" if event.kind == "end" else "markup"
+            yield Piece(start=event.start, end=event.end, kind=kind, name=event.name)
+        elif _is_code(event):
+            last = _end(inner, position)
+            yield _code(event, inner[last].end)
+        else:
+            yield Piece(start=event.start, end=event.end, kind="open", name=event.name)
+        position = last + 1
 
 
-def _decode(raw: str) -> str:
-    return html.unescape(raw).replace("\r\n", "\n")
+def _text_pieces(source: str, event: Event, join: bool) -> Iterator[Piece]:
+    decode = html.unescape if event.kind == "text" else str
+    start = event.start
+    for number, part in enumerate(_NEWLINE.split(source[start : event.end])):
+        end = start + len(part)
+        if number % 2:
+            kind: Kind = "text" if join else "break"
+            yield Piece(start=start, end=end, kind=kind, decode=lambda raw: " " if join else "\n")
+        elif part:
+            yield Piece(start=start, end=end, kind="text", decode=decode)
+        start = end
 
 
-def _in_cdata(translation: str) -> str:
+def _is_code(event: Event) -> bool:
+    is_protected = event.attribute("mtype") == "protected" or event.attribute("translate") == "no"
+    return is_protected or event.name in (*_NATIVE, *_OPENING, *_CLOSING, *_WORDS)
+
+
+def _code(event: Event, end: int) -> Piece:
+    """An element that is not translated, by what it stands for."""
+    # Which opening one a closing one is of: of 1.x by number or by itself, of 2.x by name.
+    name = next((found for key in ("rid", "startRef", "id") if (found := event.attribute(key))), "")
+    kind: Kind = "word"
+    if event.name in _OPENING:
+        kind = "open"
+    elif event.name in _CLOSING:
+        kind = "close"
+    elif event.name == "it":
+        kind = "empty"
+    return Piece(start=event.start, end=end, kind=kind, name=f"#{name}")
+
+
+def _end(inner: Sequence[Event], position: int) -> int:
+    """Where the element ends that starts there."""
+    depth = 0
+    for place in range(position, len(inner)):
+        depth += {"start": 1, "end": -1}.get(inner[place].kind, 0)
+        if depth == 0:
+            return place
+    raise AssertionError("an element of a well-formed document ends")
+
+
+def _in_cdata(translation: str, notations: Notations) -> str:
     return translation.replace("]]>", "]]]]><![CDATA[>")
 
 

@@ -58,6 +58,9 @@ def parse(text: str) -> list[Event]:
         start = len(text) - len(reader.rawdata)
         if start == len(text):
             break
+        if _is_cut_off(text, start):
+            found.append((EventKind.OTHER, start, "", ()))
+            break
         found.append((EventKind.TEXT, start, "", ()))
         start += 1
     else:
@@ -72,6 +75,12 @@ def parse(text: str) -> list[Event]:
         end = events[0].start if events else len(text)
         events[:0] = [Event(EventKind.TEXT, 0, end)] if end else []
     return events
+
+
+def _is_cut_off(text: str, start: int) -> bool:
+    """Whether a tag begins there that the end of the text cuts off: no browser shows any of it."""
+    name = start + (2 if text.startswith("</", start) else 1)
+    return text[name : name + 1].isalpha() and ">" not in text[start:]
 
 
 def match_tags(events: Sequence[Event]) -> dict[int, int]:

@@ -61,6 +61,8 @@ def place(
     reached = 0
     for item in floating:
         position = _beside(item, source_words, shown, target)
+        if item.replaces_space and answer[:position].endswith(" "):
+            position -= 1
         if item.keeps_order:
             position = reached = max(position, reached)
         moved = Floating(

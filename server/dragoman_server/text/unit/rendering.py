@@ -71,8 +71,12 @@ def render(text: str, span: Span, items: Sequence[Protected], words: Mapping[Pro
         start = last
         if item.floats:
             before = parts[-1][-1:] if parts and parts[-1] else " "
-            if before.isspace() and text[last : min(last + 1, end)].isspace():
+            behind = text[last : min(last + 1, end)]
+            if before.isspace() and behind.isspace():
                 start += 1
+            elif text[first:last].isspace() and not before.isspace() and behind and not behind.isspace():
+                # The words on its sides are two: a no-break space is set in where the answer has its space.
+                _copy(text, first, last, parts, starts, ends)
         elif item in words:
             word = words[item]
             # It is a word of its own, whatever it touches.

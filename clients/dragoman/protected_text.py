@@ -1,0 +1,45 @@
+"""A text with parts of its own that stay as they are."""
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Self
+
+from dragoman.arguments import invalid
+
+
+class ProtectedText(str):
+    """A text, for any call that takes texts, with ranges of it that are not translated.
+
+    ProtectedText("Herr Grün mag grün.", [(5, 9)])
+    """
+
+    __slots__ = ("protected_ranges",)
+
+    protected_ranges: tuple[tuple[int, int], ...]
+    """The ranges, each the first code point and one past the last."""
+
+    def __new__(cls, text: str, protected_ranges: Iterable[tuple[int, int]]) -> Self:
+        """Raises TypeError for what is no range, InvalidRequestError for one that is not in the text."""
+        made = super().__new__(cls, text)
+        made.protected_ranges = tuple(_checked(each, len(text)) for each in protected_ranges)
+        return made
+
+
+def _checked(given: tuple[int, int], length: int) -> tuple[int, int]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise TypeError(f"protected_ranges holds {given!r:.40}, not a pair (start, end)")
+    start, end = given
+    if not isinstance(start, Integral) or not isinstance(end, Integral):
+        raise TypeError(f"protected_ranges holds {given!r:.40}, not a pair of integers")
+    if not 0 <= start < end <= length:
+        raise invalid(
+            "protected_ranges",
+            f"has {start} to {end}, which is no range of a text of {length} code points: a range has a first "
+            "code point, and one past its last",
+        )
+    return int(start), int(end)
+
+
+def ranges_of(text: str) -> tuple[tuple[int, int], ...]:
+    """The ranges of a text that has some."""
+    return text.protected_ranges if isinstance(text, ProtectedText) else ()
