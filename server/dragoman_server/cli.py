@@ -351,7 +351,6 @@ def serve(
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
     from prometheus_client import disable_created_metrics
 
-    from dragoman_server.api.callers import TokenFileError
     from dragoman_server.api.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.glossaries import GlossaryError
@@ -359,6 +358,7 @@ def serve(
     from dragoman_server.models.repository import RepositoryError
     from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped
+    from dragoman_server.service.callers import TokenFileError
 
     try:
         config = ServerConfig(

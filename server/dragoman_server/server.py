@@ -25,10 +25,8 @@ from prometheus_client.platform_collector import PlatformCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.apart import run_apart, wait_for
-from dragoman_server.api.callers import Callers, TokenFileError
 from dragoman_server.api.certificate import Certificate, CertificateError
 from dragoman_server.api.descriptors import raise_limit, room_for_connections
-from dragoman_server.api.gate import Gate
 from dragoman_server.api.grpc_options import grpc_options
 from dragoman_server.api.health.health import Health
 from dragoman_server.api.interceptors.call_metrics import CallMetrics
@@ -46,6 +44,9 @@ from dragoman_server.models.loader import ModelLoader
 from dragoman_server.models.manager import ModelManager
 from dragoman_server.models.models_on_demand import ModelsOnDemand
 from dragoman_server.models.repository import RepositoryError
+from dragoman_server.service.callers import Callers, TokenFileError
+from dragoman_server.service.core import ServiceCore
+from dragoman_server.service.gate import Gate
 from dragoman_server.text.translator import Translator
 
 logger = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ class Server:
         self._callers = Callers(config.tokens)
         self._translator = Translator()
         self._glossaries = Glossaries(config.glossaries or config.models / FOLDER)
-        self._service = TranslationService(
+        self._core = ServiceCore(
             gate=self._gate,
             callers=self._callers,
             translator=self._translator,
@@ -194,7 +195,7 @@ class Server:
         return self._is_reloaded and (self._certificate is None or self._certificate.is_current)
 
     def _open(self) -> None:
-        self._service.open(self._models.repository)
+        self._core.open(self._models.repository)
         loop = asyncio.get_running_loop()
 
         def on_change() -> None:
@@ -275,7 +276,7 @@ class Server:
             interceptors=[UnknownCallers(self._callers, descriptor.full_name), calls, MalformedMessages()],
             options=grpc_options(self._config.limits, max_connections=max_connections),
         )
-        translation_pb2_grpc.add_TranslationServiceServicer_to_server(self._service, server)
+        translation_pb2_grpc.add_TranslationServiceServicer_to_server(TranslationService(self._core), server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health.service, server)
         calls.prepare(descriptor)
         if self._config.reflection:
