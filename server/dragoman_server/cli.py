@@ -57,6 +57,14 @@ class _LongRunning(click.Command):
     help="HTTP port of /metrics; 0 turns it off.",
 )
 @click.option(
+    "--http-port",
+    type=_PORT,
+    default=ServerConfig.http_port,
+    help="Port of the page and of the APIs over HTTP, which need the extra dragoman[web]; 0 lets the system "
+    "choose.  [default: none]",
+)
+@click.option("--http-host", show_default="as --host", help="Address that the HTTP port listens on.")
+@click.option(
     "--tls-certificate",
     type=click.Path(path_type=Path),
     default=ServerConfig.tls_certificate,
@@ -205,6 +213,24 @@ class _LongRunning(click.Command):
     help="Most connections at once; where the process may open few files, fewer. Further ones are closed.",
 )
 @click.option(
+    "--max-http-connections",
+    type=_POSITIVE,
+    default=RequestLimits.max_http_connections,
+    help="Most connections over HTTP at once, each with one call at most. Further ones get 503.",
+)
+@click.option(
+    "--max-http-body-bytes",
+    type=_POSITIVE,
+    default=RequestLimits.max_http_body_bytes,
+    help="Most bytes of a request over HTTP, files included.",
+)
+@click.option(
+    "--max-http-seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=RequestLimits.max_http_seconds,
+    help="How long a request over HTTP may take to come in, and again to be answered.",
+)
+@click.option(
     "--max-health-watches",
     type=_POSITIVE,
     default=RequestLimits.max_health_watches,
@@ -299,6 +325,8 @@ def serve(
     port: int,
     metrics_host: str | None,
     metrics_port: int,
+    http_port: int | None,
+    http_host: str | None,
     tls_certificate: Path | None,
     tls_key: Path | None,
     tokens: Path | None,
@@ -323,6 +351,9 @@ def serve(
     max_stream_idle_seconds: float,
     max_calls: int,
     max_connections: int,
+    max_http_connections: int,
+    max_http_body_bytes: int,
+    max_http_seconds: float,
     max_health_watches: int,
     max_health_watches_per_host: int,
     max_queue: int,
@@ -356,7 +387,7 @@ def serve(
     from dragoman_server.glossaries import GlossaryError
     from dragoman_server.logs import open_log
     from dragoman_server.models.repository import RepositoryError
-    from dragoman_server.server import EngineEndedError, PortError
+    from dragoman_server.server import EngineEndedError, MissingWebError, PortError
     from dragoman_server.server import serve as serve_until_stopped
     from dragoman_server.service.callers import TokenFileError
 
@@ -369,6 +400,8 @@ def serve(
             port=port,
             metrics_host=metrics_host,
             metrics_port=metrics_port,
+            http_port=http_port,
+            http_host=http_host,
             tls_certificate=tls_certificate,
             tls_key=tls_key,
             tokens=tokens,
@@ -390,6 +423,9 @@ def serve(
                 max_stream_idle_seconds=max_stream_idle_seconds,
                 max_calls=max_calls,
                 max_connections=max_connections,
+                max_http_connections=max_http_connections,
+                max_http_body_bytes=max_http_body_bytes,
+                max_http_seconds=max_http_seconds,
                 max_health_watches=max_health_watches,
                 max_health_watches_per_host=max_health_watches_per_host,
             ),
@@ -423,6 +459,7 @@ def serve(
             DeviceUnavailableError,
             EngineEndedError,
             GlossaryError,
+            MissingWebError,
             PortError,
             RepositoryError,
             TokenFileError,

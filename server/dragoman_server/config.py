@@ -43,6 +43,13 @@ class RequestLimits:
     max_connections: int = 10_000
     """Most connections at a time, and fewer where the process may open too few files; who comes then is hung
     up on."""
+    max_http_connections: int = 500
+    """Most connections over HTTP at a time, each of which has one call at most: fewer than `max_calls`, so
+    that they never take all of these."""
+    max_http_body_bytes: int = 4 * 1024 * 1024
+    """Most bytes of a request over HTTP, a file that it brings among them."""
+    max_http_seconds: float = 60.0
+    """How long a request over HTTP may take to come, and again to be answered; less where it says so."""
     max_health_watches: int = 1000
     """Most Watch calls of grpc.health.v1 at a time, of all callers together: nobody needs a token for one."""
     max_health_watches_per_host: int = 100
@@ -63,11 +70,15 @@ class RequestLimits:
             "max_stream_items",
             "max_calls",
             "max_connections",
+            "max_http_connections",
+            "max_http_body_bytes",
             "max_health_watches",
             "max_health_watches_per_host",
         )
         if not self.max_stream_idle_seconds > 0:
             raise ValueError(f"max_stream_idle_seconds is {self.max_stream_idle_seconds}; it must be above 0")
+        if not self.max_http_seconds > 0:
+            raise ValueError(f"max_http_seconds is {self.max_http_seconds}; it must be above 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +163,10 @@ class ServerConfig:
     metrics_port: int = 9055
     """Port of /metrics over HTTP; 0 serves none. The default is neither one of Prometheus (9090 to 9094) nor
     of its exporters (9100 to 9999), nor one that Linux gives to outgoing connections."""
+    http_host: str | None = None
+    """Address that the HTTP port listens on; None: as `host`."""
+    http_port: int | None = None
+    """Port of the APIs and the page over HTTP; 0 lets the system choose, None: there is none."""
     tls_certificate: Path | None = None
     """PEM file with the server's certificate followed by its intermediates; a changed file is used from the
     next connection. None: without TLS."""
@@ -182,6 +197,8 @@ class ServerConfig:
                 f"metrics_port is {self.metrics_port}, where gRPC listens already; choose another, "
                 "or 0 for no metrics"
             )
+        if self.http_port and (self.http_host or self.host) == self.host and self.http_port == self.port:
+            raise ValueError(f"http_port is {self.http_port}, where gRPC listens already; choose another")
         if self.max_loaded_models is not None and self.max_loaded_models < 1:
             raise ValueError(f"max_loaded_models is {self.max_loaded_models}; it must be at least 1")
         if self.pinned_models and self.max_loaded_models is None:

@@ -15,6 +15,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import grpc
 from grpc_health.v1 import health_pb2_grpc
@@ -34,6 +35,7 @@ from dragoman_server.api.interceptors.malformed import MalformedMessages
 from dragoman_server.api.interceptors.unknown_callers import UnknownCallers
 from dragoman_server.api.service import TranslationService
 from dragoman_server.config import ServerConfig
+from dragoman_server.detection import LanguageDetector
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.glossaries import FOLDER, Glossaries, GlossaryError
 from dragoman_server.logs import Log
@@ -49,6 +51,9 @@ from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.gate import Gate
 from dragoman_server.text.translator import Translator
 
+if TYPE_CHECKING:
+    from dragoman_server.web.door import HttpDoor
+
 logger = logging.getLogger(__name__)
 
 # Once every call is answered: time for the last answers to reach their callers.
@@ -57,6 +62,10 @@ _FLUSH_SECONDS = 1.0
 
 class PortError(OSError):
     """A port can't be listened on."""
+
+
+class MissingWebError(ImportError):
+    """The door over HTTP lacks its libraries."""
 
 
 class EngineEndedError(RuntimeError):
@@ -89,6 +98,7 @@ class Server:
             translator=self._translator,
             limits=config.limits,
             glossaries=self._glossaries,
+            detector=LanguageDetector(),
         )
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
@@ -103,16 +113,19 @@ class Server:
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._has_ended = asyncio.Event()
         self._certificate: Certificate | None = None
+        self._http_door: HttpDoor | None = None
         self._is_reloaded = True
         self._metrics.last_reload_successful.set_function(self._is_current)
         self.port = config.port
         """Port of gRPC, once started."""
+        self.http_port: int | None = None
+        """Port of the door over HTTP, once started; None without one."""
 
     async def start(self) -> None:
         """Listens and loads the models. Where this is cancelled, it ends after the model it is at.
 
-        Raises TokenFileError, GlossaryError, CertificateError, PortError, RepositoryError, or
-        DeviceUnavailableError; the ports are free again then.
+        Raises TokenFileError, GlossaryError, CertificateError, PortError, MissingWebError, RepositoryError,
+        or DeviceUnavailableError; the ports are free again then.
         """
         try:
             self._callers.use(await wait_for(run_apart(self._callers.read), None))
@@ -124,7 +137,7 @@ class Server:
             await self._close(flush_seconds=0)
             raise
         self._open()
-        ports = {"port": self.port, "metrics_port": self._config.metrics_port}
+        ports = {"port": self.port, "metrics_port": self._config.metrics_port, "http_port": self.http_port}
         logger.info("ready", extra={"host": self._config.host, **ports, "models": self._keys()})
 
     async def reload(self) -> None:
@@ -235,7 +248,28 @@ class Server:
 
             self._close_metrics_port = close
         self._health.loading()
+        if config.http_port is not None:
+            await self._open_http(config.http_host or config.host, config.http_port)
         await self._grpc.start()
+
+    async def _open_http(self, host: str, port: int) -> None:
+        try:
+            from dragoman_server.web.door import HttpDoor
+        except ImportError as error:
+            raise MissingWebError(
+                f"--http-port needs {error.name}, which is not installed: pip install 'dragoman[web]'"
+            ) from error
+        self._http_door = HttpDoor(
+            self._core, registry=self._registry, is_ready=lambda: self._health.is_serving
+        )
+        chain, key = self._config.tls_certificate, self._config.tls_key
+        pair = None if chain is None or key is None else (chain, key)
+        try:
+            self.http_port = await self._http_door.open(host, port, pair)
+        except OSError as error:
+            raise PortError(_describe(host, port, error, option="--http-port")) from error
+        if not _is_loopback(host) and (warning := _what_is_open(self._config)):
+            logger.warning(warning, extra={"host": host, "port": self.http_port})
 
     def _bind(self, host: str, port: int, credentials: grpc.ServerCredentials | None) -> int:
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -262,13 +296,17 @@ class Server:
         return self._certificate.credentials()
 
     async def _close(self, *, flush_seconds: float) -> None:
+        if self._http_door is not None:
+            await self._http_door.close()
         await self._grpc.stop(flush_seconds)
         await self._models.close()
         await asyncio.to_thread(self._translator.close)
         await asyncio.to_thread(self._close_metrics_port)
 
     def _make_grpc_server(self) -> grpc.aio.Server:
-        max_connections = room_for_connections(self._config.limits.max_connections)
+        limits = self._config.limits
+        num_http = 0 if self._config.http_port is None else limits.max_http_connections
+        max_connections = room_for_connections(limits.max_connections, others=num_http)
         calls = CallMetrics(self._registry)
         descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
         server = grpc.aio.server(

@@ -281,6 +281,38 @@ class AlignedTexts(_message.Message):
     timings: Timings
     def __init__(self, alignments: _Optional[_Iterable[_Union[Alignment, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ...) -> None: ...
 
+class DetectLanguageRequest(_message.Message):
+    __slots__ = ("texts",)
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    texts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, texts: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class DetectLanguageResponse(_message.Message):
+    __slots__ = ("texts",)
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    texts: _containers.RepeatedCompositeFieldContainer[DetectedLanguage]
+    def __init__(self, texts: _Optional[_Iterable[_Union[DetectedLanguage, _Mapping]]] = ...) -> None: ...
+
+class DetectedLanguage(_message.Message):
+    __slots__ = ("language", "confidence", "candidates")
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    language: str
+    confidence: float
+    candidates: _containers.RepeatedCompositeFieldContainer[LanguageCandidate]
+    def __init__(self, language: _Optional[str] = ..., confidence: _Optional[float] = ..., candidates: _Optional[_Iterable[_Union[LanguageCandidate, _Mapping]]] = ...) -> None: ...
+
+class LanguageCandidate(_message.Message):
+    __slots__ = ("language", "confidence", "served")
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SERVED_FIELD_NUMBER: _ClassVar[int]
+    language: str
+    confidence: float
+    served: bool
+    def __init__(self, language: _Optional[str] = ..., confidence: _Optional[float] = ..., served: _Optional[bool] = ...) -> None: ...
+
 class TranslateStreamRequest(_message.Message):
     __slots__ = ("config", "item", "items")
     CONFIG_FIELD_NUMBER: _ClassVar[int]

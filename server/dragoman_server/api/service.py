@@ -45,6 +45,13 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         async with self._open_call("TranslateStream", context) as call:
             await self._core.translate_stream(messages, write, call)
 
+    async def DetectLanguage(
+        self, message: pb.DetectLanguageRequest, context: Context
+    ) -> pb.DetectLanguageResponse:
+        """See the proto."""
+        async with self._open_call("DetectLanguage", context):
+            return await self._core.detect_language(message)
+
     async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
         """See the proto."""
         async with self._open_call("ListModels", context):

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
+from dragoman_server.detection import LanguageDetector
 from dragoman_server.glossaries import Glossaries
 from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
@@ -14,6 +15,7 @@ from dragoman_server.service.gate import Gate
 from dragoman_server.service.requests import RequestReader, read_priority
 from dragoman_server.service.responses import (
     write_aligned_pair,
+    write_detected,
     write_glossary,
     write_model,
     write_reference,
@@ -42,6 +44,7 @@ class ServiceCore:
         translator: Translator,
         limits: RequestLimits,
         glossaries: Glossaries,
+        detector: LanguageDetector,
     ) -> None:
         self._gate = gate
         self.callers = callers
@@ -50,6 +53,7 @@ class ServiceCore:
         self.limits = limits
         """Of what they may ask for."""
         self._glossaries = glossaries
+        self._detector = detector
         self._repository = Repository([], {})
 
     @property
@@ -124,6 +128,13 @@ class ServiceCore:
             async with model.use() as loaded:
                 options = reader.read_config(config, loaded)
             await stream.run(messages, self._gate.draining)
+
+    async def detect_language(self, message: pb.DetectLanguageRequest) -> pb.DetectLanguageResponse:
+        """Each text's language."""
+        self._reader().check_texts(message.texts)
+        served = {language for model in self.models for language in model.manifest_languages}
+        found = await self._detector.detect(message.texts, served)
+        return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
     def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:
         """Those of the languages."""

@@ -142,6 +142,10 @@ class RequestReader:
             ranges=(ranges,) if ranges else (),
         )
 
+    def check_texts(self, texts: Sequence[str]) -> None:
+        """Raises InvalidRequestError for more or longer texts than a call takes."""
+        _raise_if_any(self._check_texts(texts))
+
     def _check_texts(self, texts: Sequence[str]) -> list[Violation]:
         if len(texts) > self._limits.max_texts:
             description = f"holds {len(texts)} texts, and a call takes {self._limits.max_texts}; "

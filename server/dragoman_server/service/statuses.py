@@ -19,14 +19,17 @@ from dragoman_server.engine import (
     SentenceError,
 )
 from dragoman_server.errors import (
+    BodyTooLargeError,
     IdleStreamError,
     InvalidRequestError,
     ModelNotFoundError,
     ModelNotLoadedError,
     NotServingError,
+    SlowRequestError,
     TooManyCallsError,
     TooManyWatchesError,
     UnknownCallerError,
+    UnsupportedError,
 )
 
 DOMAIN = "dragoman.v1"
@@ -50,8 +53,8 @@ class Code(enum.Enum):
     DEADLINE_EXCEEDED = 4
     NOT_FOUND = 5
     RESOURCE_EXHAUSTED = 8
-    FAILED_PRECONDITION = 9
     ABORTED = 10
+    UNIMPLEMENTED = 12
     INTERNAL = 13
     UNAVAILABLE = 14
     UNAUTHENTICATED = 16
@@ -74,6 +77,9 @@ _TABLE: dict[type[Exception], _Answer] = {
     NotServingError: _Answer(code=Code.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
     # What it says itself is when.
     ModelNotLoadedError: _Answer(code=Code.UNAVAILABLE, reason="MODEL_NOT_LOADED", retry_seconds=1.0),
+    BodyTooLargeError: _Answer(code=Code.INVALID_ARGUMENT, reason="BODY_TOO_LARGE"),
+    SlowRequestError: _Answer(code=Code.DEADLINE_EXCEEDED, reason="SLOW_REQUEST"),
+    UnsupportedError: _Answer(code=Code.UNIMPLEMENTED, reason="UNSUPPORTED"),
     SentenceError: _Answer(code=Code.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
     QueueFullError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
     EngineClosedError: _Answer(code=Code.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),

@@ -13,14 +13,17 @@ from dragoman_server.engine import (
 )
 from dragoman_server.engine.errors import QueueTooSlowError
 from dragoman_server.errors import (
+    BodyTooLargeError,
     IdleStreamError,
     InvalidRequestError,
     ModelNotFoundError,
     ModelNotLoadedError,
     NotServingError,
+    SlowRequestError,
     TooManyCallsError,
     TooManyWatchesError,
     UnknownCallerError,
+    UnsupportedError,
     Violation,
 )
 from dragoman_server.service.statuses import _TABLE, Code, cancellation_code, code_of, status_of
@@ -35,6 +38,9 @@ ERRORS = {
     ModelNotLoadedError("de-en/1", retry_seconds=4.0): "UNAVAILABLE",
     NotServingError("loading"): "UNAVAILABLE",
     NotServingError("draining"): "UNAVAILABLE",
+    BodyTooLargeError(1): "INVALID_ARGUMENT",
+    SlowRequestError(1): "DEADLINE_EXCEEDED",
+    UnsupportedError("no such thing"): "UNIMPLEMENTED",
     SentenceError("too long"): "INVALID_ARGUMENT",
     QueueFullError(num_sentences=1, num_waiting=2, max_queue=2): "RESOURCE_EXHAUSTED",
     EngineClosedError("closed"): "UNAVAILABLE",
