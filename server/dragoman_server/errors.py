@@ -4,6 +4,7 @@ Exception
 ├── RequestError                 the server refuses the call
 │   ├── InvalidRequestError      INVALID_ARGUMENT, a violation for each field
 │   ├── ModelNotFoundError       NOT_FOUND, naming what there is
+│   ├── GlossaryNotFoundError    NOT_FOUND, naming what there is
 │   ├── TooManyCallsError        RESOURCE_EXHAUSTED, with the time to wait before trying again
 │   ├── UnknownCallerError       UNAUTHENTICATED
 │   ├── IdleStreamError          ABORTED: a stream begins anew when there is something to translate
@@ -60,6 +61,10 @@ class InvalidRequestError(RequestError, ValueError):
 
 class ModelNotFoundError(RequestError, LookupError):
     """There is no such model, or none for the languages."""
+
+
+class GlossaryNotFoundError(RequestError, LookupError):
+    """There is no such glossary."""
 
 
 class TooManyCallsError(RequestError):

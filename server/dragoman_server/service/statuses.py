@@ -20,6 +20,7 @@ from dragoman_server.engine import (
 )
 from dragoman_server.errors import (
     BodyTooLargeError,
+    GlossaryNotFoundError,
     IdleStreamError,
     InvalidRequestError,
     ModelNotFoundError,
@@ -70,6 +71,7 @@ class _Answer:
 _TABLE: dict[type[Exception], _Answer] = {
     InvalidRequestError: _Answer(code=Code.INVALID_ARGUMENT, reason="INVALID_REQUEST"),
     ModelNotFoundError: _Answer(code=Code.NOT_FOUND, reason="MODEL_NOT_FOUND"),
+    GlossaryNotFoundError: _Answer(code=Code.NOT_FOUND, reason="GLOSSARY_NOT_FOUND"),
     TooManyCallsError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0),
     TooManyWatchesError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_WATCHES", retry_seconds=1.0),
     UnknownCallerError: _Answer(code=Code.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),

@@ -14,6 +14,7 @@ from dragoman_server.engine import (
 from dragoman_server.engine.errors import QueueTooSlowError
 from dragoman_server.errors import (
     BodyTooLargeError,
+    GlossaryNotFoundError,
     IdleStreamError,
     InvalidRequestError,
     ModelNotFoundError,
@@ -31,6 +32,7 @@ from dragoman_server.service.statuses import _TABLE, Code, cancellation_code, co
 ERRORS = {
     InvalidRequestError([Violation(field="texts", description="too many")]): "INVALID_ARGUMENT",
     ModelNotFoundError("no such model"): "NOT_FOUND",
+    GlossaryNotFoundError("no such glossary"): "NOT_FOUND",
     TooManyCallsError(1000): "RESOURCE_EXHAUSTED",
     TooManyWatchesError(10, "--max-health-watches"): "RESOURCE_EXHAUSTED",
     UnknownCallerError("who is it?"): "UNAUTHENTICATED",
