@@ -23,6 +23,7 @@ _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
     b'connection: close\r\ncontent-length: 47\r\n\r\n{"error":"the server has too many connections"}'
 )
+# An answered caller may still send, and would lose the answer to a reset if nobody read.
 _LARGE_HEAD = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 )
@@ -38,6 +39,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._patience: asyncio.TimerHandle | None = None
         self._num_head_bytes = 0
         self._is_in_head = False
+        self._is_body_complete = True
+        self._closes = False
+        self._is_refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -54,7 +58,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._is_refused:
             return
         if self._is_between_requests:
             # The body of a request that is answered counts, too.
@@ -66,8 +70,10 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._wait()
         if (self.cycle is None or self._is_in_head) and self._num_head_bytes > MAX_HEAD_BYTES:
+            self._is_refused = True
             self.transport.write(_LARGE_HEAD)
-            self.transport.close()
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
 
     def on_message_begin(self) -> None:
         self._is_in_head = True
@@ -79,10 +85,16 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_in_head = False
         self._num_head_bytes = 0
         self._stop_waiting()
+        self._is_body_complete = False
         super().on_headers_complete()
+        if self.cycle is not None:
+            self.cycle.transport = cast(asyncio.Transport, _Lingering(self))
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        self._is_body_complete = True
+        if self._closes:
+            self.transport.close()
         if self.cycle is not None and self.cycle.response_complete and not self.transport.is_closing():
             # An answered request's body has ended: the next one may come.
             self._stop_waiting()
@@ -90,6 +102,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
+
+    def close_once_read(self) -> None:
+        """Hangs up when all that the caller sends is read and thrown away, for a while."""
+        if self._is_body_complete:
+            self.transport.close()
+            return
+        self._closes = True
+        self._wait()
 
     @property
     def _is_between_requests(self) -> bool:
@@ -105,3 +125,22 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+
+class _Lingering:
+    """As much of a connection as an answer needs, which is closed when its request is read."""
+
+    def __init__(self, connection: LimitedProtocol) -> None:
+        self._connection = connection
+
+    def write(self, data: bytes) -> None:
+        """Sends it."""
+        self._connection.transport.write(data)
+
+    def is_closing(self) -> bool:
+        """Whether it is, or will be."""
+        return self._connection.transport.is_closing()
+
+    def close(self) -> None:
+        """Not before the caller can read its answer."""
+        self._connection.close_once_read()

@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Scope
 from dragoman_server.errors import BodyTooLargeError, SlowRequestError
 from dragoman_server.service.call import Call, Visit
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.web.fields import Fields, join_lists, read_json, refusal
+from dragoman_server.web.fields import Fields, UploadedFile, join_lists, read_json, refusal
 
 ID_HEADER = "X-Request-ID"
 """Names a request in the log: the caller's own, or one that the answer tells."""
@@ -147,7 +147,12 @@ class Exchange:
         except (MultiPartException, KeyError, ValueError) as error:
             raise refusal("", f"the body is no multipart form: {error}") from None
         pairs = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
-        files = {name: value for name, value in form.multi_items() if isinstance(value, UploadFile)}
+        files = {
+            name: UploadedFile(name=value.filename or "", content=await value.read())
+            for name, value in form.multi_items()
+            if isinstance(value, UploadFile)
+        }
+        await form.close()
         return Fields(values=query | join_lists(pairs), files=files)
 
     async def _stream(self) -> AsyncGenerator[bytes, None]:

@@ -5,8 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.datastructures import UploadFile
-
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.quoting import list_names, quote
 
@@ -20,7 +18,7 @@ class Fields:
 
     values: Mapping[str, Any]
     """Of JSON as they are; of a form a string, or a list where a field came several times."""
-    files: Mapping[str, UploadFile] = field(default_factory=dict)
+    files: Mapping[str, "UploadedFile"] = field(default_factory=dict)
     """Those that a form brought."""
 
     def string(self, name: str) -> str | None:
@@ -47,9 +45,10 @@ class Fields:
             return None
         values = value if isinstance(value, list) else [value]
         for rank, each in enumerate(values):
+            field = f"{name}[{rank}]" if isinstance(value, list) else name
             if not isinstance(each, str):
-                raise refusal(f"{name}[{rank}]", f"must be a string, and is {_kind(each)}")
-            _checked(f"{name}[{rank}]", each)
+                raise refusal(field, f"must be a string, and is {_kind(each)}")
+            _checked(field, each)
         return values
 
     def integer(self, name: str, default: int) -> int:
@@ -86,6 +85,14 @@ class Fields:
                     )
                 ]
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadedFile:
+    """One that came with a form."""
+
+    name: str
+    content: bytes
 
 
 def read_json(body: bytes) -> Any:

@@ -16,7 +16,6 @@ from pathlib import PurePath
 from typing import BinaryIO
 from urllib.parse import quote as quote_url
 
-from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
 from dragoman.jobs.content import HEAD_BYTES, check_is_text, check_is_utf8
@@ -67,11 +66,13 @@ class TranslatedFiles:
         fields = await exchange.fields()
         async with exchange.open_call("TranslateFile", token=token_of(fields)) as call:
             file = fields.files.get("file")
-            if file is None or not file.filename:
+            if file is None or not file.name:
                 raise refusal("file", "is required, as a part of a multipart form with a file name")
             source, target = source_of(fields), fields.required_string("target")
-            name = PurePath(file.filename.replace("\\", "/")).name
-            work = await asyncio.to_thread(_open, name, file, exchange.core.limits.max_http_body_bytes)
+            name = PurePath(file.name.replace("\\", "/")).name
+            work = await asyncio.to_thread(
+                _open, name, file.content, exchange.core.limits.max_http_body_bytes
+            )
             translations = await _translate(exchange.core, call, work.units, source, target)
             content = await asyncio.to_thread(work.write, translations)
         key = self._keep(_translated_name(name, target), content)
@@ -139,9 +140,9 @@ class _Work:
         return packed.getvalue()
 
 
-def _open(name: str, file: UploadFile, max_bytes: int) -> _Work:
+def _open(name: str, given: bytes, max_bytes: int) -> _Work:
     """Raises InvalidRequestError for what is no file of its format."""
-    content = io.BytesIO(file.file.read())
+    content = io.BytesIO(given)
     path = PurePath(name)
     try:
         if is_compressed(path):

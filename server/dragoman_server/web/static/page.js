@@ -28,6 +28,7 @@ let models = [];
 let timer = 0;
 let underWay = null;
 let number = 0;
+let shownLinks = [];
 
 async function call(path, body, signal) {
   const headers = { "Content-Type": "application/json" };
@@ -94,19 +95,15 @@ function write(place, text, links, side, warned) {
     return node;
   });
   place.replaceChildren(...nodes);
-  const light = (event) => lightUp(event.target.closest(".word"), links, side);
-  place.onpointerover = light;
-  place.onfocusin = light;
-  place.onpointerleave = place.onfocusout = () => lightUp(null, links, side);
 }
 
-function lightUp(node, links, side) {
+function lightUp(node, side) {
   for (const each of document.querySelectorAll(".is-lit, .is-here")) each.classList.remove("is-lit", "is-here");
   if (!node) return;
   node.classList.add("is-here");
   const start = Number(node.dataset.start);
   const [other, place] = side === "target" ? ["source", $("source-words")] : ["target", $("translation")];
-  for (const link of links) {
+  for (const link of shownLinks) {
     if (link[`${side}Start`] !== start) continue;
     place.querySelector(`[data-start="${link[`${other}Start`]}"]`)?.classList.add("is-lit");
   }
@@ -116,6 +113,7 @@ function show(answer, text, source, milliseconds) {
   const translation = answer.translations[0];
   const best = translation.hypotheses[0];
   const links = best?.alignments ?? [];
+  shownLinks = links;
   write($("translation"), translation.text, links, "target", []);
   write($("source-words"), text, links, "source", translation.warnings);
   $("words").hidden = !links.length;
@@ -227,6 +225,11 @@ async function begin() {
   }
 }
 
+for (const [place, side] of [["translation", "target"], ["source-words", "source"]]) {
+  for (const kind of ["pointerover", "focusin", "click"])
+    $(place).addEventListener(kind, (event) => lightUp(event.target.closest(".word"), side));
+  for (const kind of ["pointerleave", "focusout"]) $(place).addEventListener(kind, () => lightUp(null, side));
+}
 $("text").addEventListener("input", soon);
 $("source").addEventListener("change", () => {
   fillTargets();
