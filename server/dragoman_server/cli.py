@@ -91,6 +91,13 @@ class _LongRunning(click.Command):
     "for each term, with tabs between.  [default: glossaries in the models folder]",
 )
 @click.option(
+    "--pivot",
+    metavar="LANGUAGE",
+    default=ServerConfig.pivot,
+    help="Language that texts go through where no model is for a pair but two are, such as en from de to "
+    "fr. A request may say otherwise.  [default: none]",
+)
+@click.option(
     "--device",
     type=click.Choice(["auto", "cpu", "cuda"]),
     default=EngineConfig.device,
@@ -331,6 +338,7 @@ def serve(
     tls_key: Path | None,
     tokens: Path | None,
     glossaries: Path | None,
+    pivot: str | None,
     device: str,
     precision: str,
     shortlist: bool,
@@ -369,7 +377,7 @@ def serve(
     log_format: LogFormat,
     reflection: bool,
 ) -> None:
-    """Serve the bundles of a folder over gRPC.
+    """Serve the bundles of a folder over gRPC, and over HTTP where --http-port says so.
 
     Every option can be given by an environment variable too: --max-texts by DRAGOMAN_SERVE_MAX_TEXTS. SIGTERM
     and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder, the tokens and
@@ -406,6 +414,7 @@ def serve(
             tls_key=tls_key,
             tokens=tokens,
             glossaries=glossaries,
+            pivot=pivot,
             drain_seconds=drain_seconds,
             max_reload_seconds=max_reload_seconds,
             reflection=reflection,

@@ -176,6 +176,9 @@ class ServerConfig:
     """File of those who may call, as `callers.read_tokens` reads it; None: everybody who reaches the port."""
     glossaries: Path | None = None
     """Folder of glossaries, as NAME.tsv; None: "glossaries" in the models folder, if it is there."""
+    pivot: str | None = None
+    """Language that texts go through where no model is for a pair, unless a request says otherwise; None:
+    they do not."""
     drain_seconds: float = 30.0
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
     max_reload_seconds: float = 300.0

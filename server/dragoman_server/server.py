@@ -99,6 +99,7 @@ class Server:
             limits=config.limits,
             glossaries=self._glossaries,
             detector=LanguageDetector(),
+            pivot=config.pivot,
         )
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)

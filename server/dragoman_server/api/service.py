@@ -13,6 +13,18 @@ from dragoman_server.api.interceptors.interception import Context
 from dragoman_server.service.call import Call, Visit
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.statuses import status_of
+from dragoman_server.service.stream import Write
+
+
+def write_to(context: Context) -> Write:
+    """What sends the messages of a stream."""
+
+    async def write(response: pb.TranslateStreamResponse) -> None:
+        # Fails where the caller has just gone away; that this ends the call is told in another way.
+        with contextlib.suppress(grpc.aio.InternalError):
+            await context.write(response)
+
+    return write
 
 
 class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
@@ -36,14 +48,8 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         self, messages: AsyncIterator[pb.TranslateStreamRequest], context: Context
     ) -> None:
         """See the proto."""
-
-        async def write(response: pb.TranslateStreamResponse) -> None:
-            # Fails where the caller has just gone away; that this ends the call is told in another way.
-            with contextlib.suppress(grpc.aio.InternalError):
-                await context.write(response)
-
         async with self._open_call("TranslateStream", context) as call:
-            await self._core.translate_stream(messages, write, call)
+            await self._core.translate_stream(messages, write_to(context), call)
 
     async def DetectLanguage(
         self, message: pb.DetectLanguageRequest, context: Context

@@ -12,6 +12,7 @@ from dragoman_server.models.repository import Repository
 from dragoman_server.service.call import Call, Visit, log_if_internal, open_call
 from dragoman_server.service.callers import Callers
 from dragoman_server.service.gate import Gate
+from dragoman_server.service.pivoting import first_request, joined, second_request
 from dragoman_server.service.requests import RequestReader, read_priority
 from dragoman_server.service.responses import (
     write_aligned_pair,
@@ -45,7 +46,9 @@ class ServiceCore:
         limits: RequestLimits,
         glossaries: Glossaries,
         detector: LanguageDetector,
+        pivot: str | None = None,
     ) -> None:
+        """`pivot`: a language that texts go through where no model is for theirs; None for none."""
         self._gate = gate
         self.callers = callers
         """Who may call."""
@@ -54,7 +57,13 @@ class ServiceCore:
         """Of what they may ask for."""
         self._glossaries = glossaries
         self._detector = detector
+        self._pivot = pivot
         self._repository = Repository([], {})
+
+    @property
+    def pivot(self) -> str | None:
+        """The language that texts go through where no model is for theirs; None for none."""
+        return self._pivot
 
     @property
     def models(self) -> list[ServedModel]:
@@ -71,7 +80,17 @@ class ServiceCore:
         return open_call(visit, gate=self._gate, max_idle_seconds=self.limits.max_stream_idle_seconds)
 
     async def translate(self, message: pb.TranslateRequest, call: Call) -> pb.TranslateResponse:
-        """All texts, or an error."""
+        """All texts, or an error; through a language between where that is allowed and no model is direct."""
+        pivot = self._pivot_of(message)
+        if pivot is None:
+            return await self._translate(message, call)
+        first = await self._translate(first_request(message, pivot), call)
+        first_model = call.model
+        second = await self._translate(second_request(message, pivot, first), call)
+        call.model = f"{first_model} {call.model}"
+        return joined(message, first, second)
+
+    async def _translate(self, message: pb.TranslateRequest, call: Call) -> pb.TranslateResponse:
         reader = self._reader()
         model = reader.choose_model(message)
         call.model = model.key
@@ -181,6 +200,20 @@ class ServiceCore:
             log_if_internal(error)
             call.count_failed_item()
             return pb.TranslateStreamResponse(id=item.id, error=status_of(error), model=reference)
+
+    def _pivot_of(self, message: pb.TranslateRequest) -> str | None:
+        """The language that texts go through; None where a model is direct, or there is no such way."""
+        pivot = message.pivot_language if message.HasField("pivot_language") else self._pivot
+        if not pivot or message.model or not (message.source_language and message.target_language):
+            return None
+
+        def has_model(source: str, target: str) -> bool:
+            return any(model.distance(source, target) is not None for model in self.models)
+
+        if has_model(message.source_language, message.target_language):
+            return None
+        is_way = has_model(message.source_language, pivot) and has_model(pivot, message.target_language)
+        return pivot if is_way else None
 
     def _reader(self) -> RequestReader:
         return RequestReader(self._repository, self.limits, self._glossaries.by_name)

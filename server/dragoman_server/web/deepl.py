@@ -112,7 +112,7 @@ class DeepL:
             kind = fields.string("type") or "source"
             if kind not in ("source", "target"):
                 raise refusal("type", f"is {quote(kind)}; it must be source or target")
-            pairs = targets_by_source(exchange.core.models)
+            pairs = targets_by_source(exchange.core)
         if kind == "source":
             return JSONResponse([_language(code.upper()) for code in pairs])
         targets = sorted({target for targets in pairs.values() for target in targets})

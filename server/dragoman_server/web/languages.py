@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dragoman_bundle.languages import primary_language
 
 from dragoman_server.models.model import ServedModel
+from dragoman_server.service.core import ServiceCore
 
 _NAMES = """
 af:Afrikaans am:Amharic ar:Arabic ast:Asturian az:Azerbaijani be:Belarusian bg:Bulgarian bn:Bengali
@@ -32,12 +33,17 @@ def language_name(code: str) -> str:
     return f"{name} ({more})" if more else name
 
 
-def targets_by_source(models: Iterable[ServedModel]) -> dict[str, list[str]]:
-    """By each language that models translate from, in order, those that they translate it to."""
+def targets_by_source(core: ServiceCore) -> dict[str, list[str]]:
+    """By each language that models translate from, in order, those that one or two of them reach."""
     found: dict[str, set[str]] = {}
-    for model in models:
+    for model in core.models:
         source, target = model.manifest_languages
         found.setdefault(source, set()).add(target)
+    for targets in found.values():
+        if core.pivot in targets:
+            targets |= found.get(core.pivot, set())
+    for source, targets in found.items():
+        targets.discard(source)
     return {source: sorted(found[source]) for source in sorted(found)}
 
 

@@ -68,7 +68,7 @@ async def detect(exchange: Exchange) -> Response:
 
 async def languages(exchange: Exchange) -> Response:
     """GET /languages."""
-    pairs = targets_by_source(exchange.core.models)
+    pairs = targets_by_source(exchange.core)
     return JSONResponse(
         [
             {"code": code, "name": language_name(code), "targets": pairs.get(code, [])}
@@ -82,7 +82,7 @@ def settings(suffixes: Callable[[], list[str]]) -> Handle:
 
     async def handle(exchange: Exchange) -> Response:
         core = exchange.core
-        pairs = targets_by_source(core.models)
+        pairs = targets_by_source(core)
         source = next(iter(pairs), "")
         target = pairs[source][0] if source else ""
         return JSONResponse(
