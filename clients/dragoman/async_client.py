@@ -23,8 +23,8 @@ from dragoman.ledger import Ledger
 from dragoman.model import Glossary, Model
 from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
-from dragoman.texts import check_text_pairs, check_texts, text_pair_portions
-from dragoman.translation import AlignedTexts, Key, StreamResult, Translation
+from dragoman.texts import check_text_pairs, check_texts, detection_portions, text_pair_portions
+from dragoman.translation import AlignedTexts, DetectedLanguage, Key, StreamResult, Translation
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
@@ -341,6 +341,30 @@ class AsyncClient:
             feed.close()
             if pulled is not None:
                 await pulled.close()
+
+    async def detect(
+        self, texts: Iterable[str], *, timeout_seconds: float | None = None
+    ) -> list[DetectedLanguage]:
+        """The language of each text, of those that the server's models have, with what else it may be.
+
+        Looked at text by text; `language` is None for one in no such language. Raises UnsupportedError where
+        the server lacks the library for it.
+        """
+        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        detected: list[DetectedLanguage] = []
+        for portion in detection_portions(check_texts(texts)):
+            try:
+                response = await _answer(
+                    self._stub.DetectLanguage(
+                        pb.DetectLanguageRequest(texts=portion),
+                        timeout=deadline.remaining_seconds(),
+                        metadata=self._metadata,
+                    )
+                )
+            except grpc.aio.AioRpcError as error:
+                raise await self._error(error) from error
+            detected += messages.detected_languages(response)
+        return detected
 
     async def models(self, *, source: str = "", target: str = "") -> list[Model]:
         """The models being served, by name and version; only those of the languages that are given."""

@@ -19,8 +19,8 @@ from dragoman.ledger import Ledger
 from dragoman.model import Glossary, Model
 from dragoman.portions import Portion, Portions
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
-from dragoman.texts import check_text_pairs, check_texts, text_pair_portions
-from dragoman.translation import AlignedTexts, Key, StreamResult, Translation
+from dragoman.texts import check_text_pairs, check_texts, detection_portions, text_pair_portions
+from dragoman.translation import AlignedTexts, DetectedLanguage, Key, StreamResult, Translation
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
@@ -196,6 +196,26 @@ class Client:
                 raise self._error(error) from error
             aligned += messages.aligned_texts(response)
         return aligned
+
+    def detect(self, texts: Iterable[str], *, timeout_seconds: float | None = None) -> list[DetectedLanguage]:
+        """The language of each text, of those that the server's models have, with what else it may be.
+
+        Looked at text by text; `language` is None for one in no such language. Raises UnsupportedError where
+        the server lacks the library for it.
+        """
+        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        detected: list[DetectedLanguage] = []
+        for portion in detection_portions(check_texts(texts)):
+            try:
+                response = self._stub.DetectLanguage(
+                    pb.DetectLanguageRequest(texts=portion),
+                    timeout=deadline.remaining_seconds(),
+                    metadata=self._metadata,
+                )
+            except grpc.RpcError as error:
+                raise self._error(error) from error
+            detected += messages.detected_languages(response)
+        return detected
 
     def translate_stream(
         self,

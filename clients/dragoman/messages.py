@@ -8,8 +8,10 @@ from dragoman.settings import Priority, Settings
 from dragoman.translation import (
     AlignedTexts,
     Alignment,
+    DetectedLanguage,
     FinishReason,
     Hypothesis,
+    LanguageCandidate,
     Timings,
     Translation,
     TranslationWarning,
@@ -162,6 +164,23 @@ def aligned_texts(response: pb.AlignTextsResponse) -> list[AlignedTexts]:
             timings=_timings(message.timings),
         )
         for message in response.pairs
+    ]
+
+
+def detected_languages(response: pb.DetectLanguageResponse) -> list[DetectedLanguage]:
+    """The languages of a response, in its order."""
+    return [
+        DetectedLanguage(
+            language=message.language or None,
+            confidence=message.confidence,
+            candidates=tuple(
+                LanguageCandidate(
+                    language=candidate.language, confidence=candidate.confidence, served=candidate.served
+                )
+                for candidate in message.candidates
+            ),
+        )
+        for message in response.texts
     ]
 
 

@@ -9,6 +9,8 @@ MAX_REQUEST_PAIRS = 256
 """Most pairs of one request that links words."""
 MAX_REQUEST_BYTES = 1 << 16
 """Most bytes of text of one such request, or of one longer pair."""
+MAX_DETECTION_CHARACTERS = 1_000
+"""What tells the language of a text is in its beginning."""
 MAX_STREAM_TEXT_BYTES = (4 << 20) - 1024
 """Most bytes of a text of a stream: a longer one, in a message, is over the 4 MiB that gRPC servers take by
 default, which would end the stream for all."""
@@ -74,6 +76,13 @@ def text_pair_portions(pairs: list[tuple[str, str]]) -> Iterator[list[tuple[str,
         num_bytes += size
     if portion:
         yield portion
+
+
+def detection_portions(texts: list[str]) -> Iterator[list[str]]:
+    """What of the texts travels to have their languages detected, in portions of requests."""
+    beginnings = [text[:MAX_DETECTION_CHARACTERS] for text in texts]
+    for start in range(0, len(beginnings), MAX_REQUEST_PAIRS):
+        yield beginnings[start : start + MAX_REQUEST_PAIRS]
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:

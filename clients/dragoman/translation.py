@@ -158,6 +158,30 @@ class AlignedTexts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LanguageCandidate:
+    """A language that a text may be in."""
+
+    language: str
+    """As a BCP 47 code."""
+    confidence: float
+    """From 0 to 1; all candidates of a text together have 1."""
+    served: bool
+    """Whether some model of the server has it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectedLanguage:
+    """The language of a text."""
+
+    language: str | None
+    """One that some model translates from or to; None where the text is in none of those."""
+    confidence: float
+    """From 0 to 1; 0 for None."""
+    candidates: tuple[LanguageCandidate, ...]
+    """What it may be, most likely first, with the most likely language that is not served."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StreamResult(Generic[Key]):
     """How one text of a stream ended: with a translation or with an error, never both."""
 

@@ -30,7 +30,7 @@ class _LongRunning(click.Command):
     params=parameters(ServerConfig),
 )
 def serve(**values: Any) -> None:
-    """Serve the bundles of a folder over gRPC.
+    """Serve the bundles of a folder over gRPC, and over HTTP where --http-port says so.
 
     Every option can be given by an environment variable too: --max-texts by DRAGOMAN_SERVE_MAX_TEXTS. SIGTERM
     and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder, the tokens and
@@ -43,14 +43,14 @@ def serve(**values: Any) -> None:
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
     from prometheus_client import disable_created_metrics
 
-    from dragoman_server.api.callers import TokenFileError
     from dragoman_server.api.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.glossaries import GlossaryError
     from dragoman_server.logs import open_log
     from dragoman_server.models.repository import RepositoryError
-    from dragoman_server.server import EngineEndedError, PortError
+    from dragoman_server.server import EngineEndedError, MissingWebError, PortError
     from dragoman_server.server import serve as serve_until_stopped
+    from dragoman_server.service.callers import TokenFileError
 
     try:
         config: ServerConfig = build(ServerConfig, values)
@@ -66,6 +66,7 @@ def serve(**values: Any) -> None:
             DeviceUnavailableError,
             EngineEndedError,
             GlossaryError,
+            MissingWebError,
             PortError,
             RepositoryError,
             TokenFileError,

@@ -47,6 +47,13 @@ class RequestLimits:
     """Most calls in progress at once, of all callers together; a stream is one."""
     max_connections: int = option(10_000, at_least=1)
     """Most connections at once; fewer where the process may open too few files. Further ones are closed."""
+    max_http_connections: int = option(500, at_least=1)
+    """Most connections over HTTP at once, each with one call at most: fewer than --max-calls, so that they
+    never take all of these. Further ones get 503."""
+    max_http_body_bytes: int = option(4 * 1024 * 1024, at_least=1)
+    """Most bytes of a request over HTTP, files included."""
+    max_http_seconds: float = option(60.0, above=0)
+    """How long a request over HTTP may take to come in, and again to be answered; less where it says so."""
     max_health_watches: int = option(1000, at_least=1)
     """Most Watch calls of the health service at once, of all callers together. They need no token."""
     max_health_watches_per_host: int = option(100, at_least=1)
@@ -126,6 +133,11 @@ class ServerConfig:
     metrics_port: int = option(9055, at_least=0, at_most=65535)
     """HTTP port of /metrics; 0 turns it off. The default is none of Prometheus's own (9090 to 9094), of its
     exporters (9100 to 9999) or of outgoing connections."""
+    http_host: str | None = option(None, when_none="as --host")
+    """Address that the HTTP port listens on."""
+    http_port: int | None = option(None, at_least=0, at_most=65535, when_none="none")
+    """Port of the page and of the APIs over HTTP, which need the extra dragoman[web]; 0 lets the system
+    choose."""
     tls_certificate: Path | None = option(None, when_none="without TLS")
     """PEM file with the server's certificate followed by its intermediates; a changed file is used from the
     next connection."""
@@ -136,6 +148,9 @@ class ServerConfig:
     glossaries: Path | None = option(None, when_none="glossaries in the models folder")
     """Folder of glossaries that requests may name, as NAME.tsv: a first line of languages, then a line for
     each term, with tabs between."""
+    pivot: str | None = option(None, metavar="LANGUAGE", when_none="none")
+    """Language that texts go through where no model is for a pair but two are, such as en from de to fr. A
+    request may say otherwise."""
     drain_seconds: float = option(30.0, at_least=0)
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
     max_reload_seconds: float = option(300.0, above=0)
@@ -160,6 +175,8 @@ class ServerConfig:
                 f"metrics_port is {self.metrics_port}, where gRPC listens already; choose another, "
                 "or 0 for no metrics"
             )
+        if self.http_port and (self.http_host or self.host) == self.host and self.http_port == self.port:
+            raise ValueError(f"http_port is {self.http_port}, where gRPC listens already; choose another")
         if self.pinned_models and self.max_loaded_models is None:
             raise ValueError(
                 f"pinned_models begins with {self.pinned_models[0]!r}, and without max_loaded_models every "

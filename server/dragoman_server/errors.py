@@ -4,11 +4,15 @@ Exception
 ├── RequestError                 the server refuses the call
 │   ├── InvalidRequestError      INVALID_ARGUMENT, a violation for each field
 │   ├── ModelNotFoundError       NOT_FOUND, naming what there is
+│   ├── GlossaryNotFoundError    NOT_FOUND, naming what there is
 │   ├── TooManyCallsError        RESOURCE_EXHAUSTED, with the time to wait before trying again
 │   ├── UnknownCallerError       UNAUTHENTICATED
 │   ├── IdleStreamError          ABORTED: a stream begins anew when there is something to translate
 │   ├── ModelNotLoadedError      UNAVAILABLE, with the time to wait before trying again
-│   └── NotServingError          UNAVAILABLE: the models are loading, or the server drains
+│   ├── NotServingError          UNAVAILABLE: the models are loading, or the server drains
+│   ├── BodyTooLargeError        INVALID_ARGUMENT: more bytes than the server reads
+│   ├── SlowRequestError         DEADLINE_EXCEEDED: the request's body did not come in time
+│   └── UnsupportedError         UNIMPLEMENTED: the server has no such thing, or lacks a library
 ├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
 ├── engine.QueueFullError        RESOURCE_EXHAUSTED, with the time to wait before trying again
 ├── engine.EngineClosedError     UNAVAILABLE
@@ -57,6 +61,10 @@ class InvalidRequestError(RequestError, ValueError):
 
 class ModelNotFoundError(RequestError, LookupError):
     """There is no such model, or none for the languages."""
+
+
+class GlossaryNotFoundError(RequestError, LookupError):
+    """There is no such glossary."""
 
 
 class TooManyCallsError(RequestError):
@@ -114,3 +122,24 @@ class NotServingError(RequestError):
         super().__init__(
             "the server is loading its models" if why == "loading" else "the server is shutting down"
         )
+
+
+class BodyTooLargeError(RequestError):
+    """A request over HTTP has more bytes than the server reads."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(
+            f"the request has more than {max_bytes} bytes, as many as the server's --max-http-body-bytes "
+            "takes; send less at a time"
+        )
+
+
+class SlowRequestError(RequestError):
+    """A request over HTTP does not come in time."""
+
+    def __init__(self, max_seconds: float) -> None:
+        super().__init__(f"the request did not come within {max_seconds:g} seconds")
+
+
+class UnsupportedError(RequestError):
+    """What is asked for is none of what the server does."""

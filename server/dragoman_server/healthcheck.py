@@ -15,9 +15,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
-from dragoman_server.api.callers import AUTHORIZATION, TokenFileError, read_tokens
 from dragoman_server.api.certificate import name_in
 from dragoman_server.config import ServerConfig
+from dragoman_server.service.callers import AUTHORIZATION, TokenFileError, read_tokens
 
 CALLER = "healthcheck"
 """Who this is to a server with tokens."""

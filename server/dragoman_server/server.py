@@ -15,6 +15,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import grpc
 from grpc_health.v1 import health_pb2_grpc
@@ -25,10 +26,8 @@ from prometheus_client.platform_collector import PlatformCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.apart import run_apart, wait_for
-from dragoman_server.api.callers import Callers, TokenFileError
 from dragoman_server.api.certificate import Certificate, CertificateError
 from dragoman_server.api.descriptors import raise_limit, room_for_connections
-from dragoman_server.api.gate import Gate
 from dragoman_server.api.grpc_options import grpc_options
 from dragoman_server.api.health.health import Health
 from dragoman_server.api.interceptors.call_metrics import CallMetrics
@@ -36,6 +35,7 @@ from dragoman_server.api.interceptors.malformed import MalformedMessages
 from dragoman_server.api.interceptors.unknown_callers import UnknownCallers
 from dragoman_server.api.service import TranslationService
 from dragoman_server.config import ServerConfig
+from dragoman_server.detection import LanguageDetector
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.glossaries import FOLDER, Glossaries, GlossaryError
 from dragoman_server.logs import Log
@@ -46,7 +46,13 @@ from dragoman_server.models.loader import ModelLoader
 from dragoman_server.models.manager import ModelManager
 from dragoman_server.models.models_on_demand import ModelsOnDemand
 from dragoman_server.models.repository import RepositoryError
+from dragoman_server.service.callers import Callers, TokenFileError
+from dragoman_server.service.core import ServiceCore
+from dragoman_server.service.gate import Gate
 from dragoman_server.text.translator import Translator
+
+if TYPE_CHECKING:
+    from dragoman_server.web.door import HttpDoor
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +62,10 @@ _FLUSH_SECONDS = 1.0
 
 class PortError(OSError):
     """A port can't be listened on."""
+
+
+class MissingWebError(ImportError):
+    """The door over HTTP lacks its libraries."""
 
 
 class EngineEndedError(RuntimeError):
@@ -82,12 +92,14 @@ class Server:
         self._callers = Callers(config.tokens)
         self._translator = Translator()
         self._glossaries = Glossaries(config.glossaries or config.models / FOLDER)
-        self._service = TranslationService(
+        self._core = ServiceCore(
             gate=self._gate,
             callers=self._callers,
             translator=self._translator,
             limits=config.limits,
             glossaries=self._glossaries,
+            detector=LanguageDetector(),
+            pivot=config.pivot,
         )
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
@@ -102,16 +114,19 @@ class Server:
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._has_ended = asyncio.Event()
         self._certificate: Certificate | None = None
+        self._http_door: HttpDoor | None = None
         self._is_reloaded = True
         self._metrics.last_reload_successful.set_function(self._is_current)
         self.port = config.port
         """Port of gRPC, once started."""
+        self.http_port: int | None = None
+        """Port of the door over HTTP, once started; None without one."""
 
     async def start(self) -> None:
         """Listens and loads the models. Where this is cancelled, it ends after the model it is at.
 
-        Raises TokenFileError, GlossaryError, CertificateError, PortError, RepositoryError, or
-        DeviceUnavailableError; the ports are free again then.
+        Raises TokenFileError, GlossaryError, CertificateError, PortError, MissingWebError, RepositoryError,
+        or DeviceUnavailableError; the ports are free again then.
         """
         try:
             self._callers.use(await wait_for(run_apart(self._callers.read), None))
@@ -123,7 +138,7 @@ class Server:
             await self._close(flush_seconds=0)
             raise
         self._open()
-        ports = {"port": self.port, "metrics_port": self._config.metrics_port}
+        ports = {"port": self.port, "metrics_port": self._config.metrics_port, "http_port": self.http_port}
         logger.info("ready", extra={"host": self._config.host, **ports, "models": self._keys()})
 
     async def reload(self) -> None:
@@ -194,7 +209,7 @@ class Server:
         return self._is_reloaded and (self._certificate is None or self._certificate.is_current)
 
     def _open(self) -> None:
-        self._service.open(self._models.repository)
+        self._core.open(self._models.repository)
         loop = asyncio.get_running_loop()
 
         def on_change() -> None:
@@ -234,7 +249,28 @@ class Server:
 
             self._close_metrics_port = close
         self._health.loading()
+        if config.http_port is not None:
+            await self._open_http(config.http_host or config.host, config.http_port)
         await self._grpc.start()
+
+    async def _open_http(self, host: str, port: int) -> None:
+        try:
+            from dragoman_server.web.door import HttpDoor
+        except ImportError as error:
+            raise MissingWebError(
+                f"--http-port needs {error.name}, which is not installed: pip install 'dragoman[web]'"
+            ) from error
+        self._http_door = HttpDoor(
+            self._core, registry=self._registry, is_ready=lambda: self._health.is_serving
+        )
+        chain, key = self._config.tls_certificate, self._config.tls_key
+        pair = None if chain is None or key is None else (chain, key)
+        try:
+            self.http_port = await self._http_door.open(host, port, pair)
+        except OSError as error:
+            raise PortError(_describe(host, port, error, option="--http-port")) from error
+        if not _is_loopback(host) and (warning := _what_is_open(self._config)):
+            logger.warning(warning, extra={"host": host, "port": self.http_port})
 
     def _bind(self, host: str, port: int, credentials: grpc.ServerCredentials | None) -> int:
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -261,13 +297,17 @@ class Server:
         return self._certificate.credentials()
 
     async def _close(self, *, flush_seconds: float) -> None:
+        if self._http_door is not None:
+            await self._http_door.close()
         await self._grpc.stop(flush_seconds)
         await self._models.close()
         await asyncio.to_thread(self._translator.close)
         await asyncio.to_thread(self._close_metrics_port)
 
     def _make_grpc_server(self) -> grpc.aio.Server:
-        max_connections = room_for_connections(self._config.limits.max_connections)
+        limits = self._config.limits
+        num_http = 0 if self._config.http_port is None else limits.max_http_connections
+        max_connections = room_for_connections(limits.max_connections, others=num_http)
         calls = CallMetrics(self._registry)
         descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
         server = grpc.aio.server(
@@ -275,7 +315,7 @@ class Server:
             interceptors=[UnknownCallers(self._callers, descriptor.full_name), calls, MalformedMessages()],
             options=grpc_options(self._config.limits, max_connections=max_connections),
         )
-        translation_pb2_grpc.add_TranslationServiceServicer_to_server(self._service, server)
+        translation_pb2_grpc.add_TranslationServiceServicer_to_server(TranslationService(self._core), server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health.service, server)
         calls.prepare(descriptor)
         if self._config.reflection:

@@ -673,6 +673,8 @@ def test_public_names_are_frozen():
     assert sorted(dragoman.__all__) == dragoman.__all__
     assert set(dragoman.__all__) == {
         "AlignedTexts",
+        "DetectedLanguage",
+        "LanguageCandidate",
         "Alignment",
         "AsyncClient",
         "AuthenticationError",

@@ -331,7 +331,7 @@ async def test_a_drain_waits_until_a_slow_caller_has_its_answer(
     monkeypatch.setattr("dragoman_server.server._FLUSH_SECONDS", 0.1)
     # More than the buffers between them hold.
     large = pb.Translation(text="x" * 32_000_000)
-    monkeypatch.setattr("dragoman_server.api.service.write_translation", lambda _: large)
+    monkeypatch.setattr("dragoman_server.service.core.write_translation", lambda _: large)
     running = await start_server(drain_seconds=60.0)
     async with (
         asyncio.timeout(60),

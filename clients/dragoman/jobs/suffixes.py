@@ -49,6 +49,11 @@ _ADVICE = {
 """What to do first; `_APART` with all that stand not here."""
 
 
+def known_suffixes() -> list[str]:
+    """Of the formats, apart from text, which may have any other."""
+    return list(_FORMATS)
+
+
 def is_compressed(path: PurePath) -> bool:
     """Whether the file is compressed by gzip."""
     return path.suffix.lower() == ".gz"

@@ -136,7 +136,7 @@ class TextRanges(_message.Message):
     def __init__(self, ranges: _Optional[_Iterable[_Union[TextRange, _Mapping]]] = ...) -> None: ...
 
 class TranslateRequest(_message.Message):
-    __slots__ = ("texts", "source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority", "text_format", "protection", "protected_ranges")
+    __slots__ = ("texts", "source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority", "text_format", "protection", "protected_ranges", "pivot_language")
     TEXTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
@@ -148,6 +148,7 @@ class TranslateRequest(_message.Message):
     TEXT_FORMAT_FIELD_NUMBER: _ClassVar[int]
     PROTECTION_FIELD_NUMBER: _ClassVar[int]
     PROTECTED_RANGES_FIELD_NUMBER: _ClassVar[int]
+    PIVOT_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     texts: _containers.RepeatedScalarFieldContainer[str]
     source_language: str
     target_language: str
@@ -159,15 +160,18 @@ class TranslateRequest(_message.Message):
     text_format: TextFormat
     protection: Protection
     protected_ranges: _containers.RepeatedCompositeFieldContainer[TextRanges]
-    def __init__(self, texts: _Optional[_Iterable[str]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ..., text_format: _Optional[_Union[TextFormat, str]] = ..., protection: _Optional[_Union[Protection, _Mapping]] = ..., protected_ranges: _Optional[_Iterable[_Union[TextRanges, _Mapping]]] = ...) -> None: ...
+    pivot_language: str
+    def __init__(self, texts: _Optional[_Iterable[str]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ..., text_format: _Optional[_Union[TextFormat, str]] = ..., protection: _Optional[_Union[Protection, _Mapping]] = ..., protected_ranges: _Optional[_Iterable[_Union[TextRanges, _Mapping]]] = ..., pivot_language: _Optional[str] = ...) -> None: ...
 
 class TranslateResponse(_message.Message):
-    __slots__ = ("translations", "model")
+    __slots__ = ("translations", "model", "path")
     TRANSLATIONS_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
     translations: _containers.RepeatedCompositeFieldContainer[Translation]
     model: ModelReference
-    def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ...) -> None: ...
+    path: _containers.RepeatedCompositeFieldContainer[ModelReference]
+    def __init__(self, translations: _Optional[_Iterable[_Union[Translation, _Mapping]]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ..., path: _Optional[_Iterable[_Union[ModelReference, _Mapping]]] = ...) -> None: ...
 
 class Translation(_message.Message):
     __slots__ = ("text", "hypotheses", "truncated", "split", "sentences", "source_tokens", "target_tokens", "timings", "warnings")
@@ -280,6 +284,38 @@ class AlignedTexts(_message.Message):
     target_tokens: int
     timings: Timings
     def __init__(self, alignments: _Optional[_Iterable[_Union[Alignment, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ...) -> None: ...
+
+class DetectLanguageRequest(_message.Message):
+    __slots__ = ("texts",)
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    texts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, texts: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class DetectLanguageResponse(_message.Message):
+    __slots__ = ("texts",)
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    texts: _containers.RepeatedCompositeFieldContainer[DetectedLanguage]
+    def __init__(self, texts: _Optional[_Iterable[_Union[DetectedLanguage, _Mapping]]] = ...) -> None: ...
+
+class DetectedLanguage(_message.Message):
+    __slots__ = ("language", "confidence", "candidates")
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    language: str
+    confidence: float
+    candidates: _containers.RepeatedCompositeFieldContainer[LanguageCandidate]
+    def __init__(self, language: _Optional[str] = ..., confidence: _Optional[float] = ..., candidates: _Optional[_Iterable[_Union[LanguageCandidate, _Mapping]]] = ...) -> None: ...
+
+class LanguageCandidate(_message.Message):
+    __slots__ = ("language", "confidence", "served")
+    LANGUAGE_FIELD_NUMBER: _ClassVar[int]
+    CONFIDENCE_FIELD_NUMBER: _ClassVar[int]
+    SERVED_FIELD_NUMBER: _ClassVar[int]
+    language: str
+    confidence: float
+    served: bool
+    def __init__(self, language: _Optional[str] = ..., confidence: _Optional[float] = ..., served: _Optional[bool] = ...) -> None: ...
 
 class TranslateStreamRequest(_message.Message):
     __slots__ = ("config", "item", "items")

@@ -51,6 +51,11 @@ class TranslationServiceStub:
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.AlignTextsRequest.SerializeToString,
                 response_deserializer=dragoman_dot_v1_dot_translation__pb2.AlignTextsResponse.FromString,
                 _registered_method=True)
+        self.DetectLanguage = channel.unary_unary(
+                '/dragoman.v1.TranslationService/DetectLanguage',
+                request_serializer=dragoman_dot_v1_dot_translation__pb2.DetectLanguageRequest.SerializeToString,
+                response_deserializer=dragoman_dot_v1_dot_translation__pb2.DetectLanguageResponse.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/dragoman.v1.TranslationService/ListModels',
                 request_serializer=dragoman_dot_v1_dot_translation__pb2.ListModelsRequest.SerializeToString,
@@ -99,6 +104,14 @@ class TranslationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DetectLanguage(self, request, context):
+        """Tells in which of the languages that are served each text is, if in any. UNIMPLEMENTED where the server lacks the
+        library for it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListModels(self, request, context):
         """Lists the models that are being served.
         """
@@ -137,6 +150,11 @@ def add_TranslationServiceServicer_to_server(servicer, server):
                     servicer.AlignTexts,
                     request_deserializer=dragoman_dot_v1_dot_translation__pb2.AlignTextsRequest.FromString,
                     response_serializer=dragoman_dot_v1_dot_translation__pb2.AlignTextsResponse.SerializeToString,
+            ),
+            'DetectLanguage': grpc.unary_unary_rpc_method_handler(
+                    servicer.DetectLanguage,
+                    request_deserializer=dragoman_dot_v1_dot_translation__pb2.DetectLanguageRequest.FromString,
+                    response_serializer=dragoman_dot_v1_dot_translation__pb2.DetectLanguageResponse.SerializeToString,
             ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
@@ -237,6 +255,33 @@ class TranslationService:
             '/dragoman.v1.TranslationService/AlignTexts',
             dragoman_dot_v1_dot_translation__pb2.AlignTextsRequest.SerializeToString,
             dragoman_dot_v1_dot_translation__pb2.AlignTextsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DetectLanguage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/dragoman.v1.TranslationService/DetectLanguage',
+            dragoman_dot_v1_dot_translation__pb2.DetectLanguageRequest.SerializeToString,
+            dragoman_dot_v1_dot_translation__pb2.DetectLanguageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -52,6 +52,10 @@ class TranslationServiceStub:
     """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
     to say the translation. All of them or an error.
     """
+    DetectLanguage: _grpc.UnaryUnaryMultiCallable[_translation_pb2.DetectLanguageRequest, _translation_pb2.DetectLanguageResponse]
+    """Tells in which of the languages that are served each text is, if in any. UNIMPLEMENTED where the server lacks the
+    library for it.
+    """
     ListModels: _grpc.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]
     """Lists the models that are being served."""
     GetModel: _grpc.UnaryUnaryMultiCallable[_translation_pb2.GetModelRequest, _translation_pb2.GetModelResponse]
@@ -78,6 +82,10 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     AlignTexts: _aio.UnaryUnaryMultiCallable[_translation_pb2.AlignTextsRequest, _translation_pb2.AlignTextsResponse]  # type: ignore[assignment]
     """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
     to say the translation. All of them or an error.
+    """
+    DetectLanguage: _aio.UnaryUnaryMultiCallable[_translation_pb2.DetectLanguageRequest, _translation_pb2.DetectLanguageResponse]  # type: ignore[assignment]
+    """Tells in which of the languages that are served each text is, if in any. UNIMPLEMENTED where the server lacks the
+    library for it.
     """
     ListModels: _aio.UnaryUnaryMultiCallable[_translation_pb2.ListModelsRequest, _translation_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models that are being served."""
@@ -120,6 +128,16 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_translation_pb2.AlignTextsResponse, _abc.Awaitable[_translation_pb2.AlignTextsResponse]]:
         """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
         to say the translation. All of them or an error.
+        """
+
+    @_abc_1.abstractmethod
+    def DetectLanguage(
+        self,
+        request: _translation_pb2.DetectLanguageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_translation_pb2.DetectLanguageResponse, _abc.Awaitable[_translation_pb2.DetectLanguageResponse]]:
+        """Tells in which of the languages that are served each text is, if in any. UNIMPLEMENTED where the server lacks the
+        library for it.
         """
 
     @_abc_1.abstractmethod

@@ -11,9 +11,9 @@ def raise_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def room_for_connections(wanted: int) -> int:
-    """As many as are wanted, or as leave some for files, engines and the metrics."""
+def room_for_connections(wanted: int, *, others: int = 0) -> int:
+    """As many as are wanted, or as leave some for files, engines, the metrics and `others`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted
-    return min(wanted, soft - min(soft // 2, _MAX_RESERVED))
+    return min(wanted, soft - min(soft // 2, _MAX_RESERVED + others))

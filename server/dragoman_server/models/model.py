@@ -75,6 +75,11 @@ class ServedModel(ABC):
         """Source and target, in lower case."""
         return self.manifest.source_language.lower(), self.manifest.target_language.lower()
 
+    @property
+    def manifest_languages(self) -> tuple[str, str]:
+        """Source and target, as the bundle writes them."""
+        return self.manifest.source_language, self.manifest.target_language
+
     def distance(self, source: str, target: str) -> Distance | None:
         """How close its languages are to a caller's; None where it does not translate between those.
 

@@ -17,8 +17,8 @@ from tests.server.wire import call_frames, opening
 
 from dragoman import AsyncClient, Client, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.api.callers import Callers, TokenFileError, read_tokens
 from dragoman_server.errors import UnknownCallerError
+from dragoman_server.service.callers import Callers, TokenFileError, read_tokens
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 

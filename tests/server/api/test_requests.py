@@ -6,12 +6,12 @@ import pytest
 from dragoman_bundle import Bundle
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.api.requests import RequestReader
 from dragoman_server.config import RequestLimits
 from dragoman_server.engine import Engine, Priority
 from dragoman_server.metrics.translation import ModelMetrics
 from dragoman_server.models.model import Model
 from dragoman_server.models.repository import Repository
+from dragoman_server.service.requests import RequestReader
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_server.api import service
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.engine import Priority, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
+from dragoman_server.service import core
 from dragoman_server.text import translator
 from dragoman_server.text.document import Document
 from dragoman_server.text.options import TranslationOptions
@@ -691,7 +691,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
         (translator, "prepare"),
         (EnginePool, "submit"),
         (translator, "complete"),
-        (service, "write_translation"),
+        (core, "write_translation"),
     ):
         monkeypatch.setattr(owner, name, recorded(getattr(owner, name)))
     return found

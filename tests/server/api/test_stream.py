@@ -14,11 +14,12 @@ from google.rpc import code_pb2
 from tests.server.conftest import RunningServer, StartServer
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.api.stream import TranslationStream
+from dragoman_server.api.service import write_to
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.engine import QueueFullError, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.errors import IdleStreamError
+from dragoman_server.service.stream import TranslationStream
 from dragoman_server.text.translator import Translator
 
 CONFIG = pb.TranslateStreamRequest(
@@ -85,7 +86,7 @@ async def test_items_of_one_message_are_answered_as_if_each_came_alone(
 
 
 async def test_no_message_holds_more_than_its_share_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman_server.api.stream.MAX_MESSAGE_BYTES", 1_000)
+    monkeypatch.setattr("dragoman_server.service.stream.MAX_MESSAGE_BYTES", 1_000)
     sizes = {"0": 300, "1": 300, "2": 300, "3": 5_000, "4": 10, "5": 10, "6": 980}
     has_last = asyncio.Event()
 
@@ -104,7 +105,7 @@ async def test_no_message_holds_more_than_its_share_of_bytes(monkeypatch: pytest
     async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
         yield joined(*(item(number, "Ja.") for number in sizes))
 
-    stream = TranslationStream(answer, context=Reader(), joins=True, max_items=9, max_idle_seconds=9)  # type: ignore[arg-type]
+    stream = TranslationStream(answer, write=Reader().write, joins=True, max_items=9, max_idle_seconds=9)
     await stream.run(messages(), asyncio.Event())
     assert sorted(written) == [["0", "1", "2"], ["3"], ["4", "5"], ["6"]]
 
@@ -131,13 +132,13 @@ async def test_items_of_one_message_let_other_calls_in_between() -> None:
             await asyncio.sleep(0)
             begun_in_a_turn.append(len(begun) - before)
 
-    stream = TranslationStream(answer, context=Reader(), joins=True, max_items=50, max_idle_seconds=9)  # type: ignore[arg-type]
+    stream = TranslationStream(answer, write=Reader().write, joins=True, max_items=50, max_idle_seconds=9)
     await asyncio.gather(stream.run(messages(), asyncio.Event()), watch())
     assert max(begun_in_a_turn) == 1
 
 
 async def test_a_caller_that_takes_joined_answers_slowly_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman_server.api.stream.MAX_MESSAGE_BYTES", 1)
+    monkeypatch.setattr("dragoman_server.service.stream.MAX_MESSAGE_BYTES", 1)
     written: list[str] = []
 
     async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
@@ -151,7 +152,7 @@ async def test_a_caller_that_takes_joined_answers_slowly_is_not_idle(monkeypatch
     async def messages() -> AsyncIterator[pb.TranslateStreamRequest]:
         yield joined(*(item(str(number), "Ja.") for number in range(8)))
 
-    stream = TranslationStream(answer, context=Slow(), joins=True, max_items=9, max_idle_seconds=0.5)  # type: ignore[arg-type]
+    stream = TranslationStream(answer, write=Slow().write, joins=True, max_items=9, max_idle_seconds=0.5)
     await stream.run(messages(), asyncio.Event())
     assert sorted(written) == [str(number) for number in range(8)]
 
@@ -257,9 +258,8 @@ async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> No
         # The stream stays open.
         await asyncio.Event().wait()
 
-    context: Any = NeverReads()
     stream = TranslationStream(
-        cast(Any, answer), context=context, joins=False, max_items=9, max_idle_seconds=9
+        cast(Any, answer), write=NeverReads().write, joins=False, max_items=9, max_idle_seconds=9
     )
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
         running = tasks.create_task(stream.run(messages(), asyncio.Event()))
@@ -341,7 +341,9 @@ async def test_a_caller_that_went_away_is_no_error_of_the_server(joins: bool) ->
             yield item(str(number), "Ja.")
 
     async with asyncio.timeout(10):
-        stream = TranslationStream(answer, context=Gone(), joins=joins, max_items=1, max_idle_seconds=10)
+        stream = TranslationStream(
+            answer, write=write_to(cast(Any, Gone())), joins=joins, max_items=1, max_idle_seconds=10
+        )
         await stream.run(messages(), asyncio.Event())
 
 
@@ -427,7 +429,7 @@ async def test_a_stream_whose_answers_nobody_reads_is_idle() -> None:
         for number in range(9):
             yield item(str(number), "Ja.")
 
-    stream = TranslationStream(answer, context=Full(), joins=False, max_items=2, max_idle_seconds=0.1)  # type: ignore[arg-type]
+    stream = TranslationStream(answer, write=Full().write, joins=False, max_items=2, max_idle_seconds=0.1)
     async with asyncio.timeout(10):
         with pytest.raises(IdleStreamError):
             await stream.run(messages(), asyncio.Event())
@@ -449,7 +451,7 @@ async def test_a_stream_is_not_idle_while_items_are_under_way_or_come() -> None:
             await asyncio.sleep(0.12)
             yield item(str(number), "Ja.")
 
-    stream = TranslationStream(answer, context=Reader(), joins=False, max_items=9, max_idle_seconds=0.4)  # type: ignore[arg-type]
+    stream = TranslationStream(answer, write=Reader().write, joins=False, max_items=9, max_idle_seconds=0.4)
     await stream.run(messages(), asyncio.Event())
     assert sorted(written) == ["0", "1", "2", "3"]
 

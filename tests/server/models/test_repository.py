@@ -14,7 +14,6 @@ from dragoman_bundle import Bundle
 from prometheus_client import CollectorRegistry
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
-from dragoman_server.api.statuses import status_of
 from dragoman_server.config import EngineConfig
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.engine.pool.pool import EnginePool
@@ -23,6 +22,7 @@ from dragoman_server.metrics.translation import Metrics, ModelMetrics
 from dragoman_server.models.loader import ModelLoader
 from dragoman_server.models.model import Model
 from dragoman_server.models.repository import Repository, RepositoryError, _way_up, load_repository
+from dragoman_server.service.statuses import status_of
 
 NONE_SERVED = Repository([], {})
 

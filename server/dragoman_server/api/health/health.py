@@ -34,7 +34,13 @@ class Health:
         )
         self._serving = serving
         self._is_draining = False
+        self._is_serving = False
         self._models: set[str] = set()
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether "" is SERVING."""
+        return self._is_serving
 
     def loading(self) -> None:
         """The server is up and its models are not."""
@@ -54,6 +60,7 @@ class Health:
     def draining(self) -> None:
         """NOT_SERVING everywhere, from now on."""
         self._is_draining = True
+        self._is_serving = False
         self._serving.set(0)
         self.service.tell_all(_NOT_SERVING)
 
@@ -62,6 +69,7 @@ class Health:
             return
         if not service:
             self._serving.set(serving)
+            self._is_serving = serving
         self.service.tell(service, _SERVING if serving else _NOT_SERVING)
 
 

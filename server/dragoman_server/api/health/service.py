@@ -13,8 +13,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 from dragoman_server.api.interceptors.interception import Context
-from dragoman_server.api.statuses import status_of
 from dragoman_server.errors import TooManyWatchesError
+from dragoman_server.service.statuses import status_of
 
 MAX_WRITE_SECONDS = 300.0
 """How long one may take to read a status before its place is another's."""

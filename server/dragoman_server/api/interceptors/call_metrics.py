@@ -20,8 +20,8 @@ from dragoman_server.api.interceptors.interception import (
     behaviour_of,
     make_handler,
 )
-from dragoman_server.api.statuses import cancellation_code
 from dragoman_server.metrics.translation import LATENCY_BUCKETS
+from dragoman_server.service.statuses import cancellation_code
 
 _LABELS = ("grpc_type", "grpc_service", "grpc_method")
 _TYPES = {
@@ -82,16 +82,20 @@ class CallMetrics(grpc.aio.ServerInterceptor):
     def _observed(self, labels: tuple[str, str, str], context: Context) -> Iterator[None]:
         self._started.labels(*labels).inc()
         started = time.perf_counter()
-        code = grpc.StatusCode.OK
+        code = grpc.StatusCode.OK.name
         try:
             yield
-            code = context.code() or code
+            code = _name(context.code(), code)
         except asyncio.CancelledError:
-            code = cancellation_code(context)
+            code = cancellation_code(context.time_remaining()).name
             raise
         except BaseException:
-            code = context.code() or grpc.StatusCode.UNKNOWN
+            code = _name(context.code(), grpc.StatusCode.UNKNOWN.name)
             raise
         finally:
-            self._handled.labels(*labels, code.name).inc()
+            self._handled.labels(*labels, code).inc()
             self._seconds.labels(*labels).observe(time.perf_counter() - started)
+
+
+def _name(code: grpc.StatusCode | None, default: str) -> str:
+    return code.name if code else default

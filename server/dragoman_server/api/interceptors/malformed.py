@@ -11,7 +11,6 @@ import grpc
 from google.protobuf.message import DecodeError
 from grpc_status import rpc_status
 
-from dragoman_server.api.call import refusal_fields
 from dragoman_server.api.interceptors.interception import (
     Behaviour,
     Context,
@@ -20,8 +19,9 @@ from dragoman_server.api.interceptors.interception import (
     behaviour_of,
     make_handler,
 )
-from dragoman_server.api.statuses import code_of, status_of
 from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.service.call import refusal_fields
+from dragoman_server.service.statuses import code_of, status_of
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def _refuse(behaviour: Behaviour, method: str) -> Behaviour:
         if isinstance(request, InvalidRequestError):
             # It never becomes a call with a line of its own.
             outcome = code_of(request).name
-            fields = {"method": method, "outcome": outcome, **refusal_fields(context, str(request))}
+            fields = {"method": method, "outcome": outcome, **refusal_fields(context.peer(), str(request))}
             logger.info("call", extra=fields)
             await context.abort_with_status(rpc_status.to_status(status_of(request)))
         return await behaviour(request, context)

@@ -2,9 +2,9 @@
 
 import grpc
 
-from dragoman_server.api.callers import Callers
 from dragoman_server.api.interceptors.interception import Continuation, Handler, behaviour_of
 from dragoman_server.errors import UnknownCallerError
+from dragoman_server.service.callers import Callers
 
 
 class UnknownCallers(grpc.aio.ServerInterceptor):

@@ -84,20 +84,31 @@ class Callers:
         """Knows these callers from now on, and no others."""
         self._names = names
 
+    @property
+    def are_asked(self) -> bool:
+        """Whether a call must show a token."""
+        return self._path is not None
+
     def identify(self, metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
-        """Whose token a call shows; None where none is asked for. Raises UnknownCallerError."""
-        if self._path is None:
-            return None
+        """Whose token a call's metadata show; None where none is asked for. Raises UnknownCallerError."""
         for key, value in metadata or ():
             if key == AUTHORIZATION and isinstance(value, str):
                 scheme, _, token = value.partition(" ")
-                # How long a look for a digest takes says nothing of a token.
-                name = self._names.get(_digest(token.strip()))
-                if scheme.lower() != "bearer" or name is None:
-                    raise UnknownCallerError("the token is none of those that the server knows")
-                return name
-        raise UnknownCallerError("the server answers callers with a token, and the call has none")
+                return self.name(token.strip() if scheme.lower() == "bearer" else "")
+        return self.name(None)
+
+    def name(self, token: str | None) -> str | None:
+        """Whose token it is; None where none is asked for. Raises UnknownCallerError, also for no token."""
+        if self._path is None:
+            return None
+        if token is None:
+            raise UnknownCallerError("the server answers callers with a token, and the call has none")
+        # How long a look for a digest takes says nothing of a token.
+        name = self._names.get(_digest(token))
+        if name is None:
+            raise UnknownCallerError("the token is none of those that the server knows")
+        return name
 
 
 def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()

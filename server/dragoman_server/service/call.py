@@ -1,4 +1,4 @@
-"""A call of the API from its start to its end: let in, its error turned into a status, one line in the log.
+"""A call from its start to its end: let in, counted, one line in the log, whatever door it came through.
 
 The line has counts and times, never a text.
 """
@@ -7,29 +7,44 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 
-import grpc
-from grpc_status import rpc_status
-
-from dragoman_server.api.callers import Callers
-from dragoman_server.api.gate import Gate
-from dragoman_server.api.interceptors.interception import Context
-from dragoman_server.api.statuses import cancellation_code, code_of, status_of
 from dragoman_server.engine import Priority
 from dragoman_server.models.model import ServedModel
+from dragoman_server.service.gate import Gate
+from dragoman_server.service.statuses import Code, cancellation_code, code_of, status_of
 from dragoman_server.text.pair import AlignedPair
 from dragoman_server.text.translated import TranslatedText
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Visit:
+    """What a door knows of a call that has come."""
+
+    method: str
+    """What is asked for, for the log."""
+    peer: str
+    """Where it comes from."""
+    identify: Callable[[], str | None]
+    """Whose call it is; None where nobody is asked. Raises UnknownCallerError."""
+    time_remaining: Callable[[], float | None]
+    """Seconds until its deadline; None without one."""
+    on_answered: Callable[[Callable[[], object]], object]
+    """Has a function called once the answer is out, or will never be."""
+    fields: Mapping[str, object] = field(default_factory=dict)
+    """More for the log."""
+
+
 class Call:
     """What the log and the metrics are told of a call."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, time_remaining: Callable[[], float | None]) -> None:
+        self.time_remaining = time_remaining
+        """Seconds until its deadline; None without one."""
         self._counts = {"texts": 0, "sentences": 0, "source_tokens": 0, "target_tokens": 0, "failed_items": 0}
         self._counts["pairs"] = 0
         # Guards the counts: items of a stream may be counted in several threads.
@@ -48,11 +63,11 @@ class Call:
     def request(self, model: ServedModel, priority: Priority) -> Iterator[None]:
         """Around one request to a model: the whole of a Translate call, or an item of a stream."""
         started = time.perf_counter()
-        code = grpc.StatusCode.OK
+        code = Code.OK
         try:
             yield
         except asyncio.CancelledError:
-            code = cancellation_code(self._context)
+            code = cancellation_code(self.time_remaining())
             raise
         except Exception as error:
             code = code_of(error)
@@ -87,53 +102,49 @@ class Call:
 
 
 @asynccontextmanager
-async def open_call(
-    method: str, context: Context, *, gate: Gate, callers: Callers, max_idle_seconds: float
-) -> AsyncIterator[Call]:
-    """Around a call's work. An exception becomes the call's status; see `statuses`.
+async def open_call(visit: Visit, *, gate: Gate, max_idle_seconds: float) -> AsyncIterator[Call]:
+    """Around a call's work. What it raises is in the log then; the door makes a status of it.
 
     It has a place among the calls until its answer is out, for at most `max_idle_seconds` after its work.
     """
-    call = Call(context)
+    call = Call(visit.time_remaining)
     started = time.perf_counter()
-    code = grpc.StatusCode.OK
+    code = Code.OK
     refusal: dict[str, object] = {}
     place = ExitStack()
     try:
-        call.caller = callers.identify(context.invocation_metadata())
+        call.caller = visit.identify()
         gate.admit()
         place.callback(gate.answers.leave)
         # What a handler returns is not out with that: a caller may take its time to read it.
-        # The callback is declared as taking a class that does not exist.
-        context.add_done_callback(lambda _: place.close())  # type: ignore[arg-type]
+        visit.on_answered(place.close)
         try:
             yield call
         finally:
-            # grpc.aio can't end a call whose caller reads nothing and stays connected.
+            # Neither door can end a call whose caller reads nothing and stays connected.
             late = asyncio.get_running_loop().call_later(max_idle_seconds, place.close)
             place.callback(late.cancel)
     except asyncio.CancelledError:
-        code = cancellation_code(context)
+        code = cancellation_code(visit.time_remaining())
         raise
     except Exception as error:
         code = code_of(error)
-        status = status_of(error)
-        refusal = refusal_fields(context, status.message)
+        refusal = refusal_fields(visit.peer, status_of(error).message)
         log_if_internal(error)
-        await context.abort_with_status(rpc_status.to_status(status))
+        raise
     finally:
         milliseconds = round((time.perf_counter() - started) * 1000, 3)
-        fields = {"method": method, "outcome": code.name, "milliseconds": milliseconds}
+        fields = {"method": visit.method, "outcome": code.name, "milliseconds": milliseconds, **visit.fields}
         fields |= call.fields | refusal
         logger.info("call", extra=fields)
 
 
-def refusal_fields(context: Context, reason: str) -> dict[str, object]:
+def refusal_fields(peer: str, reason: str) -> dict[str, object]:
     """For the log of a call that is answered with an error: where it came from, and what it was told."""
-    return {"peer": context.peer(), "reason": reason}
+    return {"peer": peer, "reason": reason}
 
 
 def log_if_internal(error: Exception) -> None:
     """Writes down, with its trace, an error whose cause the caller is not told."""
-    if code_of(error) is grpc.StatusCode.INTERNAL:
+    if code_of(error) is Code.INTERNAL:
         logger.error("internal error", exc_info=error)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from google.protobuf.duration_pb2 import Duration
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.detection import DetectedLanguage
 from dragoman_server.engine import FinishReason
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.model import ServedModel
@@ -98,6 +99,18 @@ def write_aligned_pair(aligned: AlignedPair) -> pb.AlignedTexts:
         source_tokens=aligned.num_source_tokens,
         target_tokens=aligned.num_target_tokens,
         timings=_write_timings(aligned.timings),
+    )
+
+
+def write_detected(detected: DetectedLanguage) -> pb.DetectedLanguage:
+    """The language of a text."""
+    return pb.DetectedLanguage(
+        language=detected.language or "",
+        confidence=detected.confidence,
+        candidates=[
+            pb.LanguageCandidate(language=each.language, confidence=each.confidence, served=each.is_served)
+            for each in detected.candidates
+        ],
     )
 
 

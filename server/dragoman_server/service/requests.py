@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dragoman_bundle import Bundle
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.api.protection import read_protection, read_ranges
 from dragoman_server.config import RequestLimits
 from dragoman_server.engine import Priority
 from dragoman_server.errors import InvalidRequestError, Violation
@@ -18,6 +17,7 @@ from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import Model, ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.quoting import quote
+from dragoman_server.service.protection import read_protection, read_ranges
 from dragoman_server.text.cleaning import Span, clean
 from dragoman_server.text.length import LengthPolicy
 from dragoman_server.text.options import TextFormat, TranslationOptions
@@ -141,6 +141,10 @@ class RequestReader:
             text_fields=("item.text",),
             ranges=(ranges,) if ranges else (),
         )
+
+    def check_texts(self, texts: Sequence[str]) -> None:
+        """Raises InvalidRequestError for more or longer texts than a call takes."""
+        _raise_if_any(self._check_texts(texts))
 
     def _check_texts(self, texts: Sequence[str]) -> list[Violation]:
         if len(texts) > self._limits.max_texts:

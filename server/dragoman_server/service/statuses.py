@@ -4,10 +4,9 @@ Every status carries an ErrorInfo whose reason is stable, for programs. grpc its
 handler, such as a message over --max-message-bytes: without one, in no log and no metric.
 """
 
+import enum
 from dataclasses import dataclass
-from typing import Any
 
-import grpc
 from google.protobuf import any_pb2, duration_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
@@ -20,14 +19,18 @@ from dragoman_server.engine import (
     SentenceError,
 )
 from dragoman_server.errors import (
+    BodyTooLargeError,
+    GlossaryNotFoundError,
     IdleStreamError,
     InvalidRequestError,
     ModelNotFoundError,
     ModelNotLoadedError,
     NotServingError,
+    SlowRequestError,
     TooManyCallsError,
     TooManyWatchesError,
     UnknownCallerError,
+    UnsupportedError,
 )
 
 DOMAIN = "dragoman.v1"
@@ -42,39 +45,53 @@ _DEADLINE_SLACK_SECONDS = 0.05
 _MAX_RETRY_SECONDS = 60.0
 
 
+class Code(enum.Enum):
+    """The codes of google.rpc.Code that calls end with, and gRPC's by name and number."""
+
+    OK = 0
+    CANCELLED = 1
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    RESOURCE_EXHAUSTED = 8
+    ABORTED = 10
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    UNAUTHENTICATED = 16
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
-    code: grpc.StatusCode
+    code: Code
     reason: str
     retry_seconds: float | None = None
 
 
 _TABLE: dict[type[Exception], _Answer] = {
-    InvalidRequestError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="INVALID_REQUEST"),
-    ModelNotFoundError: _Answer(code=grpc.StatusCode.NOT_FOUND, reason="MODEL_NOT_FOUND"),
-    TooManyCallsError: _Answer(
-        code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0
-    ),
-    TooManyWatchesError: _Answer(
-        code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="TOO_MANY_WATCHES", retry_seconds=1.0
-    ),
-    UnknownCallerError: _Answer(code=grpc.StatusCode.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),
-    IdleStreamError: _Answer(code=grpc.StatusCode.ABORTED, reason="STREAM_IDLE"),
-    NotServingError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    InvalidRequestError: _Answer(code=Code.INVALID_ARGUMENT, reason="INVALID_REQUEST"),
+    ModelNotFoundError: _Answer(code=Code.NOT_FOUND, reason="MODEL_NOT_FOUND"),
+    GlossaryNotFoundError: _Answer(code=Code.NOT_FOUND, reason="GLOSSARY_NOT_FOUND"),
+    TooManyCallsError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0),
+    TooManyWatchesError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_WATCHES", retry_seconds=1.0),
+    UnknownCallerError: _Answer(code=Code.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),
+    IdleStreamError: _Answer(code=Code.ABORTED, reason="STREAM_IDLE"),
+    NotServingError: _Answer(code=Code.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
     # What it says itself is when.
-    ModelNotLoadedError: _Answer(
-        code=grpc.StatusCode.UNAVAILABLE, reason="MODEL_NOT_LOADED", retry_seconds=1.0
-    ),
-    SentenceError: _Answer(code=grpc.StatusCode.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
-    QueueFullError: _Answer(code=grpc.StatusCode.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
-    EngineClosedError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
-    EngineLostError: _Answer(code=grpc.StatusCode.UNAVAILABLE, reason="ENGINE_LOST", retry_seconds=1.0),
-    DeadlineExpiredError: _Answer(code=grpc.StatusCode.DEADLINE_EXCEEDED, reason="DEADLINE_EXCEEDED"),
+    ModelNotLoadedError: _Answer(code=Code.UNAVAILABLE, reason="MODEL_NOT_LOADED", retry_seconds=1.0),
+    BodyTooLargeError: _Answer(code=Code.INVALID_ARGUMENT, reason="BODY_TOO_LARGE"),
+    SlowRequestError: _Answer(code=Code.DEADLINE_EXCEEDED, reason="SLOW_REQUEST"),
+    UnsupportedError: _Answer(code=Code.UNIMPLEMENTED, reason="UNSUPPORTED"),
+    SentenceError: _Answer(code=Code.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
+    QueueFullError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),
+    EngineClosedError: _Answer(code=Code.UNAVAILABLE, reason="NOT_SERVING", retry_seconds=1.0),
+    EngineLostError: _Answer(code=Code.UNAVAILABLE, reason="ENGINE_LOST", retry_seconds=1.0),
+    DeadlineExpiredError: _Answer(code=Code.DEADLINE_EXCEEDED, reason="DEADLINE_EXCEEDED"),
 }
-_INTERNAL = _Answer(code=grpc.StatusCode.INTERNAL, reason="INTERNAL")
+_INTERNAL = _Answer(code=Code.INTERNAL, reason="INTERNAL")
 
 
-def code_of(error: Exception) -> grpc.StatusCode:
+def code_of(error: Exception) -> Code:
     """The status code of an error."""
     return _answer(error).code
 
@@ -82,17 +99,17 @@ def code_of(error: Exception) -> grpc.StatusCode:
 def status_of(error: Exception) -> status_pb2.Status:
     """The status of an error, with its details."""
     answer = _answer(error)
-    number: int = answer.code.value[0]
     message = "internal error; the server's log has the cause" if answer is _INTERNAL else str(error)
-    return status_pb2.Status(code=number, message=message, details=map(_pack, _details(error, answer)))
+    return status_pb2.Status(
+        code=answer.code.value, message=message, details=map(_pack, _details(error, answer))
+    )
 
 
-def cancellation_code(context: grpc.aio.ServicerContext[Any, Any]) -> grpc.StatusCode:
-    """Why grpc cancels a call's handler: the caller's deadline passed, or the caller went away."""
-    remaining = context.time_remaining()
-    if remaining is not None and remaining <= _DEADLINE_SLACK_SECONDS:
-        return grpc.StatusCode.DEADLINE_EXCEEDED
-    return grpc.StatusCode.CANCELLED
+def cancellation_code(remaining_seconds: float | None) -> Code:
+    """Why a call's work is cancelled: its deadline, so far away, passed, or the caller went away."""
+    if remaining_seconds is not None and remaining_seconds <= _DEADLINE_SLACK_SECONDS:
+        return Code.DEADLINE_EXCEEDED
+    return Code.CANCELLED
 
 
 def _answer(error: Exception) -> _Answer:

@@ -5,14 +5,10 @@ nothing is taken out, and nothing is under way. Must not know what an item's tra
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
-import grpc
-
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.api.interceptors.interception import Context
 from dragoman_server.errors import IdleStreamError, InvalidRequestError, NotServingError, Violation
 
 MAX_MESSAGE_BYTES = 1 << 16
@@ -23,20 +19,21 @@ MAX_ID_CHARACTERS = 1024
 """Longest id of an item. Answers that wait for their reader have it."""
 
 Answer = Callable[[pb.TranslateStreamItem], Awaitable[pb.TranslateStreamResponse]]
+Write = Callable[[pb.TranslateStreamResponse], Awaitable[None]]
 
 
 class TranslationStream:
     """Answers the items of one stream."""
 
     def __init__(
-        self, answer: Answer, *, context: Context, joins: bool, max_items: int, max_idle_seconds: float
+        self, answer: Answer, *, write: Write, joins: bool, max_items: int, max_idle_seconds: float
     ) -> None:
-        """`answer` turns an item into its response, which holds the error if there is one.
+        """`answer` turns an item into its response, which holds the error if there is one; `write` sends it.
 
         With `joins`, responses that are there at the same time go out in one message.
         """
         self._answer = answer
-        self._context = context
+        self._write = write
         self._joins = joins
         self._ready: list[pb.TranslateStreamResponse] = []
         self._slots = asyncio.Semaphore(max_items)
@@ -108,9 +105,7 @@ class TranslationStream:
         ready = self._ready if self._joins else self._ready[:1]
         self._ready = self._ready[len(ready) :]
         for message in _messages_of(ready):
-            # Fails where the caller has just gone away; that this ends the call is told in another way.
-            with contextlib.suppress(grpc.aio.InternalError):
-                await self._context.write(message)
+            await self._write(message)
             self._moved()
 
     def _moved(self) -> None:

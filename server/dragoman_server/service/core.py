@@ -1,0 +1,219 @@
+"""What both doors do with a call: model, limits, deadline, answer. Messages in, messages out."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import RequestLimits
+from dragoman_server.detection import LanguageDetector
+from dragoman_server.glossaries import Glossaries
+from dragoman_server.models.model import ServedModel
+from dragoman_server.models.repository import Repository
+from dragoman_server.service.call import Call, Visit, log_if_internal, open_call
+from dragoman_server.service.callers import Callers
+from dragoman_server.service.gate import Gate
+from dragoman_server.service.pivoting import first_request, joined, second_request
+from dragoman_server.service.requests import RequestReader, read_priority
+from dragoman_server.service.responses import (
+    write_aligned_pair,
+    write_detected,
+    write_glossary,
+    write_model,
+    write_reference,
+    write_translation,
+)
+from dragoman_server.service.statuses import status_of
+from dragoman_server.service.stream import TranslationStream, Write, read_config
+from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.pair import AlignedPair
+from dragoman_server.text.translated import TranslatedText
+from dragoman_server.text.translator import Translator
+
+
+class ServiceCore:
+    """Answers for the models of a repository, once there is one, and each call for those of its beginning.
+
+    Each of its methods but `open` and `open_call` answers the call of that name in the proto, and raises
+    what `errors` has.
+    """
+
+    def __init__(
+        self,
+        *,
+        gate: Gate,
+        callers: Callers,
+        translator: Translator,
+        limits: RequestLimits,
+        glossaries: Glossaries,
+        detector: LanguageDetector,
+        pivot: str | None = None,
+    ) -> None:
+        """`pivot`: a language that texts go through where no model is for theirs; None for none."""
+        self._gate = gate
+        self.callers = callers
+        """Who may call."""
+        self._translator = translator
+        self.limits = limits
+        """Of what they may ask for."""
+        self._glossaries = glossaries
+        self._detector = detector
+        self._pivot = pivot
+        self._repository = Repository([], {})
+
+    @property
+    def pivot(self) -> str | None:
+        """The language that texts go through where no model is for theirs; None for none."""
+        return self._pivot
+
+    @property
+    def models(self) -> list[ServedModel]:
+        """Those that are served, by name and version."""
+        return self._repository.models
+
+    def open(self, repository: Repository) -> None:
+        """Lets calls in from now on, to these models."""
+        self._repository = repository
+        self._gate.open()
+
+    def open_call(self, visit: Visit) -> AbstractAsyncContextManager[Call]:
+        """Around a call's work."""
+        return open_call(visit, gate=self._gate, max_idle_seconds=self.limits.max_stream_idle_seconds)
+
+    async def translate(self, message: pb.TranslateRequest, call: Call) -> pb.TranslateResponse:
+        """All texts, or an error; through a language between where that is allowed and no model is direct."""
+        pivot = self._pivot_of(message)
+        if pivot is None:
+            return await self._translate(message, call)
+        first = await self._translate(first_request(message, pivot), call)
+        first_model = call.model
+        second = await self._translate(second_request(message, pivot, first), call)
+        call.model = f"{first_model} {call.model}"
+        return joined(message, first, second)
+
+    async def _translate(self, message: pb.TranslateRequest, call: Call) -> pb.TranslateResponse:
+        reader = self._reader()
+        model = reader.choose_model(message)
+        call.model = model.key
+        priority = read_priority(message)
+
+        def write(translated: list[TranslatedText]) -> pb.TranslateResponse:
+            call.count(model, priority, translated)
+            return pb.TranslateResponse(
+                translations=map(write_translation, translated), model=write_reference(model)
+            )
+
+        with model.calls.inside(), call.request(model, priority):
+            async with model.use() as loaded:
+                request = reader.read(message, loaded)
+                return await self._translator.translate(request, write, timeout_seconds=call.time_remaining())
+
+    async def align_texts(self, message: pb.AlignTextsRequest, call: Call) -> pb.AlignTextsResponse:
+        """All pairs, or an error."""
+        reader = self._reader()
+        model = reader.choose_model(message)
+        call.model = model.key
+        priority = read_priority(message)
+
+        def write(aligned: list[AlignedPair]) -> pb.AlignTextsResponse:
+            call.count_pairs(model, aligned)
+            return pb.AlignTextsResponse(pairs=map(write_aligned_pair, aligned), model=write_reference(model))
+
+        with model.calls.inside(), call.request(model, priority):
+            async with model.use() as loaded:
+                request = reader.read_pairs(message, loaded)
+                return await self._translator.align(request, write, timeout_seconds=call.time_remaining())
+
+    async def translate_stream(
+        self, messages: AsyncIterator[pb.TranslateStreamRequest], write: Write, call: Call
+    ) -> None:
+        """Writes the results as they complete."""
+        max_idle_seconds = self.limits.max_stream_idle_seconds
+        config = await read_config(messages, self._gate.draining, max_idle_seconds=max_idle_seconds)
+        reader = self._reader()
+        model = reader.choose_model(config)
+        call.model = model.key
+
+        async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
+            return await self._answer_item(item, model, options, call)
+
+        stream = TranslationStream(
+            answer,
+            write=write,
+            joins=config.join_results,
+            max_items=self.limits.max_stream_items,
+            max_idle_seconds=max_idle_seconds,
+        )
+        with model.calls.inside():
+            async with model.use() as loaded:
+                options = reader.read_config(config, loaded)
+            await stream.run(messages, self._gate.draining)
+
+    async def detect_language(self, message: pb.DetectLanguageRequest) -> pb.DetectLanguageResponse:
+        """Each text's language."""
+        self._reader().check_texts(message.texts)
+        served = {language for model in self.models for language in model.manifest_languages}
+        found = await self._detector.detect(message.texts, served)
+        return pb.DetectLanguageResponse(texts=map(write_detected, found))
+
+    def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:
+        """Those of the languages."""
+        return pb.ListModelsResponse(
+            models=[
+                write_model(model)
+                for model in self._repository.models
+                if model.distance(message.source_language, message.target_language) is not None
+            ]
+        )
+
+    def get_model(self, message: pb.GetModelRequest, call: Call) -> pb.GetModelResponse:
+        """One model."""
+        model = self._reader().find_model(message)
+        call.model = model.key
+        return pb.GetModelResponse(model=write_model(model))
+
+    def list_glossaries(self, message: pb.ListGlossariesRequest) -> pb.ListGlossariesResponse:
+        """All of the server."""
+        return pb.ListGlossariesResponse(glossaries=map(write_glossary, self._glossaries.by_name.values()))
+
+    async def _answer_item(
+        self, item: pb.TranslateStreamItem, model: ServedModel, options: TranslationOptions, call: Call
+    ) -> pb.TranslateStreamResponse:
+        """An item waits for room in the queue, where a call is refused.
+
+        The stream's window bounds how many wait. To refuse an item would make its caller send it again.
+        """
+        reference = write_reference(model)
+
+        def write(translated: list[TranslatedText]) -> pb.TranslateStreamResponse:
+            call.count(model, options.priority, translated)
+            translation = write_translation(translated[0])
+            return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference)
+
+        try:
+            with call.request(model, options.priority):
+                async with model.use() as loaded:
+                    request = self._reader().read_item(item, loaded, options)
+                    return await self._translator.translate(
+                        request, write, timeout_seconds=call.time_remaining(), waits=True
+                    )
+        except Exception as error:
+            log_if_internal(error)
+            call.count_failed_item()
+            return pb.TranslateStreamResponse(id=item.id, error=status_of(error), model=reference)
+
+    def _pivot_of(self, message: pb.TranslateRequest) -> str | None:
+        """The language that texts go through; None where a model is direct, or there is no such way."""
+        pivot = message.pivot_language if message.HasField("pivot_language") else self._pivot
+        if not pivot or message.model or not (message.source_language and message.target_language):
+            return None
+
+        def has_model(source: str, target: str) -> bool:
+            return any(model.distance(source, target) is not None for model in self.models)
+
+        if has_model(message.source_language, message.target_language):
+            return None
+        is_way = has_model(message.source_language, pivot) and has_model(pivot, message.target_language)
+        return pivot if is_way else None
+
+    def _reader(self) -> RequestReader:
+        return RequestReader(self._repository, self.limits, self._glossaries.by_name)

@@ -1,0 +1,124 @@
+"""Texts that go through a language between two models: what each is asked, and one answer made of both.
+
+Pure: messages in, messages out.
+"""
+
+from collections.abc import Iterable
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.errors import InvalidRequestError, Violation
+
+MIN_WEIGHT = 0.1
+"""A composed link below it is left out, unless it is its target word's strongest."""
+
+
+def first_request(message: pb.TranslateRequest, pivot: str) -> pb.TranslateRequest:
+    """From the source language to the one between.
+
+    Raises InvalidRequestError for what only one model can do.
+    """
+    violations = [
+        Violation(
+            field=field,
+            description=f"is of one model, and these texts go through {pivot!r}; leave it out, or make two "
+            "calls",
+        )
+        for field, is_set in (
+            ("protection.terms", bool(message.protection.terms)),
+            ("protection.glossaries", bool(message.protection.glossaries)),
+            ("protected_ranges", bool(message.protected_ranges)),
+        )
+        if is_set
+    ]
+    if violations:
+        raise InvalidRequestError(violations)
+    asked = pb.TranslateRequest()
+    asked.CopyFrom(message)
+    asked.target_language = pivot
+    asked.ClearField("pivot_language")
+    asked.options.ClearField("num_hypotheses")
+    asked.options.ClearField("target_prefix")
+    return asked
+
+
+def second_request(
+    message: pb.TranslateRequest, pivot: str, first: pb.TranslateResponse
+) -> pb.TranslateRequest:
+    """From the language between to the target language."""
+    asked = pb.TranslateRequest()
+    asked.CopyFrom(message)
+    asked.ClearField("pivot_language")
+    asked.source_language = pivot
+    del asked.texts[:]
+    asked.texts.extend(translation.text for translation in first.translations)
+    return asked
+
+
+def joined(
+    message: pb.TranslateRequest, first: pb.TranslateResponse, second: pb.TranslateResponse
+) -> pb.TranslateResponse:
+    """The second answer, told of the caller's own texts: links, warnings, tokens and times of both."""
+    answer = pb.TranslateResponse()
+    answer.CopyFrom(second)
+    answer.path.extend([first.model, second.model])
+    for text, before, after in zip(message.texts, first.translations, answer.translations, strict=True):
+        links = before.hypotheses[0].alignments if before.hypotheses else ()
+        for hypothesis in after.hypotheses:
+            composed = compose(links, hypothesis.alignments)
+            del hypothesis.alignments[:]
+            hypothesis.alignments.extend(composed)
+        later = [_of_source(warning, links, text) for warning in after.warnings]
+        del after.warnings[:]
+        after.warnings.extend(before.warnings)
+        after.warnings.extend(each for each in later if each not in before.warnings)
+        after.split |= before.split
+        after.truncated |= before.truncated
+        after.sentences, after.source_tokens = before.sentences, before.source_tokens
+        for name in ("queue", "encode", "decode"):
+            total = getattr(after.timings, name)
+            nanoseconds = total.ToNanoseconds() + getattr(before.timings, name).ToNanoseconds()
+            total.FromNanoseconds(nanoseconds)
+    return answer
+
+
+def compose(first: Iterable[pb.Alignment], second: Iterable[pb.Alignment]) -> list[pb.Alignment]:
+    """Links of source and target over the words between that both have.
+
+    A word of the language between passes its share on: weights multiply along a way, and ways add up.
+    """
+    before = list(first)
+    weights: dict[tuple[int, int], dict[tuple[int, int], float]] = {}
+    for link in second:
+        of_target = weights.setdefault((link.target_start, link.target_end), {})
+        for way in before:
+            if way.target_start < link.source_end and link.source_start < way.target_end:
+                source = (way.source_start, way.source_end)
+                of_target[source] = of_target.get(source, 0.0) + way.weight * link.weight
+    composed = []
+    for target in sorted(weights):
+        of_target = weights[target]
+        strongest = max(of_target.values(), default=0.0)
+        for source in sorted(of_target, key=lambda source: (-of_target[source], source)):
+            if of_target[source] >= min(MIN_WEIGHT, strongest):
+                composed.append(
+                    pb.Alignment(
+                        source_start=source[0],
+                        source_end=source[1],
+                        target_start=target[0],
+                        target_end=target[1],
+                        weight=min(1.0, of_target[source]),
+                    )
+                )
+    return composed
+
+
+def _of_source(
+    warning: pb.TranslationWarning, links: Iterable[pb.Alignment], text: str
+) -> pb.TranslationWarning:
+    """A warning about the language between, as one about the caller's text: all of it where no link says."""
+    found = [link for link in links if link.target_start < warning.end and warning.start < link.target_end]
+    return pb.TranslationWarning(
+        kind=warning.kind,
+        start=min((link.source_start for link in found), default=0),
+        end=max((link.source_end for link in found), default=len(text)),
+    )

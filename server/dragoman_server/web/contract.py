@@ -1,0 +1,129 @@
+"""/v1: the contract of proto/dragoman/v1 as JSON, by protobuf's own mapping, and as server-sent events."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import TypeVar
+
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from starlette.responses import JSONResponse, Response
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.service.statuses import code_of, status_of
+from dragoman_server.web.endpoint import Api
+from dragoman_server.web.events import EventStream, WriteEvent
+from dragoman_server.web.exchange import Exchange
+from dragoman_server.web.fields import read_json, refusal
+from dragoman_server.web.statuses import http_status, retry_headers
+
+M = TypeVar("M", bound=Message)
+
+
+def write_error(error: Exception) -> Response:
+    """{"error": {"code", "status", "message", "details"}}, as Google's APIs write them (AIP-193)."""
+    status = http_status(error)
+    headers = retry_headers(status_of(error))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse({"error": _describe(error)}, status, headers=headers)
+
+
+API = Api(name="v1", write_error=write_error)
+
+
+async def translate(exchange: Exchange) -> Response:
+    """POST /v1/translate."""
+    async with exchange.open_call("Translate") as call:
+        message = _read(exchange, pb.TranslateRequest())
+        return _written(await exchange.core.translate(message, call))
+
+
+async def align(exchange: Exchange) -> Response:
+    """POST /v1/align."""
+    async with exchange.open_call("AlignTexts") as call:
+        message = _read(exchange, pb.AlignTextsRequest())
+        return _written(await exchange.core.align_texts(message, call))
+
+
+async def detect(exchange: Exchange) -> Response:
+    """POST /v1/detect."""
+    async with exchange.open_call("DetectLanguage"):
+        message = _read(exchange, pb.DetectLanguageRequest())
+        return _written(await exchange.core.detect_language(message))
+
+
+async def list_models(exchange: Exchange) -> Response:
+    """GET /v1/models?sourceLanguage=&targetLanguage=."""
+    async with exchange.open_call("ListModels"):
+        query = exchange.request.query_params
+        message = pb.ListModelsRequest(
+            source_language=query.get("sourceLanguage", ""), target_language=query.get("targetLanguage", "")
+        )
+        return _written(exchange.core.list_models(message))
+
+
+async def get_model(exchange: Exchange) -> Response:
+    """GET /v1/models/NAME or NAME/VERSION."""
+    async with exchange.open_call("GetModel") as call:
+        message = pb.GetModelRequest(name=exchange.request.path_params["name"])
+        return _written(exchange.core.get_model(message, call))
+
+
+async def list_glossaries(exchange: Exchange) -> Response:
+    """GET /v1/glossaries."""
+    async with exchange.open_call("ListGlossaries"):
+        return _written(exchange.core.list_glossaries(pb.ListGlossariesRequest()))
+
+
+async def translate_stream(exchange: Exchange) -> Response:
+    """POST /v1/translateStream: a list of the stream's messages; the answers are events as they complete."""
+    values = read_json(exchange.body)
+    if not isinstance(values, list):
+        raise refusal("", "the body must be a list of messages, the first of them a config")
+    messages = [_parse(value, pb.TranslateStreamRequest(), f"[{rank}]") for rank, value in enumerate(values)]
+
+    async def read() -> AsyncIterator[pb.TranslateStreamRequest]:
+        for message in messages:
+            yield message
+
+    async def produce(write: WriteEvent) -> None:
+        async def write_response(response: pb.TranslateStreamResponse) -> None:
+            await write("result", _json(response))
+
+        async with exchange.open_call("TranslateStream") as call:
+            await exchange.core.translate_stream(read(), write_response, call)
+
+    return EventStream(produce, lambda error: json.dumps({"error": _describe(error)}))
+
+
+def _read(exchange: Exchange, message: M) -> M:
+    return _parse(read_json(exchange.body), message, "")
+
+
+def _parse(value: object, message: M, field: str) -> M:
+    if not isinstance(value, dict):
+        raise refusal(field, "must be an object of JSON")
+    try:
+        return json_format.ParseDict(value, message)
+    except (json_format.ParseError, UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
+        raise refusal(field, f"is no {message.DESCRIPTOR.name}: {str(error)[:500]}") from None
+
+
+def _written(message: Message) -> Response:
+    return Response(_json(message), media_type="application/json")
+
+
+def _json(message: Message) -> str:
+    return json_format.MessageToJson(
+        message, indent=None, always_print_fields_with_no_presence=True, ensure_ascii=False
+    )
+
+
+def _describe(error: Exception) -> dict[str, object]:
+    status = status_of(error)
+    return {
+        "code": http_status(error),
+        "status": code_of(error).name,
+        "message": status.message,
+        "details": json_format.MessageToDict(status).get("details", []),
+    }

@@ -1,0 +1,93 @@
+"""The server over HTTP: its port, connections and certificate. Beside gRPC, in the same event loop."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from prometheus_client import CollectorRegistry
+
+from dragoman_server.service.core import ServiceCore
+from dragoman_server.web.app import make_app
+from dragoman_server.web.connections import KEEP_ALIVE_SECONDS, LimitedProtocol
+from dragoman_server.web.metrics import HttpMetrics
+from dragoman_server.web.tls import RenewedContext
+
+logger = logging.getLogger(__name__)
+
+_STARTED_SECONDS = 0.005
+
+
+class HttpDoor:
+    """Listens once it is opened, and answers until it is closed."""
+
+    def __init__(
+        self, core: ServiceCore, *, registry: CollectorRegistry, is_ready: Callable[[], bool]
+    ) -> None:
+        """`registry` gets its metrics, and shows all at /metrics; `is_ready`: whether calls are taken now."""
+        self._metrics = HttpMetrics(registry)
+        self._app = make_app(core, self._metrics, registry=registry, is_ready=is_ready)
+        self._max_connections = core.limits.max_http_connections
+        self._renewing: asyncio.Task[None] | None = None
+        self._server: _Uvicorn | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    async def open(self, host: str, port: int, certificate: tuple[Path, Path] | None) -> int:
+        """Listens, over TLS with a chain and its key, and returns the port. Raises OSError."""
+        context = None
+        if certificate is not None:
+            renewed = RenewedContext(*certificate)
+            context = await asyncio.to_thread(renewed.load)
+            self._renewing = asyncio.create_task(renewed.keep_current())
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+        config = uvicorn.Config(
+            self._app,
+            http=self._make_protocol(),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            # Whoever sends no HTTP would fill the log.
+            log_level=logging.ERROR,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=1,
+            ssl_context_factory=None if context is None else lambda config, default: context,
+        )
+        self._server = _Uvicorn(config)
+        connections = self._server.server_state.connections
+        self._metrics.watch_connections(lambda: len(connections))
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        while not self._server.started and not self._serving.done():
+            await asyncio.sleep(_STARTED_SECONDS)
+        if self._serving.done():
+            await self._serving
+        return int(listening.getsockname()[1])
+
+    async def close(self) -> None:
+        """Answers no more, and gives what is being sent a second."""
+        if self._renewing is not None:
+            self._renewing.cancel()
+        if self._server is None or self._serving is None:
+            return
+        self._server.should_exit = True
+        await asyncio.wait({self._serving})
+        self._server = None
+
+    def _make_protocol(self) -> Any:
+        return partial(LimitedProtocol, max_connections=self._max_connections, metrics=self._metrics)
+
+
+class _Uvicorn(uvicorn.Server):
+    """Leaves the signals to the process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

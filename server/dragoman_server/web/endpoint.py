@@ -1,0 +1,163 @@
+"""Around every request over HTTP: read, answered or refused, sent; its metrics, its line in the log.
+
+Work that nobody waits for any more is cancelled, as is what takes longer than its deadline.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from dragoman_server.engine import DeadlineExpiredError
+from dragoman_server.service.call import log_if_internal, refusal_fields
+from dragoman_server.service.core import ServiceCore
+from dragoman_server.service.statuses import code_of
+from dragoman_server.web.events import EventStream
+from dragoman_server.web.exchange import ID_HEADER, ClientGoneError, Exchange
+from dragoman_server.web.metrics import HttpMetrics
+from dragoman_server.web.statuses import CLIENT_GONE, message_of
+
+logger = logging.getLogger(__name__)
+
+ABORT = "dragoman.abort"
+"""Key of a scope: what ends the connection at once."""
+
+Handle = Callable[[Exchange], Awaitable[Response]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Api:
+    """What the requests of one API have in common."""
+
+    name: str
+    """For the log."""
+    write_error: Callable[[Exception], Response]
+    """The answer that its clients expect."""
+    takes_token_in_body: bool = False
+    """Whether a token may come in the body, which then is read before anybody knows whose it is."""
+    is_open: bool = False
+    """Whether nobody needs a token."""
+
+
+class Endpoint:
+    """One route, as an application of ASGI."""
+
+    def __init__(
+        self,
+        route: str,
+        handle: Handle,
+        *,
+        api: Api,
+        core: ServiceCore,
+        metrics: HttpMetrics,
+        has_deadline: bool = True,
+    ) -> None:
+        """`route` names it in the log and in the metrics."""
+        self._has_deadline = has_deadline
+        self._route = route
+        self._handle = handle
+        self._api = api
+        self._core = core
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(scope, receive, core=self._core, route=self._route, api=self._api.name)
+        started = time.perf_counter()
+        status = CLIENT_GONE
+
+        async def send_named(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message.get("headers", []),
+                    (ID_HEADER.lower().encode(), exchange.id.encode()),
+                ]
+            await send(message)
+
+        answering = asyncio.create_task(self._answer(exchange, send_named))
+        leaving = asyncio.create_task(exchange.wait_until_gone())
+        try:
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                answering.cancel()
+                await asyncio.wait({answering})
+            elif not answering.cancelled() and (error := answering.exception()) is not None:
+                raise error
+        finally:
+            answering.cancel()
+            leaving.cancel()
+            exchange.close()
+            self._metrics.on_request(self._route, status, time.perf_counter() - started)
+
+    async def _answer(self, exchange: Exchange, send: Send) -> None:
+        is_begun = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal is_begun
+            is_begun = True
+            await send(message)
+
+        scope = exchange.request.scope
+        try:
+            response = await self._respond(exchange)
+            await self._send(response, exchange, send_and_note)
+        except ClientGoneError:
+            return
+        except Exception as error:
+            self._log(exchange, error)
+            if is_begun:
+                scope[ABORT]()
+                return
+            await self._send(self._api.write_error(error), exchange, send)
+
+    async def _respond(self, exchange: Exchange) -> Response:
+        if self._core.callers.are_asked and not self._api.is_open:
+            shown = exchange.header_token
+            if shown is not None or not self._api.takes_token_in_body:
+                # Nothing is read of what an unknown caller sends.
+                self._core.callers.name(shown)
+        await exchange.read()
+        if self._has_deadline:
+            exchange.start_clock()
+        try:
+            async with asyncio.timeout(exchange.time_remaining()):
+                return await self._handle(exchange)
+        except TimeoutError:
+            raise DeadlineExpiredError("the request was not answered before its deadline") from None
+
+    async def _send(self, response: Response, exchange: Exchange, send: Send) -> None:
+        """Sends it, for as long as somebody reads."""
+        scope = exchange.request.scope
+
+        async def nothing() -> Message:
+            await asyncio.Event().wait()
+            return {}
+
+        if isinstance(response, EventStream):
+            await response(scope, nothing, send)
+            return
+        try:
+            async with asyncio.timeout(self._core.limits.max_http_seconds):
+                await response(scope, nothing, send)
+        except TimeoutError:
+            scope[ABORT]()
+
+    def _log(self, exchange: Exchange, error: Exception) -> None:
+        if exchange.is_logged:
+            return
+        # It never became a call with a line of its own.
+        exchange.is_logged = True
+        log_if_internal(error)
+        fields = {
+            "method": self._route,
+            "outcome": code_of(error).name,
+            "api": self._api.name,
+            "request_id": exchange.id,
+            **refusal_fields(exchange.peer, message_of(error)),
+        }
+        logger.info("call", extra=fields)

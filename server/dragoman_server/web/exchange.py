@@ -1,0 +1,187 @@
+"""One request over HTTP: its body within limits, its fields, who makes it, its deadline, its id."""
+
+import asyncio
+import re
+import time
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import ExitStack, asynccontextmanager
+
+from starlette.datastructures import Headers, UploadFile
+from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope
+
+from dragoman_server.errors import BodyTooLargeError, SlowRequestError
+from dragoman_server.service.call import Call, Visit
+from dragoman_server.service.core import ServiceCore
+from dragoman_server.web.fields import Fields, UploadedFile, join_lists, read_json, refusal
+
+ID_HEADER = "X-Request-ID"
+"""Names a request in the log: the caller's own, or one that the answer tells."""
+TIMEOUT_HEADER = "X-Timeout-Seconds"
+"""How long a caller waits at most, where that is less than the server lets it."""
+MAX_FORM_FIELDS = 10_000
+"""Most fields of a form."""
+
+_ID = re.compile(r"[\w.:@/+=-]{1,128}", re.ASCII)
+_CHUNK_BYTES = 1 << 16
+
+
+class ClientGoneError(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Exchange:
+    """A request, as far as it is read."""
+
+    def __init__(self, scope: Scope, receive: Receive, *, core: ServiceCore, route: str, api: str) -> None:
+        self.request = Request(scope)
+        self.core = core
+        given_id = self.request.headers.get(ID_HEADER, "")
+        self.id = given_id if _ID.fullmatch(given_id) else uuid.uuid4().hex
+        """For the log; the answer has it."""
+        self.body = b""
+        """All of it, once it is read."""
+        self.is_logged = False
+        """Whether a line of the log tells of it."""
+        self._receive = receive
+        self._route = route
+        self._api = api
+        self._is_read = asyncio.Event()
+        self._answered = ExitStack()
+        self._deadline: float | None = None
+
+    @property
+    def peer(self) -> str:
+        """Where it comes from."""
+        client = self.request.client
+        return "unknown" if client is None else f"{client.host}:{client.port}"
+
+    @property
+    def header_token(self) -> str | None:
+        """As `Bearer TOKEN` or `DeepL-Auth-Key TOKEN`; "" for what is neither."""
+        authorization = self.request.headers.get("authorization")
+        if authorization is None:
+            return None
+        scheme, _, token = authorization.partition(" ")
+        return token.strip() if scheme.lower() in ("bearer", "deepl-auth-key") else ""
+
+    def time_remaining(self) -> float | None:
+        """Seconds until the deadline; None without one."""
+        return None if self._deadline is None else self._deadline - time.monotonic()
+
+    def start_clock(self) -> None:
+        """From now on the answer has as long as server and caller let it. Raises InvalidRequestError."""
+        seconds, given = self.core.limits.max_http_seconds, self.request.headers.get(TIMEOUT_HEADER)
+        if given is not None:
+            if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", given):
+                raise refusal(TIMEOUT_HEADER, f"must be a number of seconds, and is {given[:80]!r}")
+            seconds = min(seconds, float(given))
+        self._deadline = time.monotonic() + seconds
+
+    async def read(self) -> None:
+        """Reads the body.
+
+        Raises BodyTooLargeError, SlowRequestError, ClientGoneError, InvalidRequestError.
+        """
+        limits = self.core.limits
+        length = self.request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > limits.max_http_body_bytes:
+            raise BodyTooLargeError(limits.max_http_body_bytes)
+        if (encoding := self.request.headers.get("content-encoding", "identity")) != "identity":
+            raise refusal("Content-Encoding", f"is {encoding[:80]!r}; send the body as it is")
+        parts: list[bytes] = []
+        num_bytes = 0
+        try:
+            async with asyncio.timeout(limits.max_http_seconds):
+                while True:
+                    message: Message = await self._receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientGoneError
+                    parts.append(message.get("body", b""))
+                    num_bytes += len(parts[-1])
+                    if num_bytes > limits.max_http_body_bytes:
+                        raise BodyTooLargeError(limits.max_http_body_bytes)
+                    if not message.get("more_body"):
+                        break
+        except TimeoutError:
+            raise SlowRequestError(limits.max_http_seconds) from None
+        self.body = b"".join(parts)
+        self._is_read.set()
+
+    async def wait_until_gone(self) -> None:
+        """Until nobody waits for the answer any more, once the body is read."""
+        await self._is_read.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def fields(self) -> Fields:
+        """Those of the query, and of the body as JSON or as a form. Raises InvalidRequestError."""
+        query = join_lists(self.request.query_params.multi_items())
+        kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not self.body:
+            return Fields(values=query)
+        if kind == "multipart/form-data":
+            return await self._multipart(query)
+        if kind == "application/x-www-form-urlencoded" or (not kind and not self.body.startswith(b"{")):
+            parser = FormParser(self.request.headers, self._stream(), max_fields=MAX_FORM_FIELDS)
+            try:
+                form = await parser.parse()
+            except (MultiPartException, ValueError) as error:
+                raise refusal("", f"the body is no form: {error}") from None
+            pairs = [(name, str(value)) for name, value in form.multi_items()]
+            return Fields(values=query | join_lists(pairs))
+        value = read_json(self.body)
+        if not isinstance(value, dict):
+            raise refusal("", "the body must be an object of JSON")
+        return Fields(values=query | value)
+
+    async def _multipart(self, query: dict[str, object]) -> Fields:
+        limit = self.core.limits.max_http_body_bytes
+        headers: Headers = self.request.headers
+        try:
+            form = await MultiPartParser(
+                headers, self._stream(), max_files=1, max_fields=100, max_part_size=limit
+            ).parse()
+        except (MultiPartException, KeyError, ValueError) as error:
+            raise refusal("", f"the body is no multipart form: {error}") from None
+        pairs = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+        files = {
+            name: UploadedFile(name=value.filename or "", content=await value.read())
+            for name, value in form.multi_items()
+            if isinstance(value, UploadFile)
+        }
+        await form.close()
+        return Fields(values=query | join_lists(pairs), files=files)
+
+    async def _stream(self) -> AsyncGenerator[bytes, None]:
+        for start in range(0, len(self.body), _CHUNK_BYTES):
+            yield self.body[start : start + _CHUNK_BYTES]
+            # A form is read step by step in Python: others' calls get in between.
+            await asyncio.sleep(0)
+        yield b""
+
+    @asynccontextmanager
+    async def open_call(self, method: str, *, token: str | None = None) -> AsyncIterator[Call]:
+        """Around its work. `token`: one that came in the body; that of a header counts first."""
+        shown = token if self.header_token is None else self.header_token
+        visit = Visit(
+            method=method,
+            peer=self.peer,
+            identify=lambda: self.core.callers.name(shown),
+            time_remaining=self.time_remaining,
+            on_answered=self.on_answered,
+            fields={"api": self._api, "route": self._route, "request_id": self.id},
+        )
+        self.is_logged = True
+        async with self.core.open_call(visit) as call:
+            yield call
+
+    def on_answered(self, function: Callable[[], object]) -> None:
+        """Has it called once the answer is out, or will never be."""
+        self._answered.callback(function)
+
+    def close(self) -> None:
+        """The answer is out, or will never be."""
+        self._answered.close()

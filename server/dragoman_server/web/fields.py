@@ -1,0 +1,138 @@
+"""What a request says, in JSON or as a form, field by field: what is of another kind is told by name."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.quoting import list_names, quote
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off", ""})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields:
+    """The fields of a request, by name. Each method raises InvalidRequestError."""
+
+    values: Mapping[str, Any]
+    """Of JSON as they are; of a form a string, or a list where a field came several times."""
+    files: Mapping[str, "UploadedFile"] = field(default_factory=dict)
+    """Those that a form brought."""
+
+    def string(self, name: str) -> str | None:
+        """None where it is absent."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, str):
+            return None if value is None else _checked(name, value)
+        if isinstance(value, bool | int | float):
+            # As forms and careless callers write numbers.
+            return json.dumps(value)
+        raise refusal(name, f"must be a string, and is {_kind(value)}")
+
+    def required_string(self, name: str) -> str:
+        """One that is not empty."""
+        value = self.string(name)
+        if not value:
+            raise refusal(name, "is required")
+        return value
+
+    def strings(self, name: str) -> list[str] | None:
+        """A string is a list of one; None where it is absent."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        values = value if isinstance(value, list) else [value]
+        for rank, each in enumerate(values):
+            field = f"{name}[{rank}]" if isinstance(value, list) else name
+            if not isinstance(each, str):
+                raise refusal(field, f"must be a string, and is {_kind(each)}")
+            _checked(field, each)
+        return values
+
+    def integer(self, name: str, default: int) -> int:
+        """A number, or a string that is one."""
+        value = self.values.get(name)
+        if value is None or value == "":
+            return default
+        try:
+            if isinstance(value, bool):
+                raise ValueError
+            return int(value)
+        except (TypeError, ValueError, OverflowError):
+            raise refusal(name, f"must be a whole number, and is {quote(str(value))}") from None
+
+    def flag(self, name: str, default: bool) -> bool:
+        """True or false, or what forms write for that."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, bool):
+            return default if value is None else value
+        word = str(value).lower()
+        if word not in _TRUE | _FALSE:
+            raise refusal(name, f"must be true or false, and is {quote(str(value))}")
+        return word in _TRUE
+
+    def check_names(self, known: Collection[str]) -> None:
+        """Refuses all others, by name."""
+        unknown = [name for name in self.values if name not in known]
+        if unknown:
+            told = quote(unknown[0])
+            raise InvalidRequestError(
+                [
+                    Violation(
+                        field="", description=f"there is no field {told}; there are: {list_names([*known])}"
+                    )
+                ]
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadedFile:
+    """One that came with a form."""
+
+    name: str
+    content: bytes
+
+
+def read_json(body: bytes) -> Any:
+    """What the body is. Raises InvalidRequestError for broken JSON."""
+    try:
+        return json.loads(body)
+    except UnicodeDecodeError as error:
+        raise refusal("", f"the body is not in UTF-8: {error.reason} at byte {error.start}") from None
+    except (ValueError, RecursionError) as error:
+        raise refusal("", f"the body is no JSON: {error}") from None
+
+
+def join_lists(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Of a form's fields the values, a list where one came several times."""
+    joined: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in joined:
+            joined[name] = value
+        elif isinstance(joined[name], list):
+            joined[name].append(value)
+        else:
+            joined[name] = [joined[name], value]
+    return joined
+
+
+def refusal(name: str, description: str) -> InvalidRequestError:
+    """The error of one field; of the whole request where it is ""."""
+    return InvalidRequestError([Violation(field=name, description=description)])
+
+
+def _checked(name: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise refusal(
+            name, f"has a lone surrogate at code point {error.start}, which UTF-8 cannot carry"
+        ) from None
+    return text
+
+
+def _kind(value: object) -> str:
+    kinds = {dict: "an object", list: "a list", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number")

@@ -1,0 +1,52 @@
+"""The languages that are served, by pair, and their names in English."""
+
+from collections.abc import Iterable
+
+from dragoman_bundle.languages import primary_language
+
+from dragoman_server.models.model import ServedModel
+from dragoman_server.service.core import ServiceCore
+
+_NAMES = """
+af:Afrikaans am:Amharic ar:Arabic ast:Asturian az:Azerbaijani be:Belarusian bg:Bulgarian bn:Bengali
+br:Breton bs:Bosnian ca:Catalan cs:Czech cy:Welsh da:Danish de:German el:Greek en:English eo:Esperanto
+es:Spanish et:Estonian eu:Basque fa:Persian fi:Finnish fo:Faroese fr:French fy:Frisian ga:Irish gd:Gaelic
+gl:Galician gu:Gujarati ha:Hausa he:Hebrew hi:Hindi hr:Croatian ht:Haitian hu:Hungarian hy:Armenian
+id:Indonesian ig:Igbo is:Icelandic it:Italian ja:Japanese jv:Javanese ka:Georgian kk:Kazakh km:Khmer
+kn:Kannada ko:Korean ku:Kurdish ky:Kyrgyz la:Latin lb:Luxembourgish lo:Lao lt:Lithuanian lv:Latvian
+mg:Malagasy mk:Macedonian ml:Malayalam mn:Mongolian mr:Marathi ms:Malay mt:Maltese my:Burmese nb:Norwegian
+ne:Nepali nl:Dutch nn:Nynorsk no:Norwegian oc:Occitan or:Odia pa:Punjabi pl:Polish ps:Pashto pt:Portuguese
+ro:Romanian ru:Russian rw:Kinyarwanda sd:Sindhi si:Sinhala sk:Slovak sl:Slovenian so:Somali sq:Albanian
+sr:Serbian su:Sundanese sv:Swedish sw:Swahili ta:Tamil te:Telugu tg:Tajik th:Thai tk:Turkmen tl:Tagalog
+tr:Turkish tt:Tatar ug:Uyghur uk:Ukrainian ur:Urdu uz:Uzbek vi:Vietnamese wo:Wolof xh:Xhosa yi:Yiddish
+yo:Yoruba yue:Cantonese zh:Chinese zu:Zulu
+"""
+_BY_CODE = dict(pair.split(":") for pair in _NAMES.split())
+
+
+def language_name(code: str) -> str:
+    """In English, with what the code adds to the language; the code of one without a name here."""
+    name = _BY_CODE.get(primary_language(code))
+    if name is None:
+        return code
+    more = code.replace("_", "-").partition("-")[2]
+    return f"{name} ({more})" if more else name
+
+
+def targets_by_source(core: ServiceCore) -> dict[str, list[str]]:
+    """By each language that models translate from, in order, those that one or two of them reach."""
+    found: dict[str, set[str]] = {}
+    for model in core.models:
+        source, target = model.manifest_languages
+        found.setdefault(source, set()).add(target)
+    for targets in found.values():
+        if core.pivot in targets:
+            targets |= found.get(core.pivot, set())
+    for source, targets in found.items():
+        targets.discard(source)
+    return {source: sorted(found[source]) for source in sorted(found)}
+
+
+def all_languages(models: Iterable[ServedModel]) -> list[str]:
+    """Those that models translate from or to, in order."""
+    return sorted({language for model in models for language in model.manifest_languages})

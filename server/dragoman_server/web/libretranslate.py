@@ -1,0 +1,145 @@
+"""LibreTranslate's API, as its clients call it: github.com/LibreTranslate/LibreTranslate, as of 1.9."""
+
+from collections.abc import Callable
+
+from starlette.responses import JSONResponse, Response
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.service.statuses import status_of
+from dragoman_server.web.endpoint import Api, Handle
+from dragoman_server.web.exchange import Exchange
+from dragoman_server.web.fields import Fields, refusal
+from dragoman_server.web.languages import all_languages, language_name, targets_by_source
+from dragoman_server.web.statuses import http_status, message_of, retry_headers
+from dragoman_server.web.translating import Answer, translate_texts
+
+FORMATS = {"text": pb.TEXT_FORMAT_PLAIN, "html": pb.TEXT_FORMAT_HTML}
+FRONTEND_TIMEOUT_MILLISECONDS = 300
+"""How long a page waits after the last key."""
+# There a key that is nobody's is forbidden, and a language that is not there is a bad request.
+_STATUSES = {401: 403, 404: 400}
+
+
+def write_error(error: Exception) -> Response:
+    """An error as LibreTranslate's clients read it."""
+    status = http_status(error)
+    return JSONResponse(
+        {"error": message_of(error)}, _STATUSES.get(status, status), headers=retry_headers(status_of(error))
+    )
+
+
+API = Api(name="libretranslate", write_error=write_error, takes_token_in_body=True)
+OPEN_API = Api(name="libretranslate", write_error=write_error, is_open=True)
+
+
+async def translate(exchange: Exchange) -> Response:
+    """POST /translate."""
+    fields = await exchange.fields()
+    async with exchange.open_call("Translate", token=token_of(fields)) as call:
+        texts = fields.strings("q")
+        if not texts or texts == [""]:
+            raise refusal("q", "is required")
+        num_alternatives = fields.integer("alternatives", 0)
+        most = exchange.core.limits.max_beam_size - 1
+        if not 0 <= num_alternatives <= most:
+            raise refusal("alternatives", f"is {num_alternatives}; it must be from 0 to {most}")
+        template = pb.TranslateRequest(
+            source_language=source_of(fields),
+            target_language=fields.required_string("target"),
+            text_format=_format_of(fields),
+            options=_options(num_alternatives),
+        )
+        answers = await translate_texts(exchange.core, call, texts, template, field="q")
+    return JSONResponse(_written(answers, fields, num_alternatives))
+
+
+async def detect(exchange: Exchange) -> Response:
+    """POST /detect: those of our languages, most likely first, unless it is in none of them."""
+    fields = await exchange.fields()
+    async with exchange.open_call("DetectLanguage", token=token_of(fields)):
+        text = fields.required_string("q")
+        response = await exchange.core.detect_language(pb.DetectLanguageRequest(texts=[text]))
+    detected = response.texts[0]
+    found = [each for each in detected.candidates if each.served] if detected.language else []
+    return JSONResponse(
+        [{"confidence": round(100 * each.confidence, 1), "language": each.language} for each in found]
+    )
+
+
+async def languages(exchange: Exchange) -> Response:
+    """GET /languages."""
+    pairs = targets_by_source(exchange.core)
+    return JSONResponse(
+        [
+            {"code": code, "name": language_name(code), "targets": pairs.get(code, [])}
+            for code in all_languages(exchange.core.models)
+        ]
+    )
+
+
+def settings(suffixes: Callable[[], list[str]]) -> Handle:
+    """GET /frontend/settings; `suffixes` are those of files that are translated."""
+
+    async def handle(exchange: Exchange) -> Response:
+        core = exchange.core
+        pairs = targets_by_source(core)
+        source = next(iter(pairs), "")
+        target = pairs[source][0] if source else ""
+        return JSONResponse(
+            {
+                "apiKeys": core.callers.are_asked,
+                "charLimit": core.limits.max_text_characters,
+                "filesTranslation": True,
+                "frontendTimeout": FRONTEND_TIMEOUT_MILLISECONDS,
+                "keyRequired": core.callers.are_asked,
+                "language": {
+                    "source": {"code": source, "name": language_name(source)},
+                    "target": {"code": target, "name": language_name(target)},
+                },
+                "suggestions": False,
+                "supportedFilesFormat": suffixes(),
+            }
+        )
+
+    return handle
+
+
+def token_of(fields: Fields) -> str | None:
+    """The key of a body, as LibreTranslate's clients send it."""
+    return fields.string("api_key") or None
+
+
+def source_of(fields: Fields) -> str:
+    """The language that is named; "" where it is to be detected."""
+    source = fields.required_string("source")
+    return "" if source == "auto" else source
+
+
+def _format_of(fields: Fields) -> pb.TextFormat:
+    name = fields.string("format") or "text"
+    if name not in FORMATS:
+        raise refusal("format", f"is {name[:80]!r}; it must be text or html")
+    return FORMATS[name]
+
+
+def _options(num_alternatives: int) -> pb.DecodingOptions | None:
+    if not num_alternatives:
+        return None
+    num_hypotheses = num_alternatives + 1
+    return pb.DecodingOptions(num_hypotheses=num_hypotheses, beam_size=max(num_hypotheses, 5))
+
+
+def _written(answers: list[Answer], fields: Fields, num_alternatives: int) -> dict[str, object]:
+    texts: list[object] = [answer.text for answer in answers]
+    others: list[object] = [answer.alternatives for answer in answers]
+    detected: list[object] = [
+        {"confidence": round(100 * answer.confidence, 1), "language": answer.source_language}
+        for answer in answers
+    ]
+    is_list = isinstance(fields.values.get("q"), list)
+    written: dict[str, object] = {"translatedText": texts if is_list else texts[0]}
+    if num_alternatives:
+        written["alternatives"] = others if is_list else others[0]
+    if fields.values.get("source") == "auto":
+        written["detectedLanguage"] = detected if is_list else detected[0]
+    return written

@@ -1,0 +1,56 @@
+"""What those who run the server ask: whether it lives, whether it takes calls, its metrics."""
+
+import asyncio
+from collections.abc import Callable
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from dragoman_server.quoting import quote
+from dragoman_server.service.statuses import status_of
+from dragoman_server.web.endpoint import Api, Handle
+from dragoman_server.web.exchange import Exchange
+from dragoman_server.web.statuses import http_status, message_of, retry_headers
+
+
+def write_error(error: Exception) -> Response:
+    """An error of what is no API."""
+    headers = retry_headers(status_of(error))
+    if http_status(error) == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse({"error": message_of(error)}, http_status(error), headers=headers)
+
+
+API = Api(name="probe", write_error=write_error)
+OPEN_API = Api(name="probe", write_error=write_error, is_open=True)
+
+
+async def healthz(exchange: Exchange) -> Response:
+    """GET /healthz: the process answers."""
+    return PlainTextResponse("ok\n")
+
+
+def readyz(is_ready: Callable[[], bool]) -> Handle:
+    """GET /readyz: 200 while calls are taken, 503 while models load and while it drains."""
+
+    async def handle(exchange: Exchange) -> Response:
+        return PlainTextResponse("ok\n") if is_ready() else PlainTextResponse("not ready\n", 503)
+
+    return handle
+
+
+def metrics(registry: CollectorRegistry) -> Handle:
+    """GET /metrics, of everything that the server measures."""
+
+    async def handle(exchange: Exchange) -> Response:
+        # It reads files of the system, for each of the server's processes.
+        content = await asyncio.to_thread(generate_latest, registry)
+        return Response(content, media_type=CONTENT_TYPE_LATEST)
+
+    return handle
+
+
+async def unknown(exchange: Exchange) -> Response:
+    """Whatever else is asked for."""
+    path = exchange.request.url.path
+    return JSONResponse({"error": f"there is nothing at {quote(path)}; docs/http.md has what there is"}, 404)

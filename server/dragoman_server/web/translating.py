@@ -1,0 +1,113 @@
+"""Texts of any of our languages to one of them: what requests of LibreTranslate and DeepL have in common.
+
+Each text whose language is not named is detected by itself; those of one language go to its model together.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.models.language_lookup import distance
+from dragoman_server.quoting import list_names
+from dragoman_server.service.call import Call
+from dragoman_server.service.core import ServiceCore
+from dragoman_server.text.segmentation import holds_letter
+from dragoman_server.web.languages import all_languages
+
+_TEXT_FIELD = re.compile(r"texts\[(\d+)\]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The translation of one text."""
+
+    text: str
+    alternatives: tuple[str, ...] = ()
+    """Other translations, best first."""
+    source_language: str
+    """The text's, as it was named or detected; "" where the text holds nothing that tells."""
+    confidence: float = 1.0
+    """How likely that is: 1 where it was named."""
+
+
+async def translate_texts(
+    core: ServiceCore,
+    call: Call,
+    texts: Sequence[str],
+    template: pb.TranslateRequest,
+    *,
+    field: str,
+) -> list[Answer]:
+    """The texts' translations, one to one, with all that the template asks for but its texts.
+
+    Without a source language in the template each text is detected. A text that is in the target language
+    already stays as it is. Raises InvalidRequestError, with violations of `field`, also for a text in none of
+    the languages that are served, and what the core raises.
+    """
+    answers: list[Answer | None] = [None] * len(texts)
+    languages = await _languages(core, texts, template.source_language, field)
+    groups: dict[str, list[int]] = {}
+    for rank, (language, confidence) in enumerate(languages):
+        if not language or distance(language, template.target_language) is not None:
+            answers[rank] = Answer(text=texts[rank], source_language=language, confidence=confidence)
+        else:
+            groups.setdefault(language, []).append(rank)
+    for language, ranks in groups.items():
+        message = pb.TranslateRequest()
+        message.CopyFrom(template)
+        message.source_language = language
+        message.texts.extend(texts[rank] for rank in ranks)
+        try:
+            response = await core.translate(message, call)
+        except InvalidRequestError as error:
+            raise _renamed(error, field, ranks) from error
+        for rank, translation in zip(ranks, response.translations, strict=True):
+            answers[rank] = Answer(
+                text=translation.text,
+                alternatives=tuple(each.text for each in translation.hypotheses[1:]),
+                source_language=language,
+                confidence=languages[rank][1],
+            )
+    return [answer for answer in answers if answer is not None]
+
+
+async def _languages(
+    core: ServiceCore, texts: Sequence[str], source: str, field: str
+) -> list[tuple[str, float]]:
+    """Each text's language and how likely it is."""
+    if source:
+        return [(source, 1.0)] * len(texts)
+    detected = (await core.detect_language(pb.DetectLanguageRequest(texts=texts))).texts
+    violations = [
+        _violation(f"{field}[{rank}]", each, core)
+        for rank, (text, each) in enumerate(zip(texts, detected, strict=True))
+        if not each.language and each.candidates and holds_letter(text)
+    ]
+    if violations:
+        raise InvalidRequestError(violations)
+    return [(each.language, each.confidence) for each in detected]
+
+
+def _violation(field: str, detected: pb.DetectedLanguage, core: ServiceCore) -> Violation:
+    served = all_languages(core.models)
+    looks = next((each.language for each in detected.candidates if not each.served), "another")
+    return Violation(
+        field=field,
+        description=f"is in none of the languages that are served ({list_names(served)}); it looks like "
+        f"{looks}. Name its source language if it is one of ours",
+    )
+
+
+def _renamed(error: InvalidRequestError, field: str, ranks: Sequence[int]) -> InvalidRequestError:
+    """The error with the texts as the caller calls them."""
+    return InvalidRequestError(
+        [
+            Violation(
+                field=_TEXT_FIELD.sub(lambda found: f"{field}[{ranks[int(found[1])]}]", violation.field),
+                description=violation.description,
+            )
+            for violation in error.violations
+        ]
+    )

@@ -1,0 +1,89 @@
+"""From one language to another through a third, where no model is direct."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pytest
+from tests.server.conftest import RunningServer, StartServer
+from tests.server.copying_bundle import MANIFEST, write_bundle
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.service.pivoting import compose
+
+TO_FRENCH = {"texts": ["Ja, 12. Nein."], "source_language": "de", "target_language": "fr"}
+
+
+@pytest.fixture(scope="module")
+def two_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("two_models")
+    write_bundle(folder)
+    write_bundle(folder, manifest=replace(MANIFEST, name="en-fr", source_language="en", target_language="fr"))
+    return folder
+
+
+def link(source: tuple[int, int], target: tuple[int, int], weight: float) -> pb.Alignment:
+    return pb.Alignment(
+        source_start=source[0],
+        source_end=source[1],
+        target_start=target[0],
+        target_end=target[1],
+        weight=weight,
+    )
+
+
+async def translate(running: RunningServer, **more: object) -> pb.TranslateResponse:
+    return await running.stub.Translate(pb.TranslateRequest(**TO_FRENCH, **more))
+
+
+async def test_texts_go_through_the_servers_language_and_both_models_are_named(
+    start_server: StartServer, two_models: Path
+) -> None:
+    running = await start_server(models=two_models, pivot="en")
+    answer = await translate(running, return_alignments=True)
+    translation = answer.translations[0]
+    assert translation.text == "Ja, 12. Nein."
+    assert [model.name for model in answer.path] == ["de-en", "en-fr"]
+    assert answer.model.name == "en-fr"
+    links = translation.hypotheses[0].alignments
+    assert {(each.source_start, each.target_start) for each in links} >= {(0, 0), (8, 8)}
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await translate(running, pivot_language="")
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    direct = await running.stub.Translate(
+        pb.TranslateRequest(texts=["Ja."], source_language="de", target_language="en")
+    )
+    assert not direct.path
+
+
+async def test_a_request_may_ask_for_it_where_the_server_has_none(
+    start_server: StartServer, two_models: Path
+) -> None:
+    running = await start_server(models=two_models)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await translate(running)
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    assert len((await translate(running, pivot_language="en")).path) == 2
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await translate(running, pivot_language="nl")
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+    terms = pb.Protection(terms=[pb.Term(source="Ja", target="Oui")])
+    with pytest.raises(grpc.aio.AioRpcError, match=r"protection\.terms") as caught:
+        await translate(running, pivot_language="en", protection=terms)
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_links_are_composed_over_the_words_between() -> None:
+    # Source words A, B; between a1, a2, b; target X comes from a1 and b, Y from a2.
+    first = [link((0, 1), (0, 2), 0.8), link((0, 1), (3, 5), 1.0), link((2, 3), (6, 7), 0.9)]
+    second = [link((0, 2), (0, 1), 0.5), link((6, 7), (0, 1), 0.5), link((3, 5), (2, 3), 0.6)]
+    assert [
+        (each.source_start, each.target_start, pytest.approx(each.weight)) for each in compose(first, second)
+    ] == [(2, 0, 0.45), (0, 0, 0.40), (0, 2, 0.6)]
+
+
+def test_a_target_word_keeps_its_strongest_link_however_weak() -> None:
+    weak = [link((0, 1), (0, 1), 0.2), link((2, 3), (0, 1), 0.1)]
+    composed = compose(weak, [link((0, 1), (0, 1), 0.3)])
+    assert [each.source_start for each in composed] == [0]
+    assert compose([], [link((0, 1), (0, 1), 1.0)]) == []

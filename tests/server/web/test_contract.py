@@ -1,0 +1,109 @@
+"""/v1 and what describes it: the same answers as over gRPC."""
+
+import json
+
+import grpc
+import pytest
+from google.protobuf import json_format
+from tests.server.web.conftest import Web, ask
+
+from dragoman import Client
+from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+
+ASKED = {"texts": ["Der Hund schläft im Garten."], "sourceLanguage": "de", "targetLanguage": "en"}
+
+
+def test_an_answer_is_the_one_over_grpc(web: Web) -> None:
+    asked = {**ASKED, "returnAlignments": True, "options": {"numHypotheses": 2, "beamSize": 4}}
+    with grpc.insecure_channel(web.grpc_address) as channel:
+        expected = TranslationServiceStub(channel).Translate(
+            json_format.ParseDict(asked, pb.TranslateRequest())
+        )
+    answer = json_format.Parse(web.post("/v1/translate", asked).body, pb.TranslateResponse())
+    for response in (expected, answer):
+        response.translations[0].ClearField("timings")
+    assert answer == expected
+
+
+def test_models_alignments_glossaries_and_languages_are_told(web: Web) -> None:
+    assert web.get("/v1/models?sourceLanguage=de").json["models"][0]["name"] == "de-en"
+    assert web.get("/v1/models?sourceLanguage=fr").json["models"] == []
+    assert web.get("/v1/models/de-en/1").json["model"]["version"] == "1"
+    assert web.get("/v1/models/none").status == 404
+    assert web.get("/v1/glossaries").json["glossaries"][0]["name"] == "house"
+    pair = {"source": "Guten Morgen.", "target": "Good morning."}
+    aligned = web.post("/v1/align", {"pairs": [pair], "sourceLanguage": "de", "targetLanguage": "en"}).json
+    assert aligned["pairs"][0]["alignments"]
+    with Client(web.grpc_address) as client:
+        detected = client.detect(["Wie geht es dir heute?", "Comment ça va aujourd'hui ?", "42"])
+    assert [each.language for each in detected] == ["de", None, None]
+    assert detected[1].candidates[0].language == "fr"
+    over_http = web.post("/v1/detect", {"texts": ["Wie geht es dir heute?"]}).json["texts"][0]
+    assert over_http["confidence"] == pytest.approx(detected[0].confidence)
+
+
+def test_a_stream_is_events_and_its_last_one_says_so(web: Web) -> None:
+    config = {"config": {"sourceLanguage": "de", "targetLanguage": "en"}}
+    items = [{"id": str(rank), "text": f"Das ist Satz {rank}."} for rank in range(20)]
+    items.append({"id": "long", "text": "x" * 100_001})
+    answer = web.post("/v1/translateStream", [config, {"items": {"items": items}}])
+    assert answer.headers["Content-Type"].startswith("text/event-stream")
+    events = [event.split("\n") for event in answer.body.decode().split("\n\n") if event]
+    assert events[-1][0] == "event: end"
+    results = [json.loads(event[1].removeprefix("data: ")) for event in events[:-1]]
+    assert {each["id"] for each in results} == {item["id"] for item in items}
+    assert [each["id"] for each in results if "error" in each] == ["long"]
+
+
+def test_a_stream_that_cannot_begin_has_a_status(web: Web) -> None:
+    unknown = {"config": {"sourceLanguage": "de", "targetLanguage": "xx"}}
+    assert web.post("/v1/translateStream", [unknown]).status == 404
+    assert web.post("/v1/translateStream", {}).status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        (b"{", 400, "INVALID_REQUEST"),
+        (b"[]", 400, "INVALID_REQUEST"),
+        (b"[" * 100_000, 400, "INVALID_REQUEST"),
+        (b'{"texts": "x", "what": 1}', 400, "INVALID_REQUEST"),
+        (b'{"texts": ["\xff"]}', 400, "INVALID_REQUEST"),
+        (b'{"texts": ["\\ud800"], "model": "de-en"}', 400, "INVALID_REQUEST"),
+        (b'{"texts": ["x"], "sourceLanguage": "xx", "targetLanguage": "en"}', 404, "MODEL_NOT_FOUND"),
+    ],
+    ids=["broken", "no object", "deep", "unknown field", "no UTF-8", "surrogate", "unknown language"],
+)
+def test_what_is_wrong_has_its_status_and_reason(web: Web, body: bytes, status: int, reason: str) -> None:
+    answer = web.post("/v1/translate", body)
+    assert answer.status == status
+    assert answer.json["error"]["details"][0]["reason"] == reason
+
+
+def test_the_description_has_every_field_of_the_messages(web: Web) -> None:
+    described = web.get("/openapi.json").json
+    schemas = described["components"]["schemas"]
+    for message in (pb.TranslateRequest, pb.TranslateResponse, pb.Model, pb.DetectedLanguage):
+        names = {field.json_name for field in message.DESCRIPTOR.fields}
+        assert set(schemas[message.DESCRIPTOR.name]["properties"]) == names
+    text = json.dumps(described)
+    for name in schemas:
+        assert f"#/components/schemas/{name}" in text
+
+
+def test_probes_and_metrics_answer(web: Web) -> None:
+    assert (web.get("/healthz").status, web.get("/readyz").status) == (200, 200)
+    web.post("/v1/translate", ASKED)
+    scraped = web.get("/metrics").body.decode()
+    assert 'dragoman_http_requests_total{route="v1.translate",status="200"}' in scraped
+    assert 'dragoman_requests_total{model="de-en"' in scraped
+    assert web.get("/none/such").status == 404
+    assert ask(f"{web.url}/translate").status == 405
+
+
+def test_a_request_is_named_by_its_caller_or_by_the_server(web: Web) -> None:
+    assert web.get("/healthz", **{"X-Request-ID": "abc-1"}).headers["X-Request-ID"] == "abc-1"
+    named = web.get("/healthz", **{"X-Request-ID": "not a name"}).headers["X-Request-ID"]
+    assert named != "not a name"
+    assert len(named) == 32

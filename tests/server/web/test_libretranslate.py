@@ -1,0 +1,112 @@
+"""LibreTranslate's API, by its own client and as its documentation calls it."""
+
+from urllib.parse import urlencode
+
+import pytest
+from libretranslatepy import LibreTranslateAPI
+from tests.server.web.conftest import Web, ask
+
+DOG = "Der Hund schläft im Garten."
+FRENCH = "Je voudrais un café, s'il vous plaît."
+
+
+def test_its_own_client_translates_detects_and_lists(web: Web) -> None:
+    client = LibreTranslateAPI(web.url)
+    assert client.translate(DOG, "de", "en") == "The dog is sleeping in the garden."
+    assert client.translate(DOG, "auto", "en") == "The dog is sleeping in the garden."
+    assert client.detect(DOG)[0]["language"] == "de"
+    assert client.languages() == [
+        {"code": "de", "name": "German", "targets": ["en"]},
+        {"code": "en", "name": "English", "targets": []},
+    ]
+
+
+def test_texts_of_several_languages_are_detected_one_by_one(web: Web) -> None:
+    texts = [DOG, "The dog is sleeping in the garden.", "42", "Guten Morgen, meine Freunde."]
+    answer = web.post("/translate", {"q": texts, "source": "auto", "target": "en"}).json
+    assert answer["translatedText"] == [
+        "The dog is sleeping in the garden.",
+        "The dog is sleeping in the garden.",
+        "42",
+        "Good morning, my friends.",
+    ]
+    assert [each["language"] for each in answer["detectedLanguage"]] == ["de", "en", "", "de"]
+
+
+def test_a_text_in_none_of_our_languages_is_named_by_its_place(web: Web) -> None:
+    answer = web.post("/translate", {"q": [DOG, FRENCH], "source": "auto", "target": "en"})
+    assert answer.status == 400
+    assert answer.json["error"].startswith("q[1]: ")
+    assert "de, en" in answer.json["error"]
+    assert "fr" in answer.json["error"]
+    assert web.post("/detect", {"q": FRENCH}).json == []
+
+
+def test_tags_stay_and_alternatives_come_where_asked(web: Web) -> None:
+    asked = {"q": f"<p>{DOG[:9]}<b>schläft</b>.</p>", "source": "de", "target": "en", "format": "html"}
+    translated = web.post("/translate", asked).json["translatedText"]
+    assert translated.startswith("<p>")
+    assert "<b>" in translated
+    answer = web.post("/translate", {"q": DOG, "source": "de", "target": "en", "alternatives": 2}).json
+    assert len(answer["alternatives"]) == 2
+    assert answer["translatedText"] not in answer["alternatives"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"source": "de", "target": "en"}, "q: is required"),
+        ({"q": "x", "target": "en"}, "source: is required"),
+        ({"q": "x", "source": "de"}, "target: is required"),
+        ({"q": "x", "source": "de", "target": "fr"}, "no model from 'de' to 'fr'"),
+        ({"q": "x", "source": "de", "target": "en", "format": "pdf"}, "format: "),
+        ({"q": ["x", 3], "source": "de", "target": "en"}, "q[1]: must be a string"),
+        ({"q": "x\ud800", "source": "de", "target": "en"}, "q: has a lone surrogate"),
+        ({"q": "x", "source": "de", "target": "en", "alternatives": 99}, "alternatives: "),
+    ],
+    ids=lambda value: value[:24] if isinstance(value, str) else "",
+)
+def test_what_is_wrong_is_a_bad_request_by_name(web: Web, asked: dict[str, object], told: str) -> None:
+    answer = web.post("/translate", asked)
+    assert answer.status == 400
+    assert told in answer.json["error"]
+
+
+def test_a_form_is_read_as_json_is(web: Web) -> None:
+    fields = urlencode([("q", DOG), ("q", "Ja."), ("source", "de"), ("target", "en")]).encode()
+    assert ask(f"{web.url}/translate", fields).json["translatedText"] == [
+        "The dog is sleeping in the garden.",
+        "Yes.",
+    ]
+
+
+def upload(web: Web, name: str, content: bytes) -> object:
+    parts = {"source": b"auto", "target": b"en"}
+    body = b"".join(
+        b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (key.encode(), value)
+        for key, value in parts.items()
+    )
+    body += (
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n'
+        b"Content-Type: application/octet-stream\r\n\r\n%s\r\n--x--\r\n" % (name.encode(), content)
+    )
+    return ask(f"{web.url}/translate_file", body, {"Content-Type": "multipart/form-data; boundary=x"})
+
+
+def test_a_file_is_translated_in_its_format_and_fetched(web: Web) -> None:
+    srt = f"1\n00:00:01,000 --> 00:00:02,000\n{DOG}\n\n2\n00:00:03,000 --> 00:00:04,000\nGuten Morgen.\n"
+    answer = upload(web, "film.srt", srt.encode())
+    fetched = ask(answer.json["translatedFileUrl"])
+    assert fetched.body.decode() == srt.replace(DOG, "The dog is sleeping in the garden.").replace(
+        "Guten Morgen.", "Good morning."
+    )
+    assert "film.en.srt" in fetched.headers["Content-Disposition"]
+    assert web.get("/download_file/0123").status == 404
+    assert ".srt" in web.get("/frontend/settings").json["supportedFilesFormat"]
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.txt.gz", "a.json"])
+def test_a_file_that_is_none_of_its_format_is_refused(web: Web, name: str) -> None:
+    answer = upload(web, name, b"%PDF-1.4 no such thing")
+    assert answer.status == 400
+    assert answer.json["error"].startswith("file: ")

@@ -1,0 +1,153 @@
+"""What the door over HTTP does not let in, and that callers over gRPC never notice."""
+
+import asyncio
+import contextlib
+import ssl
+from pathlib import Path
+
+import pytest
+from tests.server.access import ADA, Certified
+from tests.server.conftest import RunningServer, StartServer
+from tests.server.web.conftest import Answer, ask
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.api.descriptors import raise_limit
+from dragoman_server.config import RequestLimits
+
+GERMAN = {"source_language": "de", "target_language": "en"}
+JA = b'{"texts": ["Ja."], "sourceLanguage": "de", "targetLanguage": "en"}'
+
+
+def url(running: RunningServer, path: str) -> str:
+    return f"http://127.0.0.1:{running.server.http_port}{path}"
+
+
+async def fetch(address: str, body: bytes | None = None, **headers: str) -> Answer:
+    return await asyncio.to_thread(ask, address, body, headers)
+
+
+async def exchange(port: int | None, data: bytes) -> bytes:
+    """All that comes back until the server hangs up."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(data)
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+async def test_a_body_that_is_too_large_is_told_so_while_it_comes(start_server: StartServer) -> None:
+    running = await start_server(http_port=0, limits=RequestLimits(max_http_body_bytes=1_000_000))
+    for path in ("/translate", "/v1/translate", "/v2/translate"):
+        assert (await fetch(url(running, path), b"x" * 10_000_000)).status == 413
+    # Without a length, in chunks.
+    head = b"POST /v1/translate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.server.http_port)
+    writer.write(head + b"f4240\r\n" + b"x" * 1_000_000 + b"\r\n1\r\nx\r\n")
+    assert b" 413 " in await reader.readline()
+    writer.close()
+
+
+async def test_whoever_has_no_token_is_refused_as_each_api_does(
+    start_server: StartServer, tokens: Path
+) -> None:
+    running = await start_server(http_port=0, tokens=tokens)
+    refused = {"/v1/translate": 401, "/translate": 403, "/v2/translate": 403}
+    for path, status in refused.items():
+        assert (await fetch(url(running, path), JA)).status == status
+        assert (await fetch(url(running, path), JA, Authorization="Bearer wrong")).status == status
+    assert (await fetch(url(running, "/metrics"))).status == 401
+    assert (await fetch(url(running, "/readyz"))).status == 200
+    assert (await fetch(url(running, "/v1/translate"), JA, Authorization=f"Bearer {ADA}")).status == 200
+    as_form = f"q=Ja.&source=de&target=en&api_key={ADA}".encode()
+    assert (await fetch(url(running, "/translate"), as_form)).status == 200
+    key = f"DeepL-Auth-Key {ADA}"
+    as_deepl = b"text=Ja.&source_lang=DE&target_lang=EN-GB"
+    assert (await fetch(url(running, "/v2/translate"), as_deepl, Authorization=key)).status == 200
+
+
+async def test_a_deadline_that_passes_is_a_gateway_timeout(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    running = await start_server(http_port=0, models=slow_models)
+    body = JA.replace(b"Ja.", b"Das ist ein sehr langer Satz ohne Ende und ohne Sinn. " * 5)
+    answer = await fetch(url(running, "/v1/translate"), body, **{"X-Timeout-Seconds": "0.2"})
+    assert (answer.status, answer.json["error"]["status"]) == (504, "DEADLINE_EXCEEDED")
+    assert (await fetch(url(running, "/v1/translate"), JA, **{"X-Timeout-Seconds": "x"})).status == 400
+
+
+async def test_work_that_nobody_waits_for_is_cancelled(start_server: StartServer, slow_models: Path) -> None:
+    running = await start_server(http_port=0, models=slow_models)
+    body = JA.replace(b"Ja.", b"Das ist ein sehr langer Satz ohne Ende und ohne Sinn. " * 5)
+    _, writer = await asyncio.open_connection("127.0.0.1", running.server.http_port)
+    writer.write(b"POST /v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    while running.metric("dragoman_running_sentences") == 0:
+        await asyncio.sleep(0.01)
+    writer.close()
+    async with asyncio.timeout(30):
+        while running.metric("dragoman_requests_total", outcome="CANCELLED") == 0:
+            await asyncio.sleep(0.01)
+
+
+async def test_slow_callers_are_hung_up_on(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.web.connections.HEAD_SECONDS", 0.3)
+    running = await start_server(http_port=0, limits=RequestLimits(max_http_seconds=0.3))
+    port = running.server.http_port
+    async with asyncio.timeout(30):
+        with contextlib.suppress(ConnectionResetError):
+            assert await exchange(port, b"GET / HT") == b""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST /v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{")
+        assert b" 408 " in await reader.readline()
+        writer.close()
+        assert b" 431 " in await exchange(port, b"GET / HTTP/1.1\r\nX: " + b"x" * 300_000)
+
+
+async def test_a_thousand_connections_leave_grpc_alone(start_server: StartServer) -> None:
+    raise_limit()
+    running = await start_server(http_port=0, limits=RequestLimits(max_http_connections=300))
+    port = running.server.http_port
+    opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(1_000)]
+    try:
+        refused = sum(
+            b" 503 " in line
+            for line in await asyncio.gather(*(reader.readline() for reader, _ in opened[300:]))
+        )
+        assert refused == 700
+        for _ in range(20):
+            response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
+            assert response.translations[0].text == "Ja."
+        assert running.metric("dragoman_http_refused_connections_total") == 700
+    finally:
+        for _, writer in opened:
+            writer.close()
+    async with asyncio.timeout(30):
+        while running.metric("dragoman_http_connections") > 0:
+            await asyncio.sleep(0.01)
+    assert (await fetch(url(running, "/v1/translate"), JA)).status == 200
+
+
+async def test_both_doors_share_the_calls_that_there_may_be(start_server: StartServer) -> None:
+    running = await start_server(http_port=0, limits=RequestLimits(max_calls=1))
+    stream = running.stub.TranslateStream()
+    await stream.write(pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**GERMAN)))
+    await stream.write(pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id="1", text="Ja.")))
+    await stream.read()
+    answer = await fetch(url(running, "/translate"), b"q=Ja.&source=de&target=en")
+    assert (answer.status, answer.headers["Retry-After"]) == (429, "1")
+    stream.cancel()
+
+
+async def test_a_certificate_is_used_over_http_too(start_server: StartServer, certified: Certified) -> None:
+    running = await start_server(
+        http_port=0, tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
+    )
+    context = ssl.create_default_context(cadata=certified.authority.cert_pem.bytes().decode())
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", running.server.http_port, ssl=context, server_hostname="127.0.0.1"
+    )
+    writer.write(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert b" 200 " in await reader.readline()
+    writer.close()
