@@ -34,6 +34,11 @@ from dragoman_training.recipe.settings import DataConfig, Recipe, RecipeError, T
         ({"max_length_ratio": 2.0}, "Oui.", "Yes, I would like to", None),
         ({"leave_out_copies": True}, "OK 5", "ok 5", "with the same text on both sides"),
         ({"leave_out_copies": True}, "OK 5", "ok 6", None),
+        ({"source_language": "de", "target_language": "en"}, "Ich mag die Berge.", "I like mountains.", None),
+        ({"source_language": "de-AT"}, "ICH MAG DIE BERGE.", "", None),
+        ({"source_language": "de"}, "Tom!", "", None),
+        ({"source_language": "de"}, "I like the mountains.", "", "whose source side is in another language"),
+        ({"target_language": "en"}, "", "Ich mag die Berge.", "whose target side is in another language"),
     ],
 )
 def test_a_pair_is_left_out_for_a_reason(
@@ -138,3 +143,8 @@ def test_what_was_left_out_is_said_and_kept_and_on_the_card(toy_folder: Path, tm
         others = [each for each in arguments if not each.startswith(key)]
         refused = CliRunner().invoke(train, [*others, "--resume", "--set", changed])
         assert f"{key} was" in str(refused.exception)
+
+
+def test_a_language_that_is_not_told_is_refused() -> None:
+    with pytest.raises(ValueError, match=r'filter\.source_language is "tlh", which py3langid does not tell'):
+        FilterConfig(source_language="tlh")
