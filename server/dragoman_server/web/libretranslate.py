@@ -47,7 +47,7 @@ async def translate(exchange: Exchange) -> Response:
             source_language=source_of(fields),
             target_language=fields.required_string("target"),
             text_format=_format_of(fields),
-            options=_options(num_alternatives),
+            options=_options(num_alternatives, most + 1),
         )
         answers = await translate_texts(exchange.core, call, texts, template, field="q")
     return JSONResponse(_written(answers, fields, num_alternatives))
@@ -122,11 +122,13 @@ def _format_of(fields: Fields) -> pb.TextFormat:
     return FORMATS[name]
 
 
-def _options(num_alternatives: int) -> pb.DecodingOptions | None:
+def _options(num_alternatives: int, max_beam_size: int) -> pb.DecodingOptions | None:
     if not num_alternatives:
         return None
     num_hypotheses = num_alternatives + 1
-    return pb.DecodingOptions(num_hypotheses=num_hypotheses, beam_size=max(num_hypotheses, 5))
+    return pb.DecodingOptions(
+        num_hypotheses=num_hypotheses, beam_size=min(max(num_hypotheses, 5), max_beam_size)
+    )
 
 
 def _written(answers: list[Answer], fields: Fields, num_alternatives: int) -> dict[str, object]:
