@@ -6,12 +6,12 @@ from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.service.statuses import status_of
+from dragoman_server.web.apis.languages import all_languages, language_name, targets_by_source
+from dragoman_server.web.apis.translating import Answer, translate_texts
 from dragoman_server.web.endpoint import Api, Handle
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, refusal
-from dragoman_server.web.languages import all_languages, language_name, targets_by_source
 from dragoman_server.web.statuses import http_status, message_of, retry_headers
-from dragoman_server.web.translating import Answer, translate_texts
 
 FORMATS = {"text": pb.TEXT_FORMAT_PLAIN, "html": pb.TEXT_FORMAT_HTML}
 FRONTEND_TIMEOUT_MILLISECONDS = 300
