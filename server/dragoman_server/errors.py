@@ -90,7 +90,7 @@ class UnknownCallerError(RequestError):
     """A call shows no token, or one that is nobody's."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"{why}; a call shows its token in its metadata, as `authorization: Bearer TOKEN`")
+        super().__init__(f"{why}; a call shows its token as `authorization: Bearer TOKEN`")
 
 
 class IdleStreamError(RequestError):

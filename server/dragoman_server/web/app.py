@@ -7,9 +7,9 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.web import contract, deepl, libretranslate, openapi, page, probes
+from dragoman_server.web.apis import contract, deepl, libretranslate, openapi, page, probes
+from dragoman_server.web.apis.files import TranslatedFiles, suffixes
 from dragoman_server.web.endpoint import Api, Endpoint, Handle
-from dragoman_server.web.files import TranslatedFiles, suffixes
 from dragoman_server.web.metrics import HttpMetrics
 
 

@@ -1,5 +1,6 @@
 """Server-sent events (the HTML standard, section 9.2): an answer that comes in parts."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
@@ -7,6 +8,8 @@ from starlette.types import Receive, Scope, Send
 
 WriteEvent = Callable[[str, str], Awaitable[None]]
 """Sends one: its kind, and its data without a line end."""
+LAST_EVENT_SECONDS = 10.0
+"""How long the last event may take to be read before TimeoutError is raised."""
 
 
 class EventStream(Response):
@@ -49,7 +52,10 @@ class EventStream(Response):
         except Exception as error:
             if not is_begun:
                 raise
-            await write("error", self._describe(error))
+            last = ("error", self._describe(error))
         else:
-            await write("end", "{}")
-        await send({"type": "http.response.body", "body": b""})
+            last = ("end", "{}")
+        # Where nobody reads, that is why it ended.
+        async with asyncio.timeout(LAST_EVENT_SECONDS):
+            await write(*last)
+            await send({"type": "http.response.body", "body": b""})

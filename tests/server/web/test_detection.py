@@ -1,8 +1,11 @@
 """Which language a text is in, decided from scores that anybody can add up."""
 
+import sys
+
 import pytest
 
 from dragoman_server.detection import FOREIGN_MARGIN, LanguageDetector, choose
+from dragoman_server.errors import UnsupportedError
 
 
 def test_the_best_of_ours_is_taken_unless_another_is_far_better() -> None:
@@ -32,3 +35,9 @@ async def test_sentences_are_told_apart_and_long_texts_cost_no_more() -> None:
     assert [each.language for each in found] == ["de", "en", None, None, None, None, "de"]
     # Nothing more is certain of Japanese than that it is none of ours.
     assert found[3].candidates[0].language == "ja"
+
+
+async def test_a_server_without_the_library_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+    with pytest.raises(UnsupportedError, match=r"dragoman\[web\]"):
+        await LanguageDetector().detect(["Ja."], {"de"})

@@ -3,16 +3,18 @@
 import asyncio
 import contextlib
 import ssl
+import sys
 from pathlib import Path
 
 import pytest
-from tests.server.access import ADA, Certified
+from tests.server.access import ADA, Certified, certify
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.web.conftest import Answer, ask
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.api.descriptors import raise_limit
 from dragoman_server.config import RequestLimits
+from dragoman_server.server import MissingWebError, PortError
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 JA = b'{"texts": ["Ja."], "sourceLanguage": "de", "targetLanguage": "en"}'
@@ -151,3 +153,39 @@ async def test_a_certificate_is_used_over_http_too(start_server: StartServer, ce
     writer.write(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert b" 200 " in await reader.readline()
     writer.close()
+
+
+async def test_a_renewed_certificate_is_used_from_then_on(
+    start_server: StartServer, certified: Certified, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.web.tls.LOOK_SECONDS", 0.05)
+    running = await start_server(
+        http_port=0, tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
+    )
+    renewed = certify(certified.tls_certificate.parent, "127.0.0.1")
+    context = ssl.create_default_context(cadata=renewed.authority.cert_pem.bytes().decode())
+    async with asyncio.timeout(30):
+        while True:
+            with contextlib.suppress(ssl.SSLCertVerificationError):
+                _, writer = await asyncio.open_connection(
+                    "127.0.0.1", running.server.http_port, ssl=context, server_hostname="127.0.0.1"
+                )
+                writer.close()
+                break
+            await asyncio.sleep(0.02)
+
+
+async def test_a_server_without_the_extra_says_what_to_install(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("dragoman_server.web")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette.routing", None)
+    with pytest.raises(MissingWebError, match=r"dragoman\[web\]"):
+        await start_server(http_port=0)
+
+
+async def test_a_port_in_use_is_told_with_its_option(start_server: StartServer) -> None:
+    first = await start_server(http_port=0)
+    with pytest.raises(PortError, match="--http-port"):
+        await start_server(http_port=first.server.http_port)

@@ -144,6 +144,13 @@ function show(answer, text, source, milliseconds) {
   $("model").textContent = parts.filter(Boolean).join(" · ");
 }
 
+function hypothesesOf(source, target) {
+  const beams = models
+    .filter((model) => model.sourceLanguage === source && model.targetLanguage === target)
+    .map((model) => model.defaults.beamSize);
+  return Math.min(NUM_HYPOTHESES, ...beams);
+}
+
 function clear() {
   for (const id of ["translation", "source-words", "warning-list", "alternative-list"]) $(id).replaceChildren();
   for (const id of ["words", "warnings", "alternatives", "copy"]) $(id).hidden = true;
@@ -196,7 +203,7 @@ async function translate() {
         sourceLanguage: source,
         targetLanguage: target,
         returnAlignments: true,
-        options: { numHypotheses: NUM_HYPOTHESES, beamSize: 5 },
+        options: { numHypotheses: hypothesesOf(source, target) },
       },
       signal,
     );

@@ -6,12 +6,12 @@ from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.service.statuses import status_of
+from dragoman_server.web.apis.languages import all_languages, language_name, targets_by_source
+from dragoman_server.web.apis.translating import Answer, translate_texts
 from dragoman_server.web.endpoint import Api, Handle
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, refusal
-from dragoman_server.web.languages import all_languages, language_name, targets_by_source
 from dragoman_server.web.statuses import http_status, message_of, retry_headers
-from dragoman_server.web.translating import Answer, translate_texts
 
 FORMATS = {"text": pb.TEXT_FORMAT_PLAIN, "html": pb.TEXT_FORMAT_HTML}
 FRONTEND_TIMEOUT_MILLISECONDS = 300
@@ -47,7 +47,7 @@ async def translate(exchange: Exchange) -> Response:
             source_language=source_of(fields),
             target_language=fields.required_string("target"),
             text_format=_format_of(fields),
-            options=_options(num_alternatives),
+            options=_options(num_alternatives, most + 1),
         )
         answers = await translate_texts(exchange.core, call, texts, template, field="q")
     return JSONResponse(_written(answers, fields, num_alternatives))
@@ -122,11 +122,13 @@ def _format_of(fields: Fields) -> pb.TextFormat:
     return FORMATS[name]
 
 
-def _options(num_alternatives: int) -> pb.DecodingOptions | None:
+def _options(num_alternatives: int, max_beam_size: int) -> pb.DecodingOptions | None:
     if not num_alternatives:
         return None
     num_hypotheses = num_alternatives + 1
-    return pb.DecodingOptions(num_hypotheses=num_hypotheses, beam_size=max(num_hypotheses, 5))
+    return pb.DecodingOptions(
+        num_hypotheses=num_hypotheses, beam_size=min(max(num_hypotheses, 5), max_beam_size)
+    )
 
 
 def _written(answers: list[Answer], fields: Fields, num_alternatives: int) -> dict[str, object]:

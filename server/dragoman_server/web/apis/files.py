@@ -28,10 +28,10 @@ from dragoman.jobs.unit import Unit
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.service.call import Call
 from dragoman_server.service.core import ServiceCore
+from dragoman_server.web.apis.languages import all_languages
+from dragoman_server.web.apis.libretranslate import source_of, token_of
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import refusal
-from dragoman_server.web.languages import all_languages
-from dragoman_server.web.libretranslate import source_of, token_of
 
 MAX_KEPT_BYTES = 64 << 20
 """Of translated files, all together; the oldest make room."""

@@ -15,12 +15,12 @@ from dragoman_server.errors import (
 )
 from dragoman_server.quoting import list_names, quote
 from dragoman_server.service.statuses import status_of
+from dragoman_server.web.apis.languages import language_name, targets_by_source
+from dragoman_server.web.apis.translating import translate_texts
 from dragoman_server.web.endpoint import Api
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, refusal
-from dragoman_server.web.languages import language_name, targets_by_source
 from dragoman_server.web.statuses import http_status, message_of, retry_headers
-from dragoman_server.web.translating import translate_texts
 
 MAX_TEXTS = 50
 """Most texts of a request, as DeepL has it."""
