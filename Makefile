@@ -45,7 +45,7 @@ clean:  ## Remove .venv and caches
 
 # Serving and calling: no torch.
 .venv/serving: pyproject.toml constraints.txt | .venv/bin/pip
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(SERVER)]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(SERVER),web]'
 	touch $@
 
 # Serving, training, export and the tools of development. torch comes first: no other release may be tried.

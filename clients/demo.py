@@ -64,7 +64,9 @@ def main() -> int:
         return 130
     command = os.path.relpath(Path(sys.executable).with_name("dragoman"))
     console.print(
-        f"\nThe server has ended. Start one of your own: {command} serve --models models", style="dim"
+        f"\nThe server has ended. Start one of your own: {command} serve --models models --http-port 8080\n"
+        "Then http://localhost:8080 has a page.",
+        style="dim",
     )
     return 0
 

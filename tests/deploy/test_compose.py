@@ -42,8 +42,8 @@ def test_each_profile_starts_one_server_with_prometheus_and_grafana(compose: dic
 def test_ports_are_reached_from_this_machine_alone(compose: dict[str, Any]) -> None:
     published = {name: service["ports"] for name, service in compose["services"].items()}
     assert published == {
-        "dragoman-cpu": ["127.0.0.1:50051:50051"],
-        "dragoman-gpu": ["127.0.0.1:50051:50051"],
+        "dragoman-cpu": ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"],
+        "dragoman-gpu": ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"],
         "prometheus": ["127.0.0.1:9090:9090"],
         "grafana": ["127.0.0.1:3000:3000"],
     }
@@ -87,7 +87,10 @@ def test_both_servers_answer_under_one_name(service: dict[str, Any]) -> None:
 
 
 def test_server_takes_its_environment_and_command(options: dict[str, Any], service: dict[str, Any]) -> None:
-    assert service["ports"] == [f"127.0.0.1:50051:{options['port']}"]
+    assert service["ports"] == [
+        f"127.0.0.1:50051:{options['port']}",
+        f"127.0.0.1:8080:{options['http_port']}",
+    ]
     assert options["host"] == "0.0.0.0", "a container's loopback is out of reach"
     [(_, target, _)] = bind_mounts(service)
     assert options["models"] == Path(target)
