@@ -28,7 +28,9 @@ class UnknownKeyError(CodecError):
         nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
         self.is_near = bool(nearest)
         hint = f'did you mean "{_join(path, nearest[0])}"?' if nearest else f"known: {', '.join(known)}"
-        super().__init__(f'unknown key "{_join(path, key):.200}"; {hint}')
+        # JSON can write what no text has.
+        shown = _join(path, key).encode(errors="backslashreplace").decode()
+        super().__init__(f'unknown key "{shown:.200}"; {hint}')
 
 
 def encode(value: object) -> object:

@@ -155,6 +155,8 @@ def export_subject(
     source, target = subject.source_tokenizer, subject.target_tokenizer
     stages = Stages(num_stages(precisions, has_shortlist=build_shortlist is not None), report)
     with staged_bundle(destination, overwrite=overwrite) as folder:
+        # First, as text that teaches nothing is refused: the graphs take minutes.
+        learnt = build_shortlist and build_shortlist()
         stages.begin("decoding with PyTorch")
         text = None
         if check_text is not None:
@@ -171,7 +173,7 @@ def export_subject(
         )
         graphs = make_graphs(subject.model, precisions, stages.begin)
         shortlist_graphs = {}
-        if build_shortlist is not None:
+        if learnt is not None:
             stages.begin("making the graphs of the shortlist")
             shortlist_graphs = {precision: make_shortlist_graphs(each) for precision, each in graphs.items()}
         contract = tensor_contract(graphs)
@@ -187,8 +189,8 @@ def export_subject(
             except ParityError as error:
                 raise ParityError(f"{error}{_way_out(precision, parities, precisions)}") from error
         shortlist = None
-        if build_shortlist is not None:
-            build_shortlist().save(folder / SHORTLIST_FILE)
+        if learnt is not None:
+            learnt.save(folder / SHORTLIST_FILE)
             shortlist = ShortlistSpec(file=SHORTLIST_FILE, memory=shortlist_memory(shortlist_graphs))
         manifest = make_manifest(
             subject,

@@ -264,7 +264,7 @@ def test_who_was_in_a_process_that_ends_is_answered_by_another(
 ) -> None:
     engine = start(openers.open_fragile)
     first = engine.pid
-    futures = engine.submit([sentence(7 + i, steps=2000) for i in range(3)])
+    futures = engine.submit([sentence(7 + i, steps=600) for i in range(3)])
     lost: list[Future[SentenceResult]] = []
     if by_itself:
         # Its thread ends, and there is nothing left that decodes; so it does with the next process.

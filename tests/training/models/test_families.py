@@ -141,7 +141,7 @@ def test_parts_that_do_not_fit_are_named_with_the_way_out(make: Callable[[], obj
         ("luong", "model.attention=local", r"model\.attention: is 'local', but must be one of 'global'"),
         ("luong", "model.attention=local-p", r"model\.window is 0"),
         ("multi-head", "model.heads=3", r"model\.heads is 3, which does not divide"),
-        ("plain", "model.reverse_source=1", r"model\.reverse_source: is 1, but must be of type bool"),
+        ("plain", "model.reverse_source=1", r"model\.reverse_source: must be true or false, not 1"),
     ],
 )
 def test_a_recipe_that_does_not_fit_is_refused(recipe: str, override: str, message: str) -> None:

@@ -7,7 +7,7 @@ en-de.de; the second has val.de and val.en. It writes interface.en and interface
 
 The service translates with words in place of placeholders and code, and without tags. So does this: a
 placeholder becomes the same name or number on both sides, tags are taken off, and a link is its text. Pairs
-whose sides disagree about them are left out, and so are long ones, shortcuts ("&File"), a second translation of
+whose sides disagree about them are left out, and so are long ones, shortcuts ("&File"), second translations of
 the same string, and whatever has a side of a validation pair. The same files give the same pairs.
 """
 
@@ -39,9 +39,7 @@ NAMES = (
 )
 
 _COUNT = r"%(?:\d+\$)?d|%\(\w*(?:count|num|total)\w*\)[ds]|\{(?:count|num|n)\}"
-_PLACEHOLDER = re.compile(
-    rf"`[^`]+`|\{{\{{[^{{}}]+\}}\}}|{_COUNT}|%(?:\d+\$)?[s@]|%\(\w+\)[sd]|\{{[\w.]*\}}"
-)
+_PLACEHOLDER = re.compile(rf"`[^`]+`|\{{\{{[^{{}}]+\}}\}}|{_COUNT}|%(?:\d+\$)?[s@]|%\(\w+\)[sd]|\{{[\w.]*\}}")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
 _EMPHASIS = re.compile(r"\*\*?([^*]+)\*\*?")
