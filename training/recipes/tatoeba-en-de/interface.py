@@ -7,8 +7,8 @@ en-de.de; the second has val.de and val.en. It writes interface.en and interface
 
 The service translates with words in place of placeholders and code, and without tags. So does this: a
 placeholder becomes the same name or number on both sides, tags are taken off, and a link is its text. Pairs
-whose sides disagree about them are left out, and so are long ones, shortcuts ("&File"), second translations of
-the same string, and whatever has a side of a validation pair. The same files give the same pairs.
+whose sides disagree about them are left out, and so are long ones, shortcuts ("&File"), a second translation
+of the same string, and whatever has a side of a validation pair. The same files give the same pairs.
 """
 
 import random
