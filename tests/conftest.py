@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +54,12 @@ def toy_pairs(count: int, seed: int) -> list[tuple[str, str]]:
         target = " ".join(WORDS[word] for word in [*adverb, *clause]) + "."
         pairs.append((source, target))
     return pairs
+
+
+def pytest_runtest_teardown() -> None:
+    """A command that a test runs in its own process sets threads for all that come after."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -114,7 +114,8 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
-    help="Threads of PyTorch and onnxruntime.  [default: the processors this process may use, at most 4]",
+    help="Threads of PyTorch and onnxruntime.  [default: OMP_NUM_THREADS, or the processors "
+    "that this process may use, at most 4]",
 )
 @click.option("--force", is_flag=True, help="Replace a bundle that is already there.")
 def export(

@@ -12,8 +12,11 @@ are some tens of rows."""
 
 
 def count_threads(cgroup: Path = _CGROUP) -> int:
-    """Threads for an export: the processors that this process may be scheduled on or that its control group
-    has time for, whichever is less, and no more than pay."""
+    """Threads for an export: what OMP_NUM_THREADS says; or the processors that this process may be scheduled
+    on or that its control group has time for, whichever is less, and no more than pay."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _processor_quota(cgroup)
     usable = affinity if quota is None else max(1, min(affinity, math.ceil(quota)))

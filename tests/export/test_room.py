@@ -67,7 +67,11 @@ def test_threads_are_those_that_may_run_and_no_more_than_pay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, expected: int
 ) -> None:
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
-    assert count_threads(write_group(tmp_path, cpu_DOT_max=limit)) == expected
+    group = write_group(tmp_path, cpu_DOT_max=limit)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert count_threads(group) == expected
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert count_threads(group) == 7
 
 
 def test_weights_are_counted_as_what_they_become(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_decoding_that_looks_says_the_same(family: str, tokenizer: Tokenizer, pa
     assert attention_SUT.shape == (*batch.target_input_SU.shape, batch.source_ST.shape[1])
 
 
-@pytest.mark.parametrize("family", ["luong-local-p", "transformer"])
+@GUIDED
 def test_attention_learns_the_links(family: str, tokenizer: Tokenizer, pairs: Pairs) -> None:
     """The same steps with and without: only with it the loss of attention falls far."""
     losses = {}
