@@ -138,13 +138,16 @@ def _check(address: str, *, is_alone: bool) -> None:
 
 def _of_list(addresses: Iterable[str], credentials: grpc.ChannelCredentials | None) -> Route:
     """A list, for gRPC: it takes no names, so each is looked up, once."""
-    found = [server for address in addresses for server in look_up(address)]
-    servers = tuple({server.target: server for server in found}.values())
-    options = channel_options(None, is_balanced=True)
+    names = list(dict.fromkeys(addresses))
+    found = dict.fromkeys(server.target for name in names for server in look_up(name))
     # One channel has one name: over TLS every certificate must be for it.
-    options = (*options, *_named(servers[0].name, credentials))
+    options = (*channel_options(None, is_balanced=True), *_named(names[0], credentials))
     return Route(
-        target=_joined(servers), credentials=credentials, options=options, listed=servers, is_balanced=True
+        target=_joined(list(found)),
+        credentials=credentials,
+        options=options,
+        listed=tuple(Server(target=name, name=name) for name in names),
+        is_balanced=True,
     )
 
 
@@ -190,9 +193,8 @@ def _target(family: int, host: str, port: str) -> str:
     return f"ipv6:[{host}]:{port}" if family == socket.AF_INET6 else f"ipv4:{host}:{port}"
 
 
-def _joined(servers: Sequence[Server]) -> str:
+def _joined(targets: Sequence[str]) -> str:
     """One target of them all."""
-    targets = [server.target for server in servers]
     if all(target.startswith("ipv4:") for target in targets):
         return "ipv4:" + ",".join(target.removeprefix("ipv4:") for target in targets)
     # A list is of one kind; an address of the other is written as one of this (RFC 4291, section 2.5.5.2).
