@@ -1,8 +1,10 @@
 """`python -m benchmarks.drill NAME`: a drill against real servers; exit code 1 where a promise is broken."""
 
 import json
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +17,13 @@ from benchmarks.drill.drill import Drill
 from benchmarks.options import CONTEXT, bundle_option, command_line, json_option
 
 DRILLS = {
+    "soak": "calls and streams of all kinds, each accounted for, and memory",
+    "reload": "models that come, go and come damaged under traffic",
+    "overload": "far more calls than a server has room for",
     "kills": "a SIGKILL each second to one of three servers under one job",
+    "fuzz": "nonsense at a server's ports beside ordinary callers",
+    "bundles": "bundles with flipped bytes, files cut, emptied and missing",
+    "disk": "a job whose disk is full at whichever byte",
 }
 
 
@@ -45,7 +53,7 @@ def main(name: str, bundle: Path, seconds: float, num_lines: int | None, json_pa
         raise click.ClickException(str(error)) from error
     console = Console(highlight=False)
     run: Callable[..., None] = import_module(f"benchmarks.drill.{name}").run
-    with TemporaryDirectory(prefix="dragoman-drill-") as folder:
+    with _signals_that_raise(), TemporaryDirectory(prefix="dragoman-drill-") as folder:
         models = Path(folder) / "models"
         (models / manifest.name).mkdir(parents=True)
         (models / manifest.key).symlink_to(bundle.resolve(), target_is_directory=True)
@@ -69,6 +77,18 @@ def main(name: str, bundle: Path, seconds: float, num_lines: int | None, json_pa
     broken = [check for check in drill.checks if not check.holds]
     console.print(f"{len(drill.checks)} promises checked, {len(broken)} broken")
     sys.exit(0 if drill.holds else 1)
+
+
+@contextmanager
+def _signals_that_raise() -> Iterator[None]:
+    """However the drill is ended, no server is left behind."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, signal.default_int_handler) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Servers killed under a job: one of three each second, started again, and what the file comes to."""
 
 import hashlib
-import itertools
 import subprocess
 import sys
 import time
+from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -45,15 +45,8 @@ def run(drill: Drill, *, num_lines: int | None = None) -> None:
             "every server does a part of an undisturbed job", all(served), [int(each) for each in served]
         )
         killed = _job(drill, servers, source, "killed", NUM_SERVERS)
-        kills = 0
-        until = time.monotonic() + drill.seconds
-        for server in itertools.cycle(servers):
-            time.sleep(KILL_EVERY_SECONDS)
-            if not killed.is_running or time.monotonic() > until:
-                break
-            server.kill()
-            server.start()
-            kills += 1
+        running.callback(killed.end)
+        kills = _kill(killed, servers, drill.seconds)
         seconds = killed.wait(JOB_SECONDS)
         drill.figure("kills", kills)
         drill.figure("seconds, with kills", round(seconds, 1))
@@ -68,6 +61,26 @@ def run(drill: Drill, *, num_lines: int | None = None) -> None:
     )
     left = sorted(path.name for path in drill.folder.glob("*.out.*"))
     drill.check("nothing is left beside the outputs", not left, left)
+
+
+def _kill(job: "_Job", servers: list[Server], seconds: float) -> int:
+    """Kills and starts again one server a second, in turn, for so long or until the job is done; how many.
+
+    None while one of them does not serve: it is one of three, however long a start takes here.
+    """
+    until = time.monotonic() + seconds
+    turns = deque(servers)
+    kills = 0
+    while job.is_running and time.monotonic() < until:
+        time.sleep(KILL_EVERY_SECONDS)
+        serving = [server for server in turns if server.is_serving()]
+        if len(serving) == len(servers) and job.is_running:
+            serving[0].kill()
+            serving[0].start()
+            turns.remove(serving[0])
+            turns.append(serving[0])
+            kills += 1
+    return kills
 
 
 class _Job:
@@ -93,6 +106,12 @@ class _Job:
             self._process.kill()
             self._process.wait()
         return time.monotonic() - self._started_at
+
+    def end(self) -> None:
+        """Kills it where it still runs."""
+        if self.is_running:
+            self._process.kill()
+            self._process.wait()
 
     def told(self) -> str:
         """The last line it wrote."""

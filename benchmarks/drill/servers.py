@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Sequence
+from http.client import HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -73,13 +74,17 @@ class Server:
         while time.monotonic() < until:
             if not self.is_alive:
                 raise DrillError(f"{self.address} ended:\n{self.log.read_text()[-2000:]}")
-            try:
-                if self.metric("dragoman_serving") == 1:
-                    return
-            except OSError:
-                pass
+            if self.is_serving():
+                return
             time.sleep(0.05)
         raise DrillError(f"{self.address} was not ready after {START_SECONDS:.0f} s")
+
+    def is_serving(self) -> bool:
+        """Whether it takes calls."""
+        try:
+            return self.metric("dragoman_serving") == 1
+        except (OSError, HTTPException):
+            return False
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of all samples of that name that have these labels. Raises OSError."""

@@ -32,6 +32,17 @@ def test_a_job_over_three_servers_that_are_killed_in_turn_comes_to_the_same_byte
     assert "the file is the same to the byte" in [check["promise"] for check in found["checks"]]
 
 
+def test_calls_of_all_kinds_are_accounted_for_and_right(tmp_path: Path) -> None:
+    found = drill(tmp_path, "soak", "--seconds", 3)
+    assert found["figures"]["texts translated"] > 0
+
+
+def test_ordinary_callers_do_not_notice_nonsense_at_the_ports(tmp_path: Path) -> None:
+    found = drill(tmp_path, "fuzz", "--seconds", 3)
+    assert found["figures"]["connections of nonsense"] > 0
+    assert found["figures"]["calls of nonsense"] > 0
+
+
 @pytest.mark.parametrize(
     ("holds", "code"), [([], 1), ([True], 0), ([True, False], 1)], ids=["none", "one", "broken"]
 )
