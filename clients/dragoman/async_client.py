@@ -15,8 +15,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
 from dragoman.arguments import check_number
-from dragoman.connection.channel import call_metadata, channel_options, open_channel, read_address
+from dragoman.connection.channel import call_metadata
 from dragoman.connection.deadline import Deadline, within_clock
+from dragoman.connection.route import Server, read_route
 from dragoman.connection.unreachable import cause_of
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -35,16 +36,16 @@ Answer = TypeVar("Answer")
 
 
 class AsyncClient:
-    """A connection to a Dragoman server. Use it in an `async with` block, or close it.
+    """A connection to a Dragoman server, or to several. Use it in an `async with` block, or close it.
 
     In each event loop that calls it, it has a connection of its own.
     Every call raises a DragomanError where it fails. One that finds no server is tried again for a second or
-    two first; `translate_stream` and `health` are not, and fail at once.
+    two first, of several servers at another; `translate_stream` and `health` are not, and fail at once.
     """
 
     def __init__(
         self,
-        address: str = "localhost:50051",
+        address: str | Sequence[str] | Server = "localhost:50051",
         *,
         timeout_seconds: float | None = 600.0,
         patience_seconds: float = 30.0,
@@ -53,13 +54,15 @@ class AsyncClient:
     ) -> None:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS.
 
+        Of several servers it takes a list of these, or `dns:///NAME:PORT` of a name that stands for all:
+        each call goes to the next that serves. The names of a list are looked up here, once.
         Connects at the first call.
         `timeout_seconds` is the default for every call but streams; None is no limit. `patience_seconds` is
         how long `translate` waits, within that, for a server that goes away when part of its texts are done.
         `credentials` also turn on TLS, with their own roots. `token` identifies the caller; without TLS it
         travels unencrypted.
         """
-        self._address, self._credentials = read_address(address, credentials)
+        self._route = read_route(address, credentials)
         self._timeout_seconds = within_clock(timeout_seconds)
         check_number(patience_seconds, "patience_seconds")
         self._patience_seconds = patience_seconds
@@ -75,23 +78,17 @@ class AsyncClient:
             # gRPC closes a channel that nobody holds any more.
             for ended in [each for each in list(self._channels) if each.is_closed()]:
                 del self._channels[ended]
-            self._channels[loop] = self._open_channel()
+            self._channels[loop] = self._route.open_async_channel()
         return self._channels[loop]
-
-    def _open_channel(self) -> grpc.aio.Channel:
-        options = channel_options(self._address)
-        if self._credentials is None:
-            return grpc.aio.insecure_channel(self._address, options=options)
-        return grpc.aio.secure_channel(self._address, self._credentials, options=options)
 
     @cached_property
     def _stream_channel(self) -> grpc.Channel:
-        return open_channel(self._address, self._credentials)
+        return self._route.open_channel()
 
     async def _error(self, failure: grpc.RpcError) -> errors.DragomanError:
         """The typed error of a call that failed, with the cause where no connection came about."""
         error = errors.from_call(failure)
-        cause = await asyncio.to_thread(cause_of, str(error), self._address, self._credentials)
+        cause = await asyncio.to_thread(cause_of, str(error), self._route)
         return error if cause is None else errors.UnavailableError(cause)
 
     @property

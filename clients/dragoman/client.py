@@ -11,8 +11,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
 from dragoman.arguments import check_number
-from dragoman.connection.channel import call_metadata, open_channel, read_address
+from dragoman.connection.channel import call_metadata
 from dragoman.connection.deadline import Deadline, within_clock
+from dragoman.connection.route import Server, read_route
 from dragoman.connection.unreachable import cause_of
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -30,15 +31,16 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """A connection to a Dragoman server. Threads may share it. Use it in a `with` block, or close it.
+    """A connection to a Dragoman server, or to several. Threads may share it. Use it in a `with` block, or
+    close it.
 
     Every call raises a DragomanError where it fails. One that finds no server is tried again for a second or
-    two first; `translate_stream` and `health` are not, and fail at once.
+    two first, of several servers at another; `translate_stream` and `health` are not, and fail at once.
     """
 
     def __init__(
         self,
-        address: str = "localhost:50051",
+        address: str | Sequence[str] | Server = "localhost:50051",
         *,
         timeout_seconds: float | None = 600.0,
         patience_seconds: float = 30.0,
@@ -47,6 +49,8 @@ class Client:
     ) -> None:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS; connects at the first call, not here.
 
+        Of several servers it takes a list of these, or `dns:///NAME:PORT` of a name that stands for all:
+        each call goes to the next that serves. The names of a list are looked up here, once.
         `timeout_seconds` is the default for every call but streams; None is no limit. `patience_seconds` is
         how long `translate` waits, within that, for a server that goes away when part of its texts are done.
         `credentials` also turn on TLS, with their own roots. `token` identifies the caller; without TLS it
@@ -56,8 +60,9 @@ class Client:
         check_number(patience_seconds, "patience_seconds")
         self._patience_seconds = patience_seconds
         self._metadata = call_metadata(token)
-        self._address, self._credentials = read_address(address, credentials)
-        self._channel = open_channel(self._address, self._credentials)
+        self._token = token
+        self._route = read_route(address, credentials)
+        self._channel = self._route.open_channel()
         self._translation_stub = pb_grpc.TranslationServiceStub(self._channel)
         self._closed = False
         self._health_stub = health_pb2_grpc.HealthStub(self._channel)
@@ -67,10 +72,27 @@ class Client:
         self._closed = True
         self._channel.close()
 
+    def servers(self) -> list[Server]:
+        """All that its address leads to, as they are known now.
+
+        Raises UnavailableError where a name is not known.
+        """
+        return self._route.servers()
+
+    def at(self, server: Server) -> "Client":
+        """A client of one of its servers, with a connection of its own and all else as this one's."""
+        return Client(
+            server,
+            timeout_seconds=self._timeout_seconds,
+            patience_seconds=self._patience_seconds,
+            credentials=self._route.credentials,
+            token=self._token,
+        )
+
     def _error(self, failure: grpc.RpcError) -> errors.DragomanError:
         """The typed error of a call that failed, with the cause where no connection came about."""
         error = errors.from_call(failure)
-        cause = cause_of(str(error), self._address, self._credentials)
+        cause = cause_of(str(error), self._route)
         return error if cause is None else errors.UnavailableError(cause)
 
     @property

@@ -54,12 +54,13 @@ class Seconds(click.FloatRange):
 
 server_option = click.option(
     "--server",
-    metavar="HOST:PORT",
+    metavar="HOST:PORT[,...]",
     default="localhost:50051",
     envvar="DRAGOMAN_SERVER",
     show_default=True,
     show_envvar=True,
-    help="Where the server listens; grpcs://HOST:PORT over TLS. One that asks who calls is shown "
+    help="Where the server listens; grpcs://HOST:PORT over TLS. Of several servers, all with commas between, "
+    "or dns:///NAME:PORT of a name that stands for them. One that asks who calls is shown "
     f"{TOKEN_VARIABLE} of the environment.",
 )
 

@@ -79,12 +79,20 @@ class _File(click.Path):
     "--restart", is_flag=True, help="Begin anew; drops what an earlier run of the same OUTPUT has done."
 )
 @click.option(
+    "--streams",
+    type=click.IntRange(min=1, max=256),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Streams that translate at once, spread over all servers of --server: one for each server, or more.",
+)
+@click.option(
     "--window",
     type=click.IntRange(min=1),
     default=256,
     show_default=True,
     metavar="LINES",
-    help="Lines sent and not yet answered, at most.",
+    help="Lines sent and not yet answered, at most, of each stream.",
 )
 @click.option(
     "--patience",
@@ -108,6 +116,7 @@ def translate_file(
     join_lines: bool,
     overwrite: bool,
     restart: bool,
+    streams: int,
     window: int,
     patience_seconds: float,
     input_path: Path,
@@ -141,6 +150,7 @@ def translate_file(
       dragoman translate-file --from de --to en --column Titel books.csv books.en.csv
       dragoman translate-file --from de --to en --join-lines film.de.srt film.en.srt
       dragoman translate-file --from en --to de messages.pot de.po
+      dragoman translate-file --from de --to en --server a:50051,b:50051 --streams 2 corpus.de corpus.en
 
     Exit code 3: OUTPUT is complete, and some texts failed.
     """
@@ -152,6 +162,7 @@ def translate_file(
             settings,
             format_name=format_name,
             options=options,
+            streams=streams,
             window=window,
             patience_seconds=patience_seconds,
         )

@@ -5,36 +5,45 @@ import os
 import re
 from pathlib import Path
 
-import grpc
-
 from dragoman.errors import InvalidRequestError
 
-SERVICE_CONFIG = {
-    "methodConfig": [
-        {
-            "name": [
-                {"service": "dragoman.v1.TranslationService", "method": method}
-                for method in ("Translate", "ListModels", "GetModel")
-            ],
-            "retryPolicy": {
-                "maxAttempts": 5,
-                "initialBackoff": "0.1s",
-                "maxBackoff": "2s",
-                "backoffMultiplier": 2,
-                # Only what is safe and has a point: the server took nothing, and may be back in a moment.
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-    ]
-}
+Options = tuple[tuple[str, str | int], ...]
+"""Arguments of a gRPC channel."""
+
+_RETRIED = ("Translate", "ListModels", "GetModel")
+_RETRIED_ELSEWHERE = (*_RETRIED, "AlignTexts", "DetectLanguage", "ListGlossaries")
+
+
+def _method_config(methods: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "name": [{"service": "dragoman.v1.TranslationService", "method": method} for method in methods],
+        "retryPolicy": {
+            "maxAttempts": 5,
+            "initialBackoff": "0.1s",
+            "maxBackoff": "2s",
+            "backoffMultiplier": 2,
+            # Only what is safe and has a point: the server took nothing, and may be back in a moment.
+            "retryableStatusCodes": ["UNAVAILABLE"],
+        },
+    }
+
+
+SERVICE_CONFIG = {"methodConfig": [_method_config(_RETRIED)]}
 """gRPC's own retries, of calls with one answer.
 
 TranslateStream has none: gRPC would keep a stream alive that waits for texts, where its server is gone before
 the first result, and never end it. Health has none: it tells of now.
 """
 
-CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
-    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+BALANCED_CONFIG = {
+    "methodConfig": [_method_config(_RETRIED_ELSEWHERE)],
+    "loadBalancingConfig": [{"round_robin": {}}],
+    # Every server is watched by grpc.health.v1: one that loads or drains is no one's turn.
+    "healthCheckConfig": {"serviceName": ""},
+}
+"""The same where there are several servers: each attempt goes to the next that serves."""
+
+_COMMON_OPTIONS: Options = (
     # A call whose request does not fit this buffer is never retried; the default is 256 KiB.
     ("grpc.per_rpc_retry_buffer_size", 8 << 20),
     # Many hypotheses with alignments outgrow the default of 4 MiB.
@@ -48,58 +57,26 @@ CHANNEL_OPTIONS: tuple[tuple[str, str | int], ...] = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 5_000),
+    # Where servers change, a name is looked up again when one is lost; by default not twice in 30 seconds.
+    ("grpc.dns_min_time_between_resolutions_ms", 2_000),
 )
+
+CHANNEL_OPTIONS: Options = (("grpc.service_config", json.dumps(SERVICE_CONFIG)), *_COMMON_OPTIONS)
+BALANCED_OPTIONS: Options = (("grpc.service_config", json.dumps(BALANCED_CONFIG)), *_COMMON_OPTIONS)
 
 
 _LOOPBACK = re.compile(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)")
 
 
-def channel_options(address: str) -> tuple[tuple[str, str | int], ...]:
-    """How to connect to HOST:PORT; to this machine itself never through a proxy that `http_proxy` names."""
-    return (*CHANNEL_OPTIONS, ("grpc.enable_http_proxy", 0)) if _LOOPBACK.match(address) else CHANNEL_OPTIONS
+def channel_options(address: str | None, *, is_balanced: bool) -> Options:
+    """How to connect to an address; None is a list of them.
 
-
-def open_channel(address: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
-    """A channel of gRPC's blocking API, for what `read_address` gave."""
-    options = channel_options(address)
-    if credentials is None:
-        return grpc.insecure_channel(address, options=options)
-    return grpc.secure_channel(address, credentials, options=options)
-
-
-TLS_SCHEME = "grpcs://"
-"""Before an address that is reached over TLS, with the roots that gRPC trusts by default."""
-
-GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "xds:")
-"""Before an address that gRPC looks up in its own ways, without a port in some."""
-
-
-def read_address(
-    address: str, credentials: grpc.ChannelCredentials | None
-) -> tuple[str, grpc.ChannelCredentials | None]:
-    """HOST:PORT, and what to call it with: None is without TLS.
-
-    Raises InvalidRequestError for a web address, which gRPC would take for a host's name, for a host without
-    a port, which it would call on 443, for a port that is none, which it would take modulo 65536, and for
-    a file of roots that is none.
+    What is listed is never called through a proxy that `http_proxy` names, which would stand for them all;
+    nor is this machine itself.
     """
-    if address.startswith(TLS_SCHEME):
-        address = address.removeprefix(TLS_SCHEME).rstrip("/")
-        if credentials is None:
-            check_roots()
-            credentials = grpc.ssl_channel_credentials()
-    elif address.startswith(("http://", "https://")):
-        raise InvalidRequestError(
-            f"{address!r} is a URL; write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
-        )
-    if address.startswith(GRPC_SCHEMES):
-        return address, credentials
-    port = re.fullmatch(r".+:(\d+)", address)
-    if port is None:
-        raise InvalidRequestError(f"{address!r} has no port; write HOST:PORT, such as localhost:50051")
-    if not 1 <= int(port[1]) <= 65535:
-        raise InvalidRequestError(f"{address!r} has port {port[1]}; a port is 1 to 65535")
-    return address, credentials
+    options = BALANCED_OPTIONS if is_balanced else CHANNEL_OPTIONS
+    is_direct = address is None or _LOOPBACK.match(re.sub("^dns:(//[^/]*/)?", "", address))
+    return (*options, ("grpc.enable_http_proxy", 0)) if is_direct else options
 
 
 ROOTS_VARIABLE = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"

@@ -1,74 +1,79 @@
 """Why no connection came about, where gRPC tells it of one address alone."""
 
 import re
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from dragoman.connection.channel import channel_options
+from dragoman.connection.route import Route, Server, look_up, read_route
+from dragoman.errors import UnavailableError
 
 MAX_SECONDS = 2.0
 """Most time that looking for the cause takes after the name's addresses are known, as gRPC knows them."""
 MAX_ADDRESSES = 8
 """Most addresses of a name that are tried: one that has more has no cause of its own."""
 _LAST = "failed to connect to all addresses; last error: "
+_LAST_OF_SEVERAL = "connections to all backends failing; last error: "
 _HOST_AND_PORT = re.compile(r"(?P<host>[^:/]+):(?P<port>\d+)")
 
 
-def cause_of(failure: str, address: str, credentials: grpc.ChannelCredentials | None) -> str | None:
+def cause_of(failure: str, route: Route) -> str | None:
     """What went wrong at each of a name's addresses; None where gRPC's `failure` says it all.
 
     A name may stand for several addresses, and for gRPC `localhost` always does, for ::1 and 127.0.0.1. It
     tells of the last that it tried: that nothing listens there hides why the server at another was refused.
-    So each is called alone, as the client would.
+    So each is called alone, as the client would. So is each server of a list.
     """
-    named = _HOST_AND_PORT.fullmatch(address)
-    if not failure.startswith(_LAST) or named is None:
+    if not failure.startswith((_LAST, _LAST_OF_SEVERAL)):
         return None
     try:
-        found = socket.getaddrinfo(named["host"], int(named["port"]), type=socket.SOCK_STREAM)
-    except OSError:
+        if route.is_balanced:
+            whole, servers = "no server of " + _names(route), route.servers()
+        else:
+            named = _HOST_AND_PORT.fullmatch(route.target)
+            if named is None:
+                return None
+            whole, servers = f"failed to connect to all addresses of {named['host']}", look_up(route.target)
+    except UnavailableError:
         return None
     # Without doubles, in the order of preference.
-    places = list(dict.fromkeys((family, str(place[0])) for family, *_, place in found))[:MAX_ADDRESSES]
-    if [host for _, host in places] == [named["host"]]:
+    servers = servers[:MAX_ADDRESSES]
+    if not servers or [str(server) for server in servers] == [route.target]:
         # No name, but the address itself.
         return None
-    port = named["port"]
-    targets = [
-        f"ipv6:[{host}]:{port}" if family == socket.AF_INET6 else f"ipv4:{host}:{port}"
-        for family, host in places
-    ]
-    with ThreadPoolExecutor(len(targets)) as pool:
-        failures = list(pool.map(lambda target: _failure_at(target, address, credentials), targets))
+    with ThreadPoolExecutor(len(servers)) as pool:
+        failures = list(pool.map(lambda server: _failure_at(server, route.credentials), servers))
     causes = [cause for cause in failures if cause is not None]
-    if len(causes) < len(targets):
+    if len(causes) < len(servers):
         # One of them answers by now.
         return None
     # A server that is there and refuses says more than a port where none is.
     causes.sort(key=lambda cause: "Connection refused" in cause)
-    return f"failed to connect to all addresses of {named['host']}: {'; '.join(causes)}"
+    told = "; ".join(causes)
+    return f"{whole} can be called: {told}" if route.is_balanced else f"{whole}: {told}"
 
 
-def _failure_at(target: str, address: str, credentials: grpc.ChannelCredentials | None) -> str | None:
-    """Why the server at one address can't be called by its name; None where it answers, be it by an error."""
-    options = (*channel_options(address), ("grpc.default_authority", address))
-    if credentials is None:
-        channel = grpc.insecure_channel(target, options=options)
-    else:
-        name = address.rpartition(":")[0]
-        override = ("grpc.ssl_target_name_override", name)
-        channel = grpc.secure_channel(target, credentials, options=(*options, override))
-    with channel:
+def _names(route: Route) -> str:
+    names = dict.fromkeys(server.name for server in route.listed)
+    return ", ".join(names) or route.target
+
+
+def _failure_at(server: Server, credentials: grpc.ChannelCredentials | None) -> str | None:
+    """Why one server can't be called; None where it serves, or fails by an error of its own."""
+    with read_route(server, credentials).open_channel() as channel:
         try:
-            health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=MAX_SECONDS)
+            answer = health_pb2_grpc.HealthStub(channel).Check(
+                health_pb2.HealthCheckRequest(), timeout=MAX_SECONDS
+            )
         except grpc.RpcError as error:
             call = cast(grpc.Call, error)
             if call.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                return f"{target}: no answer within {MAX_SECONDS:g} s"
+                return f"{server.target}: no answer within {MAX_SECONDS:g} s"
             if call.code() is grpc.StatusCode.UNAVAILABLE:
                 return (call.details() or "").removeprefix(_LAST).removeprefix("UNKNOWN: ")
+            return None
+    if answer.status == health_pb2.HealthCheckResponse.NOT_SERVING:
+        return f"{server.target}: it is starting or stopping, or none of its models runs"
     return None

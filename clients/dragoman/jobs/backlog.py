@@ -69,6 +69,13 @@ class Backlog:
             else:
                 self._unfinished.append(unit)
 
+    def give_back(self) -> None:
+        """There is nobody else to do what is not done."""
+
+    def has_more(self) -> bool:
+        """No: a stream ends where the units do."""
+        return False
+
     @property
     def first(self) -> Unit:
         """The first unit that is not done, of those that were read."""

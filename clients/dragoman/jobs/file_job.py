@@ -13,35 +13,28 @@ that goes on cuts both back to the last checkpoint, skips the units that it coun
 import json
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from dragoman.client import Client
-from dragoman.errors import (
-    CallCancelledError,
-    DragomanError,
-    ModelNotFoundError,
-    OverloadedError,
-    UnavailableError,
-    is_over_transport,
-)
+from dragoman.errors import DragomanError
 from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.content import check_is_text, check_is_utf8, check_looks_like_lines
+from dragoman.jobs.crew import results_of_several
 from dragoman.jobs.errors import JobError, UnitError
 from dragoman.jobs.format import FormatName, FormatOptions
 from dragoman.jobs.formats import open_format
 from dragoman.jobs.journal import Checkpoint, Journal
 from dragoman.jobs.output import SUFFIXES, Output, sibling
 from dragoman.jobs.source import Source
+from dragoman.jobs.streaming import Streaming, Waits, model_of
 from dragoman.jobs.suffixes import input_format, output_format
 from dragoman.jobs.unit import Unit
-from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
 
-FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 30.0
 
 
@@ -88,6 +81,7 @@ class FileJob:
         *,
         format_name: FormatName | None = None,
         options: FormatOptions | None = None,
+        streams: int = 1,
         window: int = 256,
         patience_seconds: float = 300.0,
         checkpoint_seconds: float = 0.5,
@@ -96,8 +90,9 @@ class FileJob:
         after one says compressed. A format that is not read is refused. `format_name` says what both files
         hold, whatever they are called, `options` what of it is translated.
 
-        `window` is the number of units under way. The job gives up on a server that fails it for
-        `patience_seconds`, counted from the first failure after a result. At most the work of
+        `streams` is how many translate at once, each over a connection of its own, spread over the client's
+        servers; `window` is the number of units under way of each. The job gives up on servers that all fail
+        it for `patience_seconds`, counted from the first failure after a result. At most the work of
         `checkpoint_seconds` is done twice.
         Raises JobError where both files cannot be meant, and where the format's library is not installed.
         """
@@ -125,6 +120,7 @@ class FileJob:
         text_format = self._format.text_format or settings.text_format
         self._settings = replace(settings, text_format=text_format)
         self._is_format_given = format_name is not None
+        self._num_streams = streams
         self._window = window
         self._patience_seconds = patience_seconds
         self._checkpoint_seconds = checkpoint_seconds
@@ -252,7 +248,7 @@ class FileJob:
                     limited=checkpoint.limited + (translation is not None and translation.limited),
                     output_bytes=checkpoint.output_bytes + len(written),
                     errors_bytes=checkpoint.errors_bytes + len(error),
-                    model=checkpoint.model or _model_of(result),
+                    model=checkpoint.model or model_of(result),
                 )
                 observer.on_line(failed=bool(error), position=unit.position)
                 if time.monotonic() - saved_at >= self._checkpoint_seconds:
@@ -273,61 +269,32 @@ class FileJob:
         """
         for _ in range(checkpoint.lines):
             next(units, None)
-        backlog = Backlog(units)
-        model = checkpoint.model
-        texts_per_message, window = TEXTS_PER_MESSAGE, self._window
-        wait_seconds = FIRST_WAIT_SECONDS
-        away_since: float | None = None
-        while True:
-            stream = client.translate_stream(
-                ((unit, unit.text) for unit in backlog.stream()),
-                **asdict(replace(self._settings, model=model or self._settings.model)),
-                in_order=True,
-                window=window,
-                texts_per_message=texts_per_message,
-            )
-            try:
-                with closing(stream):
-                    for result in stream:
-                        if isinstance(result.error, UnavailableError | OverloadedError):
-                            raise result.error
-                        wait_seconds, away_since = FIRST_WAIT_SECONDS, None
-                        model = model or _model_of(result)
-                        backlog.done(result.id)
-                        yield result
-                return
-            except ModelNotFoundError as error:
-                if model is None:
-                    raise
-                raise JobError(
-                    f"the server no longer has {model}, which translated the {self.noun} so far: {error}; "
-                    "call again once it has, or begin anew with --restart, and --model for a certain one"
-                ) from error
-            except DragomanError as error:
-                if is_over_transport(error):
-                    # The server ends the stream without a word of which message it was: they get smaller,
-                    # then come alone, until it is known.
-                    if texts_per_message > 1:
-                        texts_per_message = 1
-                    elif window > 1:
-                        window = 1
-                    else:
-                        unit = backlog.first
-                        backlog.done(unit)
-                        yield StreamResult(id=unit, translation=None, error=error)
-                        texts_per_message, window = TEXTS_PER_MESSAGE, self._window
-                    continue
-                if not _is_transient(error):
-                    raise
-                failed_at = time.monotonic()
-                away_since = failed_at if away_since is None else away_since
-                if failed_at - away_since >= self._patience_seconds:
-                    raise
-                if isinstance(error, OverloadedError | UnavailableError):
-                    wait_seconds = max(wait_seconds, error.retry_after_seconds or 0.0)
-                observer.on_wait(error, wait_seconds)
-                time.sleep(wait_seconds)
-                wait_seconds = min(2 * wait_seconds, LONGEST_WAIT_SECONDS)
+        streaming = Streaming(settings=self._settings, window=self._window, noun=self.noun)
+        if self._num_streams == 1:
+
+            def wait(error: DragomanError, seconds: float) -> bool:
+                observer.on_wait(error, seconds)
+                time.sleep(seconds)
+                return True
+
+            waits = Waits(self._patience_seconds, longest_seconds=LONGEST_WAIT_SECONDS, wait=wait)
+            yield from streaming.results(Backlog(units), lambda: nullcontext(client), waits, checkpoint.model)
+            return
+        items = results_of_several(
+            units,
+            client,
+            streaming,
+            num_streams=self._num_streams,
+            patience_seconds=self._patience_seconds,
+            first=checkpoint.lines + 1,
+            model=checkpoint.model,
+        )
+        with closing(items):
+            for item in items:
+                if isinstance(item, StreamResult):
+                    yield item
+                else:
+                    observer.on_wait(*item)
 
     def _render(self, result: StreamResult[Unit]) -> tuple[bytes, bytes]:
         """The unit's part of the output, and the record of what failed, empty where nothing did."""
@@ -340,21 +307,6 @@ class FileJob:
                 reason = error
         record = {**unit.place, **asdict(unit.failure(reason))}
         return unit.write(None, False), json.dumps(record, ensure_ascii=False).encode() + b"\n"
-
-
-def _model_of(result: StreamResult[Unit]) -> str | None:
-    """As NAME/VERSION; None of a unit that failed."""
-    return str(result.translation.model) if result.translation is not None else None
-
-
-def _is_transient(error: DragomanError) -> bool:
-    """Whether another stream may succeed.
-
-    CANCELLED can only be the server's doing; ABORTED means the stream was idle, as when the job was
-    suspended.
-    """
-    gone = isinstance(error, UnavailableError | OverloadedError | CallCancelledError)
-    return gone or error.status == "ABORTED"
 
 
 def _exists(output: Path) -> str:

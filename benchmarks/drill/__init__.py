@@ -1,0 +1,1 @@
+"""Drills: real servers under faults, and whether each promise holds. `python -m benchmarks.drill NAME`."""

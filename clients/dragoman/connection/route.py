@@ -1,0 +1,202 @@
+"""Where a client's calls go: to one server, or to several that gRPC balances."""
+
+import re
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import grpc
+import grpc.aio
+
+from dragoman.connection.channel import Options, channel_options, check_roots
+from dragoman.errors import InvalidRequestError, UnavailableError
+
+TLS_SCHEME = "grpcs://"
+"""Before an address that is reached over TLS, with the roots that gRPC trusts by default."""
+
+GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "xds:")
+"""Before an address that gRPC looks up in its own ways, without a port in some."""
+
+BALANCED_SCHEMES = ("dns:", "ipv4:", "ipv6:")
+"""Before one that may stand for several servers, all of which are called in turn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """One server of those that an address stands for."""
+
+    target: str
+    """For gRPC, such as "ipv4:10.0.0.3:50051"."""
+    name: str
+    """HOST:PORT that it was found by. Over TLS its certificate must be for this host."""
+
+    def __str__(self) -> str:
+        return re.sub("^ipv[46]:", "", self.target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """What a channel is opened with."""
+
+    target: str
+    """For gRPC: HOST:PORT, an address in a scheme of its own, or a list."""
+    credentials: grpc.ChannelCredentials | None
+    """None is without TLS."""
+    options: Options
+    """Channel arguments."""
+    listed: tuple[Server, ...] = ()
+    """The servers of a list; empty where gRPC finds them itself."""
+    is_balanced: bool = False
+    """Whether there may be several servers, of which each call takes the next that serves."""
+
+    def open_channel(self) -> grpc.Channel:
+        """A channel of gRPC's blocking API."""
+        if self.credentials is None:
+            return grpc.insecure_channel(self.target, options=self.options)
+        return grpc.secure_channel(self.target, self.credentials, options=self.options)
+
+    def open_async_channel(self) -> grpc.aio.Channel:
+        """The same of its asyncio API, for the event loop that runs."""
+        if self.credentials is None:
+            return grpc.aio.insecure_channel(self.target, options=self.options)
+        return grpc.aio.secure_channel(self.target, self.credentials, options=self.options)
+
+    def servers(self) -> list[Server]:
+        """All that it leads to, as known now. Raises UnavailableError for a name that nobody knows."""
+        if self.listed:
+            return list(self.listed)
+        if self.target.startswith("dns:"):
+            # dns:NAME:PORT, dns:///NAME:PORT or dns://AUTHORITY/NAME:PORT.
+            return look_up(re.sub("^dns:(//[^/]*/)?", "", self.target))
+        return [Server(target=self.target, name=self.target)]
+
+
+def read_route(address: "str | Sequence[str] | Server", credentials: grpc.ChannelCredentials | None) -> Route:
+    """The way to an address, to a list of them, also in one string with commas, or to one server of a route.
+
+    Raises InvalidRequestError for a web address, which gRPC would take for a host's name, for a host without
+    a port, which it would call on 443, for a port that is none, which it would take modulo 65536, for a file
+    of roots that is none, for an empty list, and for one whose addresses are not alike. Raises
+    UnavailableError where a name of a list is not known.
+    """
+    if isinstance(address, Server):
+        return _alone(address, credentials)
+    addresses = _split(address) if isinstance(address, str) else list(address)
+    if not addresses:
+        raise InvalidRequestError("no address is given; write HOST:PORT, such as localhost:50051")
+    over_tls = [each.startswith(TLS_SCHEME) for each in addresses]
+    if any(over_tls):
+        if not all(over_tls):
+            raise InvalidRequestError(
+                f"{', '.join(addresses)}: all must be reached over TLS or none; write grpcs:// before each"
+            )
+        addresses = [each.removeprefix(TLS_SCHEME).rstrip("/") for each in addresses]
+        if credentials is None:
+            check_roots()
+            credentials = grpc.ssl_channel_credentials()
+    for each in addresses:
+        _check(each, is_alone=len(addresses) == 1)
+    if len(addresses) > 1:
+        return _of_list(addresses, credentials)
+    [address] = addresses
+    is_balanced = address.startswith(BALANCED_SCHEMES)
+    return Route(
+        target=address,
+        credentials=credentials,
+        options=channel_options(address, is_balanced=is_balanced),
+        is_balanced=is_balanced,
+    )
+
+
+def _split(address: str) -> list[str]:
+    """The addresses of a string; grpcs:// before the first holds for all."""
+    bare = address.removeprefix(TLS_SCHEME)
+    if bare.startswith(GRPC_SCHEMES) or "," not in bare:
+        # Some of gRPC's own schemes have commas in them.
+        return [address]
+    scheme = TLS_SCHEME if address != bare else ""
+    parts = [part.strip().removeprefix(scheme) for part in bare.split(",")]
+    return [scheme + part for part in parts]
+
+
+def _check(address: str, *, is_alone: bool) -> None:
+    if address.startswith(("http://", "https://")):
+        raise InvalidRequestError(
+            f"{address!r} is a URL; write HOST:PORT, such as localhost:50051, or grpcs://HOST:PORT for TLS"
+        )
+    if address.startswith(GRPC_SCHEMES):
+        if is_alone:
+            return
+        scheme = address.partition(":")[0]
+        raise InvalidRequestError(f"{address!r} can't stand in a list; give it alone, or without {scheme}:")
+    port = re.fullmatch(r".+:(\d+)", address)
+    if port is None:
+        raise InvalidRequestError(f"{address!r} has no port; write HOST:PORT, such as localhost:50051")
+    if not 1 <= int(port[1]) <= 65535:
+        raise InvalidRequestError(f"{address!r} has port {port[1]}; a port is 1 to 65535")
+
+
+def _of_list(addresses: Iterable[str], credentials: grpc.ChannelCredentials | None) -> Route:
+    """A list, for gRPC: it takes no names, so each is looked up, once."""
+    names = list(dict.fromkeys(addresses))
+    found = dict.fromkeys(server.target for name in names for server in look_up(name))
+    # One channel has one name: over TLS every certificate must be for it.
+    options = (*channel_options(None, is_balanced=True), *_named(names[0], credentials))
+    return Route(
+        target=_joined(list(found)),
+        credentials=credentials,
+        options=options,
+        listed=tuple(Server(target=name, name=name) for name in names),
+        is_balanced=True,
+    )
+
+
+def _alone(server: Server, credentials: grpc.ChannelCredentials | None) -> Route:
+    """One server, over a connection that no other channel shares."""
+    options = (
+        *channel_options(server.name, is_balanced=False),
+        ("grpc.use_local_subchannel_pool", 1),
+        *(_named(server.name, credentials) if server.target != server.name else ()),
+    )
+    return Route(target=server.target, credentials=credentials, options=options)
+
+
+def _named(name: str, credentials: grpc.ChannelCredentials | None) -> Options:
+    """What is called by its number still goes by its name."""
+    authority: Options = (("grpc.default_authority", name),)
+    if credentials is None:
+        return authority
+    return (*authority, ("grpc.ssl_target_name_override", name.rpartition(":")[0].strip("[]")))
+
+
+def look_up(name: str) -> list[Server]:
+    """A server at each address of HOST:PORT, in the order of preference. Raises UnavailableError."""
+    host, _, port = name.rpartition(":")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UnavailableError(
+            f"nobody knows a machine called {host!r} ({reason}); the names of a list must all be known, "
+            "dns:///NAME:PORT is looked up again when its servers change"
+        ) from error
+    return list(
+        {
+            target: Server(target=target, name=name)
+            for family, *_, place in found
+            if (target := _target(family, str(place[0]), port))
+        }.values()
+    )
+
+
+def _target(family: int, host: str, port: str) -> str:
+    return f"ipv6:[{host}]:{port}" if family == socket.AF_INET6 else f"ipv4:{host}:{port}"
+
+
+def _joined(targets: Sequence[str]) -> str:
+    """One target of them all."""
+    if all(target.startswith("ipv4:") for target in targets):
+        return "ipv4:" + ",".join(target.removeprefix("ipv4:") for target in targets)
+    # A list is of one kind; an address of the other is written as one of this (RFC 4291, section 2.5.5.2).
+    mapped = [re.sub(r"^ipv4:(.+):(\d+)$", r"ipv6:[::ffff:\1]:\2", target) for target in targets]
+    return "ipv6:" + ",".join(target.removeprefix("ipv6:") for target in mapped)

@@ -1,0 +1,148 @@
+"""Units dealt to several streams: none is lost or doubled, whichever stream breaks, and their order stays."""
+
+import random
+import threading
+
+import pytest
+
+from dragoman.errors import UnavailableError
+from dragoman.jobs.formats.lines import TextLines
+from dragoman.jobs.lines import parse_line
+from dragoman.jobs.spread import Share, Spread
+from dragoman.jobs.unit import Unit
+from dragoman.translation import StreamResult
+
+
+def line(number: int) -> Unit:
+    return parse_line(b"%d\n" % number, TextLines(), number=number, position=number)
+
+
+def spread(num_lines: int, max_ahead: int = 1000) -> Spread:
+    return Spread(map(line, range(1, num_lines + 1)), first=1, max_ahead=max_ahead)
+
+
+def finish(dealt: Spread, share: Share, unit: Unit) -> None:
+    share.done(unit)
+    dealt.put(StreamResult(id=unit, translation=None, error=UnavailableError("away")))
+
+
+def numbers(dealt: Spread) -> list[int]:
+    return [item.id.number for item in dealt.results() if isinstance(item, StreamResult)]
+
+
+def test_results_come_in_the_order_of_the_units_whoever_is_first() -> None:
+    dealt = spread(4)
+    one, other = dealt.share(), dealt.share()
+    first, second = one.stream(), other.stream()
+    units = [next(first), next(second), next(first), next(second)]
+    for share, unit in ((other, units[1]), (other, units[3]), (one, units[0]), (one, units[2])):
+        finish(dealt, share, unit)
+    assert next(first, None) is None
+    assert numbers(dealt) == [1, 2, 3, 4]
+
+
+def test_what_is_given_back_is_taken_first_by_any() -> None:
+    dealt = spread(6)
+    broken, other = dealt.share(), dealt.share()
+    units = broken.stream()
+    mine = [next(units) for _ in range(3)]
+    finish(dealt, broken, mine[0])
+    theirs = other.stream()
+    assert next(theirs).number == 4
+    broken.give_back()
+    assert [unit.number for unit in theirs] == [2, 3, 5, 6]
+
+
+def test_a_thread_that_wakes_late_takes_nothing_after_its_stream_broke() -> None:
+    dealt = spread(3)
+    broken, other = dealt.share(), dealt.share()
+    late = broken.stream()
+    next(late)
+    broken.give_back()
+    assert next(late, None) is None
+    assert [unit.number for unit in other.stream()] == [1, 2, 3]
+
+
+def test_a_stream_after_one_that_was_cut_off_has_first_what_is_not_done() -> None:
+    dealt = spread(3)
+    share = dealt.share()
+    units = share.stream()
+    finish(dealt, share, next(units))
+    next(units)
+    assert [unit.number for unit in share.stream()] == [2, 3]
+
+
+def test_nobody_runs_ahead_of_a_unit_that_hangs_further_than_allowed() -> None:
+    dealt = spread(10, max_ahead=4)
+    hanging, other = dealt.share(), dealt.share()
+    first = next(hanging.stream())
+    for unit in other.stream():
+        finish(dealt, other, unit)
+    results = dealt.results()
+    finish(dealt, hanging, first)
+    assert [next(results).id.number for _ in range(4)] == [1, 2, 3, 4]
+    assert dealt.has_more()
+    assert next(other.stream()).number == 5
+
+
+def test_a_stream_that_ends_waits_for_what_others_may_give_back() -> None:
+    dealt = spread(2)
+    broken, other = dealt.share(), dealt.share()
+    next(broken.stream())
+    theirs = other.stream()
+    finish(dealt, other, next(theirs))
+    assert next(theirs, None) is None
+    answers: list[bool] = []
+    waiting = threading.Thread(target=lambda: answers.append(dealt.has_more()))
+    waiting.start()
+    broken.give_back()
+    waiting.join(10)
+    assert answers == [True]
+    finish(dealt, other, next(other.stream()))
+    assert not dealt.has_more()
+    assert numbers(dealt) == [1, 2]
+
+
+def test_what_reading_raised_is_raised_after_all_that_was_read() -> None:
+    def units():
+        yield line(1)
+        yield line(2)
+        raise ValueError("damaged")
+
+    dealt = Spread(units(), first=1, max_ahead=100)
+    one, other = dealt.share(), dealt.share()
+    held = next(one.stream())
+    for unit in other.stream():
+        finish(dealt, other, unit)
+    results = dealt.results()
+    finish(dealt, one, held)
+    assert [next(results).id.number for _ in range(2)] == [1, 2]
+    with pytest.raises(ValueError, match="damaged"):
+        next(results)
+
+
+def test_streams_that_break_at_random_lose_nothing_and_double_nothing() -> None:
+    dealt = spread(2000, max_ahead=64)
+
+    def work(seed: int) -> None:
+        generator = random.Random(seed)
+        share = dealt.share()
+        while True:
+            taken = []
+            for unit in share.stream():
+                taken.append(unit)
+                if len(taken) == 10:
+                    break
+            for unit in taken[: generator.randint(0, len(taken))]:
+                finish(dealt, share, unit)
+            share.give_back()
+            if not dealt.has_more():
+                return
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    assert numbers(dealt) == list(range(1, 2001))
+    for thread in threads:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in threads)

@@ -1,0 +1,147 @@
+"""deploy/kubernetes/many: several pods, found, scraped, scaled and ended in a way that fits the server."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from tests.deploy.conftest import ROOT
+from tests.deploy.dockerfile import Instruction, final_stage
+from tests.deploy.promql import grouping_labels, selectors
+
+from dragoman.cli.translate_file import translate_file
+from dragoman.connection.route import read_route
+
+FOLDER = ROOT / "deploy" / "kubernetes"
+MANY = FOLDER / "many"
+KNOWN = {
+    "headless-service": "Service",
+    "disruption-budget": "PodDisruptionBudget",
+    "autoscaler": "HorizontalPodAutoscaler",
+    "corpus-job": "Job",
+}
+"""What Kubernetes itself knows; a pod monitor is the operator's."""
+
+
+def load(name: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = yaml.safe_load((MANY / f"{name}.yml").read_text())
+    return parsed
+
+
+@pytest.fixture(scope="module")
+def deployment() -> dict[str, Any]:
+    found = yaml.safe_load_all((FOLDER / "dragoman.yml").read_text())
+    [deployment] = [each for each in found if each["kind"] == "Deployment"]
+    assert isinstance(deployment, dict)
+    return deployment
+
+
+@pytest.fixture(scope="module")
+def labels(deployment: dict[str, Any]) -> dict[str, str]:
+    """Of each pod."""
+    found: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
+    return found
+
+
+@pytest.mark.parametrize(("name", "kind"), KNOWN.items(), ids=list(KNOWN))
+def test_each_object_is_one_that_kubernetes_knows(name: str, kind: str) -> None:
+    found = load(name)
+    assert found["kind"] == kind
+    kubernetes_validate.validate(found, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_autoscaler(
+    deployment: dict[str, Any],
+) -> None:
+    kustomization = load("kustomization")
+    files = {path.name for path in MANY.iterdir()} - {"kustomization.yml", "corpus-job.yml"}
+    assert set(kustomization["resources"]) == files | {".."}
+    [patch] = kustomization["patches"]
+    assert patch["target"] == {"kind": deployment["kind"], "name": deployment["metadata"]["name"]}
+    assert yaml.safe_load(patch["patch"]) == [{"op": "remove", "path": "/spec/replicas"}]
+    assert "replicas" in deployment["spec"], "there must be something to remove"
+
+
+def test_all_choose_the_pods_of_the_deployment(deployment: dict[str, Any], labels: dict[str, str]) -> None:
+    assert load("headless-service")["spec"]["selector"] == labels
+    assert load("disruption-budget")["spec"]["selector"]["matchLabels"] == labels
+    assert load("pod-monitor")["spec"]["selector"]["matchLabels"] == labels
+    target = load("autoscaler")["spec"]["scaleTargetRef"]
+    assert {target["kind"], target["name"]} == {deployment["kind"], deployment["metadata"]["name"]}
+    assert target["apiVersion"] == deployment["apiVersion"]
+
+
+def test_the_headless_service_stands_for_pods_on_their_own_port(deployment: dict[str, Any]) -> None:
+    spec = load("headless-service")["spec"]
+    assert spec["clusterIP"] == "None"
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    [port] = spec["ports"]
+    # Clients take the port that they are told: there is nobody between to change it.
+    assert port["port"] == ports[port["targetPort"]]
+
+
+def test_the_pod_monitor_scrapes_the_metrics_port_under_the_job_that_alerts_look_for(
+    deployment: dict[str, Any], labels: dict[str, str], rules: list[dict[str, Any]]
+) -> None:
+    spec = load("pod-monitor")["spec"]
+    [endpoint] = spec["podMetricsEndpoints"]
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert endpoint["port"] in [port["name"] for port in container["ports"]]
+    assert (endpoint["port"], endpoint["path"]) == ("metrics", "/metrics")
+    [down] = [rule["expr"] for rule in rules if rule.get("alert") == "DragomanDown"]
+    assert f'up{{job="{labels[spec["jobLabel"]]}"}}' in down
+
+
+def test_the_autoscaler_asks_for_what_its_rule_makes_of_a_metric_of_the_server(
+    exported: dict[str, frozenset[str]],
+) -> None:
+    spec = load("autoscaler")["spec"]
+    [metric] = spec["metrics"]
+    name = metric["pods"]["metric"]["name"]
+    comment = "\n".join(re.findall("^#   (.*)", (MANY / "autoscaler.yml").read_text(), re.MULTILINE))
+    [rule] = yaml.safe_load(comment)
+    # What the adapter puts in: matchers of labels that a scrape by pod has.
+    query = rule["metricsQuery"].replace("<<.LabelMatchers>>", 'pod="a"').replace("<<.GroupBy>>", "pod")
+    for text in (rule["seriesQuery"], query):
+        [selector] = selectors(text)
+        assert selector.metric == name
+        assert selector.labels <= exported[name] | {"namespace", "pod"}
+    assert grouping_labels(query) == {"pod"}
+    assert spec["minReplicas"] >= 2, "with one pod a node that is emptied takes all"
+
+
+def test_the_job_calls_the_command_as_it_is_and_every_pod(
+    dockerfile: list[Instruction], tmp_path: Path
+) -> None:
+    spec = load("corpus-job")["spec"]
+    pod = spec["template"]["spec"]
+    [container] = pod["containers"]
+    name, *arguments = container["args"]
+    assert name == translate_file.name
+    [mount] = container["volumeMounts"]
+    assert all(path.startswith(mount["mountPath"] + "/") for path in arguments[-2:])
+    (tmp_path / "in").touch()
+    parsed = translate_file.make_context(
+        str(name), [*arguments[:-2], str(tmp_path / "in"), str(tmp_path / "out")]
+    ).params
+    service = load("headless-service")
+    [port] = service["spec"]["ports"]
+    assert parsed["server"] == f"dns:///{service['metadata']['name']}:{port['port']}"
+    assert read_route(parsed["server"], None).is_balanced
+    assert parsed["streams"] > 1
+    users = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"]
+    assert pod["securityContext"]["runAsUser"] == int(users[-1])
+
+
+def test_a_job_that_is_complete_with_failures_is_not_tried_again() -> None:
+    job = load("corpus-job")
+    [rule] = [each for each in job["spec"]["podFailurePolicy"]["rules"] if "onExitCodes" in each]
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    assert rule["onExitCodes"] == {"containerName": container["name"], "operator": "In", "values": [3]}
+    assert rule["action"] == "FailJob"
+    assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never", "policies of failures want it"
+    assert translate_file.help is not None
+    assert "Exit code 3" in translate_file.help
