@@ -30,12 +30,15 @@ from benchmarks.serve.server_process import running_server
 from dragoman import Client
 
 MIB = 2**20
+IDLE_SECONDS = 5.0
+"""By then an engine with nothing to do has given back what it does not need."""
 COLUMNS = [
     Column(key="engines", header="engines", format="d"),
     Column(key="sharing", header="of a process"),
     Column(key="ready", header="MiB when ready", format=".0f"),
     Column(key="after", header="MiB after decoding", format=".0f"),
-    Column(key="times", header="times one engine's", format=".2f"),
+    Column(key="idle", header="MiB when idle again", format=".0f"),
+    Column(key="times", header="times one engine's when idle", format=".2f"),
     Column(key="tokens", header="target tokens/s", format=".0f"),
 ]
 
@@ -75,7 +78,7 @@ def main(
     arrangements: list[tuple[int, int | None]] = [(1, None)]
     arrangements += [each for number in engines for each in ((number, None), (number, number), (number, 1))]
     progress = Progress(repeats * len(arrangements))
-    found: dict[tuple[int, int | None], list[tuple[float, float, float]]] = defaultdict(list)
+    found: dict[tuple[int, int | None], list[tuple[float, ...]]] = defaultdict(list)
     for _ in range(repeats):
         for number, sharing in arrangements:
             with (
@@ -105,19 +108,22 @@ def main(
                 seconds = time.perf_counter() - began
                 tokens = sum(each.target_tokens for each in translations)
                 after = memory_of(server.process_id).total / MIB
-                found[number, sharing].append((ready, after, tokens / seconds))
+                time.sleep(IDLE_SECONDS)
+                idle = memory_of(server.process_id).total / MIB
+                found[number, sharing].append((ready, after, idle, tokens / seconds))
                 progress.advance(f"{number} engines, {sharing or 'as measured'}")
-    alone = median(after for _, after, _ in found[1, None])
+    alone = median(idle for _, _, idle, _ in found[1, None])
     rows = []
     for (number, sharing), runs in found.items():
-        ready, after, speed = (median(column) for column in zip(*runs, strict=True))
+        ready, after, idle, speed = (median(column) for column in zip(*runs, strict=True))
         rows.append(
             {
                 "engines": number,
                 "sharing": "as measured" if sharing is None else str(sharing),
                 "ready": ready,
                 "after": after,
-                "times": after / alone,
+                "idle": idle,
+                "times": idle / alone,
                 "tokens": speed,
             }
         )

@@ -13,6 +13,7 @@ from dragoman_server.engine.decoder import IntArray
 from dragoman_server.engine.onnx.batch import Encoded, OnnxBatch
 from dragoman_server.engine.onnx.candidates import BatchCandidates
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.host_memory import trim_memory
 from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.session import shrinking
 from dragoman_server.engine.onnx.tensors import Array, pad_sources
@@ -57,6 +58,7 @@ class HostDecoder(OnnxDecoder):
             self.try_out()
         finally:
             self._run_options = None
+        trim_memory()
 
     def _gather(self, candidates_SC: IntArray) -> dict[str, Array]:
         names, given = list(self._candidate_axes), {"candidates": candidates_SC}
