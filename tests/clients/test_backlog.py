@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
-from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.formats.lines import TextLines
 from dragoman.jobs.lines import parse_line
+from dragoman.jobs.streams.backlog import Backlog
 
 
 def backlog(num_lines: int) -> Backlog:

@@ -8,7 +8,7 @@ import pytest
 from dragoman.errors import UnavailableError
 from dragoman.jobs.formats.lines import TextLines
 from dragoman.jobs.lines import parse_line
-from dragoman.jobs.spread import Share, Spread
+from dragoman.jobs.streams.spread import Share, Spread
 from dragoman.jobs.unit import Unit
 from dragoman.translation import StreamResult
 

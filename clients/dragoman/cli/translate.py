@@ -20,10 +20,10 @@ from dragoman.cli.options import open_client, server_option, settings_options, t
 from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
-from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.content import STANDARD_INPUT, check_is_text
 from dragoman.jobs.formats.lines import TextLines
 from dragoman.jobs.lines import parse_line
+from dragoman.jobs.streams.backlog import Backlog
 from dragoman.jobs.unit import Failure, Unit
 from dragoman.protected_text import ProtectedText
 from dragoman.settings import Settings

@@ -20,16 +20,16 @@ from typing import Protocol
 
 from dragoman.client import Client
 from dragoman.errors import DragomanError
-from dragoman.jobs.backlog import Backlog
 from dragoman.jobs.content import check_is_text, check_is_utf8, check_looks_like_lines
-from dragoman.jobs.crew import results_of_several
 from dragoman.jobs.errors import JobError, UnitError
 from dragoman.jobs.format import FormatName, FormatOptions
 from dragoman.jobs.formats import open_format
 from dragoman.jobs.journal import Checkpoint, Journal
 from dragoman.jobs.output import SUFFIXES, Output, sibling
 from dragoman.jobs.source import Source
-from dragoman.jobs.streaming import Streaming, Waits, model_of
+from dragoman.jobs.streams.backlog import Backlog
+from dragoman.jobs.streams.crew import results_of_several
+from dragoman.jobs.streams.streaming import Streaming, Waits, model_of
 from dragoman.jobs.suffixes import input_format, output_format
 from dragoman.jobs.unit import Unit
 from dragoman.settings import Settings

@@ -7,12 +7,13 @@ from functools import partial
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import Format, FormatName, FormatOptions
-from dragoman.jobs.formats import catalogue, hypertext, json_strings, subtitles, xliff, xml_events
+from dragoman.jobs.formats import catalogue, hypertext, json_strings, subtitles, xliff
 from dragoman.jobs.formats.catalogue import CatalogueFormat
 from dragoman.jobs.formats.document import DocumentFormat
 from dragoman.jobs.formats.lines import LinesFormat, TextLines, json_lines
 from dragoman.jobs.formats.markdown import MarkdownFormat
 from dragoman.jobs.formats.tables import TableFormat
+from dragoman.jobs.formats.tags import xml_events
 from dragoman.jobs.formats.word import WordFormat
 
 __all__ = ["open_format"]

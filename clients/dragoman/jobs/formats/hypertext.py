@@ -12,9 +12,9 @@ from itertools import zip_longest
 from typing import Literal
 
 from dragoman.jobs.formats.document import Place
-from dragoman.jobs.formats.markup import Kind, Piece, runs
 from dragoman.jobs.formats.spacing import collapse
-from dragoman.jobs.formats.tagged import Tagged, encode_with
+from dragoman.jobs.formats.tags.markup import Kind, Piece, runs
+from dragoman.jobs.formats.tags.tagged import Tagged, encode_with
 
 _WITHIN_SENTENCES = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr picture q rp"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from dragoman.jobs.errors import MissingLibraryError, UnitError
 from dragoman.jobs.formats import hypertext
 from dragoman.jobs.formats.document import Place
-from dragoman.jobs.formats.markup import Kind, Piece, runs
 from dragoman.jobs.formats.spacing import collapse
-from dragoman.jobs.formats.tagged import Notations, Tagged, encode_with
+from dragoman.jobs.formats.tags.markup import Kind, Piece, runs
+from dragoman.jobs.formats.tags.tagged import Notations, Tagged, encode_with
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

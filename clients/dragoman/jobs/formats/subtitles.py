@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.formats.document import Place
-from dragoman.jobs.formats.markup import Piece, runs
+from dragoman.jobs.formats.tags.markup import Piece, runs
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?![\d:])")

@@ -19,10 +19,10 @@ from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import FormatName, FormatOptions, Input
 from dragoman.jobs.formats.document import MAX_DOCUMENT_BYTES, Place, units_of
 from dragoman.jobs.formats.encodings import Codec, decode
-from dragoman.jobs.formats.markup import runs
-from dragoman.jobs.formats.tagged import Tagged, encode_with
+from dragoman.jobs.formats.tags.markup import runs
+from dragoman.jobs.formats.tags.tagged import Tagged, encode_with
+from dragoman.jobs.formats.tags.xml_events import Event, declared_encoding, escape, events
 from dragoman.jobs.formats.word_looks import pieces_of, write_looks
-from dragoman.jobs.formats.xml_events import Event, declared_encoding, escape, events
 from dragoman.jobs.unit import Unit
 from dragoman.settings import TextFormat
 

@@ -9,9 +9,9 @@ import html
 import re
 from collections.abc import Sequence
 
-from dragoman.jobs.formats.markup import Kind, Piece, Run
-from dragoman.jobs.formats.tagged import Tagged
-from dragoman.jobs.formats.xml_events import Event
+from dragoman.jobs.formats.tags.markup import Kind, Piece, Run
+from dragoman.jobs.formats.tags.tagged import Tagged
+from dragoman.jobs.formats.tags.xml_events import Event
 
 _OF_RUNS = frozenset(("r", "t", "rPr", "lastRenderedPageBreak"))
 _BETWEEN = frozenset(("proofErr", "bookmarkStart", "bookmarkEnd", "permStart", "permEnd"))

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.formats.document import Place
-from dragoman.jobs.formats.markup import Kind, Piece, Run, runs
-from dragoman.jobs.formats.tagged import Notations, Tagged, encode_with
-from dragoman.jobs.formats.xml_events import Event, escape, events
+from dragoman.jobs.formats.tags.markup import Kind, Piece, Run, runs
+from dragoman.jobs.formats.tags.tagged import Notations, Tagged, encode_with
+from dragoman.jobs.formats.tags.xml_events import Event, escape, events
 
 _UNITS = ("trans-unit", "segment")
 _NATIVE = ("bpt", "ept", "ph", "it")

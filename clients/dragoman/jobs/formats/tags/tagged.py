@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dragoman.jobs.errors import UnitError
-from dragoman.jobs.formats.markup import Piece, Run
+from dragoman.jobs.formats.tags.markup import Piece, Run
 
 Notations = Mapping[int, str]
 """What to write for the characters at some places of a text."""

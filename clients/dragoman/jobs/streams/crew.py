@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dragoman.client import Client
 from dragoman.connection.route import Server
 from dragoman.errors import ClientClosedError, DragomanError
-from dragoman.jobs.spread import Notice, Spread
-from dragoman.jobs.streaming import Streaming, Waits, model_of
+from dragoman.jobs.streams.spread import Notice, Spread
+from dragoman.jobs.streams.streaming import Streaming, Waits, model_of
 from dragoman.jobs.unit import Unit
 from dragoman.translation import StreamResult
 

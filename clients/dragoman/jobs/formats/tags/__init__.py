@@ -1,0 +1,1 @@
+"""Texts with tags in them: how files write them, and how they travel."""
