@@ -92,8 +92,9 @@ def test_all_streams_ask_for_the_model_of_the_first_result(
 ) -> None:
     for each, versions in zip(servers, (["1"], ["1", "2"], ["1", "2"]), strict=True):
         each.servicer.versions = versions
+    servers[0].servicer.delay_seconds = 0.01
     source, output, _ = write(tmp_path, 200)
-    run(source, output, client)
+    run(source, output, client, window=64)
     asked = sorted(config.model for each in servers for config in each.servicer.configs)
     assert asked == ["", "de-en/1", "de-en/1"]
 
@@ -201,6 +202,7 @@ def test_a_server_without_the_model_of_the_others_ends_the_job_aloud(
     client: Client, servers: Servers, tmp_path: Path
 ) -> None:
     servers[1].servicer.versions = ["2"]
+    servers[0].servicer.delay_seconds = 0.01
     source, output, _ = write(tmp_path, 600)
     with pytest.raises(JobError, match="no longer has de-en/1") as caught:
         run(source, output, client)
@@ -209,10 +211,10 @@ def test_a_server_without_the_model_of_the_others_ends_the_job_aloud(
 
 
 def test_streams_to_one_address_have_connections_of_their_own(server: ScriptedServer, tmp_path: Path) -> None:
-    server.servicer.delay_seconds = 0.002
+    server.servicer.delay_seconds = 0.01
     source, output, expected = write(tmp_path, 300)
     with Client(server.address) as client:
-        run(source, output, client)
+        run(source, output, client, window=64)
     assert output.read_bytes() == expected
     assert len(server.servicer.configs) == 3
 
