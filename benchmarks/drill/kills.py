@@ -14,6 +14,7 @@ from benchmarks.drill.servers import Server
 
 NUM_SERVERS = 3
 KILL_EVERY_SECONDS = 1.0
+FIRST_KILL_SECONDS = 0.3
 LINES_PER_SECOND = 40
 """Lines of the job for each second of the drill, unless they are given: few machines do less."""
 JOB_SECONDS = 1800.0
@@ -71,8 +72,11 @@ def _kill(job: "_Job", servers: list[Server], seconds: float) -> int:
     until = time.monotonic() + seconds
     turns = deque(servers)
     kills = 0
+    while job.is_running and not job.has_begun:
+        time.sleep(0.02)
+    # The first comes soon: a quick machine is done with a short job within the second.
+    time.sleep(FIRST_KILL_SECONDS)
     while job.is_running and time.monotonic() < until:
-        time.sleep(KILL_EVERY_SECONDS)
         serving = [server for server in turns if server.is_serving()]
         if len(serving) == len(servers) and job.is_running:
             serving[0].kill()
@@ -80,6 +84,7 @@ def _kill(job: "_Job", servers: list[Server], seconds: float) -> int:
             turns.remove(serving[0])
             turns.append(serving[0])
             kills += 1
+        time.sleep(KILL_EVERY_SECONDS)
     return kills
 
 
@@ -97,6 +102,11 @@ class _Job:
     @property
     def is_running(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has opened its output."""
+        return self._output.with_name(self._output.name + ".progress.json").exists()
 
     def wait(self, seconds: float) -> float:
         """Until it ends, at most so long; how long it took."""

@@ -75,7 +75,7 @@ class Client:
     def servers(self) -> list[Server]:
         """All that its address leads to, as they are known now.
 
-        Raises UnavailableError where a name is not known.
+        Raises UnavailableError for a name that is not known, InvalidRequestError for one without a port.
         """
         return self._route.servers()
 

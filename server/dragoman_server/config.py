@@ -47,6 +47,11 @@ class RequestLimits:
     """Most calls in progress at once, of all callers together; a stream is one."""
     max_connections: int = option(10_000, at_least=1)
     """Most connections at once; fewer where the process may open too few files. Further ones are closed."""
+    max_connection_age_seconds: float | None = option(
+        None, above=0, at_most=1_000_000, when_none="as old as they get"
+    )
+    """How old a connection gets, give or take a tenth: then its client is asked to open another, and calls in
+    progress end as they would. So clients of several servers behind one name find those that were added."""
     max_http_connections: int = option(500, at_least=1)
     """Most connections over HTTP at once, each with one call at most: fewer than --max-calls, so that they
     never take all of these. Further ones get 503."""

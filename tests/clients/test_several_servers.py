@@ -155,6 +155,21 @@ def test_one_of_the_servers_is_called_alone_over_its_own_connection(servers: Ser
 def test_one_address_is_no_list() -> None:
     assert not read_route("localhost:50051", None).is_balanced
     assert read_route(["localhost:50051"], None) == read_route("localhost:50051", None)
+    assert not read_route("ipv4:127.0.0.1:50051", None).is_balanced
+
+
+def test_each_of_a_list_is_a_server_of_its_own_however_it_is_written() -> None:
+    for given, targets in (
+        ("a.invalid:1", ["a.invalid:1"]),
+        ("unix:/run/dragoman", ["unix:/run/dragoman"]),
+        ("ipv4:127.0.0.1:1,127.0.0.1:2", ["ipv4:127.0.0.1:1", "ipv4:127.0.0.1:2"]),
+        ("127.0.0.1:1,127.0.0.1:2", ["127.0.0.1:1", "127.0.0.1:2"]),
+        ("dns:127.0.0.1:1", ["ipv4:127.0.0.1:1"]),
+        ("dns://8.8.8.8/127.0.0.1:1", ["ipv4:127.0.0.1:1"]),
+    ):
+        assert [each.target for each in read_route(given, None).servers()] == targets
+    with pytest.raises(InvalidRequestError, match="'somewhere' has no port"):
+        read_route("dns:///somewhere", None).servers()
 
 
 def test_addresses_of_both_kinds_are_one_list(monkeypatch: pytest.MonkeyPatch) -> None:

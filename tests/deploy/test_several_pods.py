@@ -7,7 +7,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT
+from tests.deploy.conftest import ROOT, serve_options
 from tests.deploy.dockerfile import Instruction, final_stage
 from tests.deploy.promql import grouping_labels, selectors
 
@@ -53,15 +53,23 @@ def test_each_object_is_one_that_kubernetes_knows(name: str, kind: str) -> None:
 
 
 def test_kustomize_has_all_but_the_job_and_leaves_the_number_of_pods_to_the_autoscaler(
-    deployment: dict[str, Any],
+    deployment: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kustomization = load("kustomization")
     files = {path.name for path in MANY.iterdir()} - {"kustomization.yml", "corpus-job.yml"}
     assert set(kustomization["resources"]) == files | {".."}
     [patch] = kustomization["patches"]
     assert patch["target"] == {"kind": deployment["kind"], "name": deployment["metadata"]["name"]}
-    assert yaml.safe_load(patch["patch"]) == [{"op": "remove", "path": "/spec/replicas"}]
+    removal, addition = yaml.safe_load(patch["patch"])
+    assert removal == {"op": "remove", "path": "/spec/replicas"}
     assert "replicas" in deployment["spec"], "there must be something to remove"
+    assert (addition["op"], addition["path"]) == ("add", "/spec/template/spec/containers/0/env/-")
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    monkeypatch.setenv(addition["value"]["name"], addition["value"]["value"])
+    options = serve_options(
+        dockerfile, {each["name"]: each["value"] for each in container["env"]}, container["args"], monkeypatch
+    )
+    assert options["max_connection_age_seconds"] == 300
 
 
 def test_all_choose_the_pods_of_the_deployment(deployment: dict[str, Any], labels: dict[str, str]) -> None:

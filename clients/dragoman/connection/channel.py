@@ -57,12 +57,15 @@ _COMMON_OPTIONS: Options = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 5_000),
-    # Where servers change, a name is looked up again when one is lost; by default not twice in 30 seconds.
-    ("grpc.dns_min_time_between_resolutions_ms", 2_000),
 )
 
 CHANNEL_OPTIONS: Options = (("grpc.service_config", json.dumps(SERVICE_CONFIG)), *_COMMON_OPTIONS)
-BALANCED_OPTIONS: Options = (("grpc.service_config", json.dumps(BALANCED_CONFIG)), *_COMMON_OPTIONS)
+BALANCED_OPTIONS: Options = (
+    ("grpc.service_config", json.dumps(BALANCED_CONFIG)),
+    *_COMMON_OPTIONS,
+    # Where servers change, a name is looked up again when one is lost; by default not twice in 30 seconds.
+    ("grpc.dns_min_time_between_resolutions_ms", 2_000),
+)
 
 
 _LOOPBACK = re.compile(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)")

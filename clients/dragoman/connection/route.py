@@ -17,9 +17,6 @@ TLS_SCHEME = "grpcs://"
 GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "xds:")
 """Before an address that gRPC looks up in its own ways, without a port in some."""
 
-BALANCED_SCHEMES = ("dns:", "ipv4:", "ipv6:")
-"""Before one that may stand for several servers, all of which are called in turn."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
@@ -62,12 +59,18 @@ class Route:
         return grpc.aio.secure_channel(self.target, self.credentials, options=self.options)
 
     def servers(self) -> list[Server]:
-        """All that it leads to, as known now. Raises UnavailableError for a name that nobody knows."""
+        """All that it leads to, as known now.
+
+        Raises UnavailableError for a name that is not known, InvalidRequestError for one without a port.
+        """
         if self.listed:
             return list(self.listed)
         if self.target.startswith("dns:"):
             # dns:NAME:PORT, dns:///NAME:PORT or dns://AUTHORITY/NAME:PORT.
             return look_up(re.sub("^dns:(//[^/]*/)?", "", self.target))
+        scheme, _, addresses = self.target.partition(":")
+        if self.is_balanced:
+            return [Server(target=f"{scheme}:{each}", name=each) for each in addresses.split(",")]
         return [Server(target=self.target, name=self.target)]
 
 
@@ -99,7 +102,7 @@ def read_route(address: "str | Sequence[str] | Server", credentials: grpc.Channe
     if len(addresses) > 1:
         return _of_list(addresses, credentials)
     [address] = addresses
-    is_balanced = address.startswith(BALANCED_SCHEMES)
+    is_balanced = address.startswith("dns:") or (address.startswith(("ipv4:", "ipv6:")) and "," in address)
     return Route(
         target=address,
         credentials=credentials,
@@ -170,14 +173,18 @@ def _named(name: str, credentials: grpc.ChannelCredentials | None) -> Options:
 
 
 def look_up(name: str) -> list[Server]:
-    """A server at each address of HOST:PORT, in the order of preference. Raises UnavailableError."""
+    """A server at each address of HOST:PORT, in the order of preference.
+
+    Raises UnavailableError for a name that is not known, InvalidRequestError for one without a port.
+    """
     host, _, port = name.rpartition(":")
+    if not host or not port.isdigit():
+        raise InvalidRequestError(f"{name!r} has no port; write dns:///NAME:PORT")
     try:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+    except OSError as error:
         raise UnavailableError(
-            f"nobody knows a machine called {host!r} ({reason}); the names of a list must all be known, "
+            f"nobody knows a machine called {host!r} ({error.strerror}); all names of a list must be known, "
             "dns:///NAME:PORT is looked up again when its servers change"
         ) from error
     return list(

@@ -8,7 +8,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman.connection.route import Route, Server, look_up, read_route
-from dragoman.errors import UnavailableError
+from dragoman.errors import DragomanError
 
 MAX_SECONDS = 2.0
 """Most time that looking for the cause takes after the name's addresses are known, as gRPC knows them."""
@@ -36,7 +36,7 @@ def cause_of(failure: str, route: Route) -> str | None:
             if named is None:
                 return None
             whole, servers = f"failed to connect to all addresses of {named['host']}", look_up(route.target)
-    except UnavailableError:
+    except DragomanError:
         return None
     # Without doubles, in the order of preference.
     servers = servers[:MAX_ADDRESSES]

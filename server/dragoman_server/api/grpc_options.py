@@ -41,4 +41,9 @@ def grpc_options(limits: RequestLimits, *, max_connections: int) -> list[tuple[s
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", _MIN_PING_MILLISECONDS),
         ("grpc.http2.max_ping_strikes", _MAX_EARLY_PINGS),
+        *_connection_age(limits.max_connection_age_seconds),
     ]
+
+
+def _connection_age(seconds: float | None) -> list[tuple[str, int]]:
+    return [] if seconds is None else [("grpc.max_connection_age_ms", max(1, round(1000 * seconds)))]

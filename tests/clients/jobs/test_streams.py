@@ -77,8 +77,10 @@ def run(source: Path, output: Path, client: Client, listener: Listener | None = 
 def test_each_server_has_a_share_and_the_order_stays(
     client: Client, servers: Servers, tmp_path: Path
 ) -> None:
+    # The first stream begins alone, and must not be done before the others are connected.
+    servers[0].servicer.delay_seconds = 0.01
     source, output, expected = write(tmp_path, 400)
-    run(source, output, client)
+    run(source, output, client, window=64)
     assert output.read_bytes() == expected
     assert all(each.servicer.items >= 32 for each in servers)
     assert sum(each.servicer.items for each in servers) == 400, "nothing is translated twice"
@@ -90,8 +92,9 @@ def test_all_streams_ask_for_the_model_of_the_first_result(
 ) -> None:
     for each, versions in zip(servers, (["1"], ["1", "2"], ["1", "2"]), strict=True):
         each.servicer.versions = versions
+    servers[0].servicer.delay_seconds = 0.01
     source, output, _ = write(tmp_path, 200)
-    run(source, output, client)
+    run(source, output, client, window=64)
     asked = sorted(config.model for each in servers for config in each.servicer.configs)
     assert asked == ["", "de-en/1", "de-en/1"]
 
@@ -110,6 +113,18 @@ def test_servers_that_come_and_go_change_nothing(client: Client, servers: Server
     assert listener.errors
     for error in listener.errors:
         assert any(each.address in str(error) for each in servers), error
+
+
+def test_one_stream_goes_on_at_another_server(client: Client, servers: Servers, tmp_path: Path) -> None:
+    source, output, expected = write(tmp_path, 300)
+
+    def stop_the_busy_one() -> None:
+        max(servers, key=lambda each: each.servicer.items).stop()
+
+    listener = run(source, output, client, Listener(stop_the_busy_one), streams=1)
+    assert output.read_bytes() == expected
+    assert len(listener.errors) == 1
+    assert sum(each.servicer.items > 0 for each in servers) == 2
 
 
 def test_others_do_the_work_of_a_server_that_never_comes_back(
@@ -187,6 +202,7 @@ def test_a_server_without_the_model_of_the_others_ends_the_job_aloud(
     client: Client, servers: Servers, tmp_path: Path
 ) -> None:
     servers[1].servicer.versions = ["2"]
+    servers[0].servicer.delay_seconds = 0.01
     source, output, _ = write(tmp_path, 600)
     with pytest.raises(JobError, match="no longer has de-en/1") as caught:
         run(source, output, client)
@@ -195,10 +211,10 @@ def test_a_server_without_the_model_of_the_others_ends_the_job_aloud(
 
 
 def test_streams_to_one_address_have_connections_of_their_own(server: ScriptedServer, tmp_path: Path) -> None:
-    server.servicer.delay_seconds = 0.002
+    server.servicer.delay_seconds = 0.01
     source, output, expected = write(tmp_path, 300)
     with Client(server.address) as client:
-        run(source, output, client)
+        run(source, output, client, window=64)
     assert output.read_bytes() == expected
     assert len(server.servicer.configs) == 3
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import resource
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import grpc
 import pytest
@@ -14,6 +14,7 @@ from tests.server.conftest import RunningServer, StartServer
 from tests.server.wire import opening, ping_frame, read_frames
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1 import translation_pb2_grpc as pb_grpc
 from dragoman_server.api.descriptors import raise_limit, room_for_connections
 from dragoman_server.config import RequestLimits
 
@@ -93,6 +94,33 @@ async def test_connections_beyond_their_number_are_closed_and_leave_room_for_the
     # Whoever leaves makes room.
     async with asyncio.timeout(30):
         await running.stub.ListModels(pb.ListModelsRequest(), wait_for_ready=True)
+
+
+async def test_a_connection_that_is_old_is_replaced_and_no_call_is_harmed(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_connection_age_seconds=0.2))
+    begin = asyncio.Event()
+
+    async def send() -> AsyncIterator[pb.TranslateStreamRequest]:
+        settings = pb.TranslateStreamConfig(source_language="de", target_language="en")
+        yield pb.TranslateStreamRequest(config=settings)
+        yield pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id="early", text="Ja."))
+        await begin.wait()
+        yield pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id="late", text="Ja."))
+
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{running.server.port}") as channel:
+        stub: pb_grpc.TranslationServiceAsyncStub = pb_grpc.TranslationServiceStub(channel)
+        stream = stub.TranslateStream(send())
+        assert (await stream.read()).id == "early"  # type: ignore[union-attr]
+        async with asyncio.timeout(30):
+            state = channel.get_state()
+            while state is grpc.ChannelConnectivity.READY:
+                await channel.wait_for_state_change(state)
+                state = channel.get_state()
+        for _ in range(20):
+            await stub.ListModels(pb.ListModelsRequest())
+        begin.set()
+        assert (await stream.read()).id == "late"  # type: ignore[union-attr]
+        assert await stream.read() is grpc.aio.EOF
 
 
 async def _hears(reader: asyncio.StreamReader) -> bool:
