@@ -36,7 +36,6 @@ MODELS = [
     ("ensemble", ["fp32", "int8"], LARGER, SMALLER),
     ("plain", ["fp16"], LARGER, LARGER),
     ("luong", ["fp16"], LARGER, SMALLER),
-    ("transformer", ["fp16"], SMALLER, SMALLER),
 ]
 """Name, precisions, source and target pieces; one vocabulary where these are equal. Each takes a trace, which
 takes seconds. fp16 is traced as fp32 is, so some families do."""
