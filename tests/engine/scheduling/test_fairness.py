@@ -243,7 +243,20 @@ kinds = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+def test_interactive_ones_that_bulk_of_their_lane_pads_are_let_in() -> None:
+    """Beside bulk there is room for such a sentence, and none for one as long as the bulk that joins next."""
+    short = Crowd(priority=INTERACTIVE, depth=4, beam_size=2, lengths=(14,))
+    long = Crowd(priority=BULK, depth=9, beam_size=2, lengths=(62, 28))
+    other = Crowd(priority=BULK, depth=9, beam_size=1, lengths=(57, 9))
+    limits = EngineLimits(
+        max_rows=12, max_source_tokens=120, max_bulk_share=0.84, max_beam_size=5, continuous=False
+    )
+    rush = Rush(limits, other, long, short)
+    rush.run(600)
+    assert max(rush.longest_wait.values()) < 300
+
+
+@settings(max_examples=30, deadline=None)
 @given(
     kinds=st.lists(kinds, min_size=1, max_size=6, unique_by=lambda crowd: (crowd.priority, crowd.beam_size)),
     max_rows=st.integers(5, 24),

@@ -104,7 +104,7 @@ def room_for(
             bulk_room = share
         if interactive is not None and interactive.arrival < bulk.arrival:
             beside_bulk = whole - share.least(running_bulk + awaited)
-            if not _need(interactive).fits(beside_bulk):
+            if not _need_beside_bulk(interactive, lanes).fits(beside_bulk):
                 # They can't both have what they need: bulk comes next.
                 bulk_room = NOTHING
         kept = bulk_room.least(awaited).most(NOTHING)
@@ -121,6 +121,14 @@ def room_for(
 def _need(ticket: Ticket) -> Amount:
     """What a sentence takes by itself."""
     return Amount(ticket.sentence.options.beam_size, padded_positions(ticket.length))
+
+
+def _need_beside_bulk(ticket: Ticket, lanes: Collection[Lane]) -> Amount:
+    """What it takes padded to the bulk that waits in its lane and joins next, as `joining.choose` has it."""
+    beam_size = ticket.sentence.options.beam_size
+    waiting = [lane.waiting.first(Priority.BULK) for lane in lanes if lane.beam_size == beam_size]
+    longest = max([ticket.length, *(bulk.length for bulk in waiting if bulk is not None)])
+    return Amount(beam_size, padded_positions(longest))
 
 
 def _first(priority: Priority, lanes: Collection[Lane]) -> Ticket | None:
