@@ -40,11 +40,6 @@ ROOT = Path(__file__).parents[3]
 Start = Callable[..., EngineProcess]
 
 
-@pytest.fixture(autouse=True)
-def _tests_are_importable_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
-
-
 @pytest.fixture
 def recorder() -> Recorder:
     return Recorder()
