@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dragoman_bundle import Bundle
+from dragoman_bundle import Bundle, open_bundle
 
 from dragoman_server.config import Batching, EngineConfig
 from dragoman_server.engine import Admission, Engine
@@ -80,13 +80,14 @@ def running_engine(
         max_queue_seconds=math.inf,
         batching=batching,
     )
-    if in_one_process:
+    if in_one_process or threads == 1:
         limits = engine_limits(config, beam_size)
         engines = [Engine(decoder, limits=limits, listener=listener) for _ in range(threads)]
         engine = EnginePool(engines, Admission.to(decoder, limits))
         engine.start()
     else:
-        engine = open_engine(decoder, config, beam_size, listener=listener)
+        bundle = open_bundle(decoder.path)
+        engine = open_engine(bundle, decoder.options, config, beam_size, listener=listener).engine
     try:
         yield engine
     finally:

@@ -10,7 +10,6 @@ from dragoman_bundle import Bundle
 from benchmarks.engines import translation_options
 from benchmarks.serve.cores import pinned_to
 from dragoman_server.config import EngineConfig, Precision
-from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.models.loader import decoder_options, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
 
@@ -30,9 +29,9 @@ class OfflineEngine:
             max_queue_seconds=math.inf,
         )
         with pinned_to(cores):
-            decoder = open_decoder(bundle, decoder_options(config))
-            self._engine = open_engine(decoder, config, max_beam_size=beam_size)
-        self.precision = decoder.precision
+            running = open_engine(bundle, decoder_options(config), config, max_beam_size=beam_size)
+        self._engine = running.engine
+        self.precision = running.precision
         """Precision of the graphs that were chosen."""
         self._system = BundleSystem(bundle, self._engine, translation_options(bundle, beam_size), "")
 

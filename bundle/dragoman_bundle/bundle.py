@@ -38,14 +38,12 @@ MAX_SHORTLIST_BYTES = 1 << 28
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bundle:
-    """A bundle that checked out."""
+class BundleGraphs:
+    """What decoding needs of a bundle. It can be pickled, for another process to decode with it."""
 
     path: Path
-    """Its folder."""
+    """The bundle's folder."""
     manifest: Manifest
-    source_tokenizer: Tokenizer
-    target_tokenizer: Tokenizer
     shortlist: Shortlist | None = None
     """Where the manifest has one."""
 
@@ -59,6 +57,25 @@ class Bundle:
     def has_graph(self, precision: str, graph: str) -> bool:
         """Whether a graph is there that a bundle may lack, such as "regroup"."""
         return graph_file(precision, graph) in self.manifest.files
+
+    def check(self, precision: str) -> None:
+        """Raises BundleFileError where a file of the precision is not what the manifest says, any more."""
+        for name, entry in self.manifest.files.items():
+            if PurePosixPath(name).parts[0] == precision:
+                check_file(self.path, name, entry)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle(BundleGraphs):
+    """A bundle that checked out."""
+
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+
+    @property
+    def graphs(self) -> BundleGraphs:
+        """Its part for decoding: tokenizers of 65,000 tokens take tens of MiB."""
+        return BundleGraphs(path=self.path, manifest=self.manifest, shortlist=self.shortlist)
 
 
 def open_bundle(path: Path | str) -> Bundle:

@@ -92,6 +92,9 @@ class EngineConfig:
     so --max-rows must fit."""
     max_rows: int = option(320, at_least=1)
     """Most rows, sentences times beam, of a batch. There is one batch per thread; on a GPU there is one."""
+    max_score_memory: int = option(32, at_least=1)
+    """Most MiB that the scores of a step take on a CPU, four bytes for each row and token of the target
+    vocabulary. With 65,000 tokens a batch has 128 rows, which are decoded as quickly as 320."""
     max_source_tokens: int = option(16_384, at_least=1)
     """Most source tokens of a batch, padding included."""
     max_bulk_share: float = option(0.75, above=0, at_most=1)

@@ -8,7 +8,6 @@ from pathlib import Path
 from dragoman_bundle import Bundle, open_bundle
 
 from dragoman_server.config import Device, EngineConfig, Precision
-from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.loader import decoder_options, open_engine
@@ -98,28 +97,28 @@ def open_bundle_system(
         max_queue=MAX_QUEUE,
         max_queue_seconds=math.inf,
     )
-    decoder = open_decoder(bundle, decoder_options(config))
-    has_shortlist = decoder.has_shortlist(beam_size)
+    running = open_engine(bundle, decoder_options(config), config, max_beam_size=beam_size)
+    has_shortlist = running.has_shortlist(beam_size)
     if shortlist and not has_shortlist:
+        running.engine.close()
         raise ValueError("on a CPU only beams are decoded with a shortlist: take --beam 2 or more")
-    engine = open_engine(decoder, config, max_beam_size=beam_size)
     options = TranslationOptions(
         beam_size=beam_size,
         length_penalty=manifest.decoding.length_penalty if length_penalty is None else length_penalty,
         segmentation=Segmentation.LINE,
     )
-    providers = ", ".join(sorted(set(decoder.providers.values())))
-    description = f"{manifest.key} {decoder.precision}, beam {beam_size}, {providers}"
+    providers = ", ".join(sorted(set(running.providers.values())))
+    description = f"{manifest.key} {running.precision}, beam {beam_size}, {providers}"
     if has_shortlist:
         description += ", with a shortlist"
     details: Mapping[str, str | float | None] = {
         "bundle": manifest.key,
         "checksum": manifest.checksum(),
-        "precision": decoder.precision,
+        "precision": running.precision,
         "shortlist": has_shortlist,
         "length_penalty": options.length_penalty,
     }
     try:
-        yield BundleSystem(bundle, engine, options, description, details)
+        yield BundleSystem(bundle, running.engine, options, description, details)
     finally:
-        engine.close()
+        running.engine.close()

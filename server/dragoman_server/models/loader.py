@@ -1,8 +1,9 @@
 """Turns a bundle into a model that is being served: a decoder, engines, and a first sentence to warm them."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from dragoman_bundle import Bundle, Manifest
@@ -18,18 +19,28 @@ from dragoman_server.engine import (
     warm,
 )
 from dragoman_server.engine.events import Listener, ignore
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.onnx.opening import choose_precision, open_decoder, opener
+from dragoman_server.engine.onnx.decoder import has_shortlist
+from dragoman_server.engine.onnx.opening import (
+    choose_graphs,
+    choose_precision,
+    open_decoder,
+    opener,
+    settle_device,
+)
 from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import PROVIDERS
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.processors import count_processors
-from dragoman_server.engine.pool.sharing import engines_a_process, measure_step
+from dragoman_server.engine.pool.sharing import engines_a_process
 from dragoman_server.metrics.translation import Metrics, ModelMetrics
 from dragoman_server.models.model import Model
 
 _SAMPLE_TOKENS = 16
 """Source tokens of the sentence whose steps tell how many engines share a process."""
+
+_SCORE_BYTES = 4
+"""Of a row and token."""
 
 logger = logging.getLogger(__name__)
 
@@ -71,12 +82,12 @@ class ModelLoader:
         Raises DeviceUnavailableError, PrecisionUnavailableError, DecoderError where the graphs don't run, or
         SentenceError where the model takes longer sentences than the configuration has source positions for.
         """
-        decoder = open_decoder(bundle, decoder_options(self._config))
         beam_size = self.beam_size(bundle.manifest)
         limits = engine_limits(self._config, self._max_beam_size)
         metrics = metrics or ModelMetrics(self._metrics, bundle.manifest)
-        engine = open_engine(
-            decoder,
+        running = open_engine(
+            bundle,
+            decoder_options(self._config),
             self._config,
             self._max_beam_size,
             listener=metrics.on_event,
@@ -84,10 +95,10 @@ class ModelLoader:
         )
         return Model(
             bundle=bundle,
-            engine=engine,
+            engine=running.engine,
             metrics=metrics,
-            precision=decoder.precision,
-            providers=decoder.providers,
+            precision=running.precision,
+            providers=running.providers,
             default_beam_size=beam_size,
             max_sentences={
                 Priority.INTERACTIVE: limits.max_queue,
@@ -106,58 +117,97 @@ def decoder_options(config: EngineConfig) -> DecoderOptions:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunningEngine:
+    """An engine that decodes, and what with."""
+
+    engine: EnginePool
+    precision: str
+    """Of the graphs that were chosen."""
+    providers: Mapping[str, str]
+    """For each graph that is open the onnxruntime provider that it runs on."""
+
+    def has_shortlist(self, beam_size: int) -> bool:
+        """As `OnnxDecoder.has_shortlist`."""
+        return has_shortlist(self.providers, beam_size)
+
+
 def open_engine(
-    decoder: OnnxDecoder,
+    bundle: Bundle,
+    options: DecoderOptions,
     config: EngineConfig,
     max_beam_size: int,
     *,
     listener: Listener = ignore,
     warm_up: Sentence | None = None,
-) -> EnginePool:
-    """A running engine, which has decoded the sentence `warm_up`.
+) -> RunningEngine:
+    """Engines over the bundle's graphs, which have decoded the sentence `warm_up`.
 
-    On a CPU it has a batch for each thread, on a GPU a single one. Several are in processes of their own,
-    each with a decoder opened as this one was, and with as many of them as Python's lock allows. Raises
-    SentenceError where the sentence is more than the configuration allows, and DecoderError.
+    On a CPU there is a batch for each thread, on a GPU a single one. Several are in processes of their own,
+    with as many in each as Python's lock allows; this process then opens no graph. Raises SentenceError where
+    the sentence is more than the configuration allows, DeviceUnavailableError, PrecisionUnavailableError, and
+    DecoderError.
     """
     limits = engine_limits(config, max_beam_size)
-    admission = Admission.to(decoder, limits)
+    admission = Admission(
+        limits=limits,
+        source_vocabulary=bundle.manifest.source_vocabulary,
+        target_vocabulary=bundle.manifest.target_vocabulary,
+    )
     if warm_up is not None:
         admission.check(warm_up)
-    num_engines = (config.threads or count_processors()) if decoder.device == "cpu" else 1
-    timeout = config.engine_timeout_seconds
-    sizes = _process_sizes(decoder, num_engines, config.engines_per_process, warm_up)
+    num_engines = config.threads or count_processors()
+    options, graphs, decoder = settle_device(bundle, options), [], None
+    if num_engines == 1 or options.device != "cpu":
+        decoder = open_decoder(bundle, options)
+        options, graphs = decoder.options, list(decoder.sessions)
+    else:
+        options, graphs = choose_graphs(bundle, options)
+    if options.device == "cpu":
+        limits = _bound_scores(limits, config.max_score_memory, bundle.manifest.target_vocabulary)
+    else:
+        num_engines = 1
     engines: Sequence[Engine | EngineProcess]
+    timeout = config.engine_timeout_seconds
     if num_engines == 1:
+        assert decoder is not None
         if warm_up is not None:
             warm(decoder, limits, warm_up)
         engines = [Engine(decoder, limits=limits, listener=listener, timeout_seconds=timeout)]
     else:
-        engines = [
-            EngineProcess(
-                opener(decoder),
-                limits=limits,
-                listener=listener,
-                warm_up=warm_up,
-                timeout_seconds=timeout,
-                num_engines=size,
-            )
-            for size in sizes
-        ]
-    pool = EnginePool(engines, admission)
+        # One that was opened for a GPU which could not be used after all is not kept.
+        del decoder
+        make = partial(
+            EngineProcess,
+            opener(bundle.graphs, options),
+            limits=limits,
+            listener=listener,
+            warm_up=warm_up,
+            timeout_seconds=timeout,
+        )
+        engines = _processes(make, num_engines, config.engines_per_process, warm_up)
+    pool = EnginePool(engines, replace(admission, limits=limits))
     pool.start()
-    return pool
+    return RunningEngine(
+        engine=pool,
+        precision=options.precision,
+        providers=dict.fromkeys(graphs, PROVIDERS[options.device]),
+    )
 
 
-def _process_sizes(
-    decoder: OnnxDecoder, num_engines: int, engines_per_process: int | None, sample: Sentence | None
-) -> list[int]:
-    """How many engines each process has: about as many as any other."""
+def _processes(
+    make: Callable[[], EngineProcess],
+    num_engines: int,
+    engines_per_process: int | None,
+    sample: Sentence | None,
+) -> list[EngineProcess]:
+    """As many processes as there must be, each with about as many engines as any other."""
+    first = make()
     if engines_per_process is None:
         engines_per_process = 1
-        if num_engines > 1 and sample is not None:
+        if sample is not None:
             short = replace(sample, source=sample.source[-_SAMPLE_TOKENS:])
-            step_seconds = measure_step(decoder, short)
+            step_seconds = first.measure_step(short)
             engines_per_process = engines_a_process(step_seconds)
             logger.info(
                 "engines share processes as far as steps are long",
@@ -168,10 +218,10 @@ def _process_sizes(
                 },
             )
     num_processes = -(-num_engines // engines_per_process)
-    return [
-        num_engines // num_processes + (number < num_engines % num_processes)
-        for number in range(num_processes)
-    ]
+    processes = [first, *(make() for _ in range(num_processes - 1))]
+    for number, process in enumerate(processes):
+        process.num_engines = num_engines // num_processes + (number < num_engines % num_processes)
+    return processes
 
 
 def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
@@ -186,6 +236,12 @@ def engine_limits(config: EngineConfig, max_beam_size: int) -> EngineLimits:
         max_beam_size=max_beam_size,
         continuous=config.batching == "continuous",
     )
+
+
+def _bound_scores(limits: EngineLimits, max_mib: int, target_vocabulary: int) -> EngineLimits:
+    """The limits with as many rows as have their scores in so much memory, and those of one beam at least."""
+    num_rows = max_mib * 2**20 // (_SCORE_BYTES * target_vocabulary)
+    return replace(limits, max_rows=min(limits.max_rows, max(limits.max_beam_size, num_rows)))
 
 
 def _longest_sentence(manifest: Manifest, beam_size: int) -> Sentence:

@@ -102,7 +102,9 @@ def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) 
 def test_real_graphs_give_the_same_numbers_there() -> None:
     bundle = open_bundle(ROOT / "models/de-en/1")
     decoder, limits = open_decoder(bundle, DecoderOptions(device="cpu")), EngineLimits(max_rows=40)
-    elsewhere = EnginePool([EngineProcess(opener(decoder), limits=limits)], Admission.to(decoder, limits))
+    elsewhere = EnginePool(
+        [EngineProcess(opener(bundle.graphs, decoder.options), limits=limits)], Admission.to(decoder, limits)
+    )
     options = SearchOptions(beam_size=4, num_hypotheses=2, length_penalty=1.0, max_output_tokens=40)
     lines = ["Guten Morgen.", "Wo ist der Bahnhof?", "Ich habe das Buch gestern gelesen."]
     sentences = [

@@ -5,12 +5,12 @@ sentence, those that begin with "state." pass from step to step.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnxruntime
-from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP_GRAPH
 
 from dragoman_server.engine.decoder import Batch, IntArray, StepInput
@@ -19,11 +19,19 @@ from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.tensors import Array
 
 
+def has_shortlist(graphs: Container[str], beam_size: int) -> bool:
+    """Whether sentences of that beam size are kept to their candidates by a decoder that opened `graphs`."""
+    return SHORTLIST_GRAPH in graphs and (beam_size > 1 or STEP_GRAPH not in graphs)
+
+
 class OnnxDecoder(ABC):
     """A bundle's encoder and decoder step on a device. Implements `Decoder`."""
 
     def __init__(
-        self, bundle: Bundle, options: DecoderOptions, sessions: Mapping[str, onnxruntime.InferenceSession]
+        self,
+        bundle: BundleGraphs,
+        options: DecoderOptions,
+        sessions: Mapping[str, onnxruntime.InferenceSession],
     ) -> None:
         """`options` name the device and the precision that were chosen; `sessions` are the open graphs."""
         self.path = bundle.path
@@ -62,11 +70,11 @@ class OnnxDecoder(ABC):
         At each step every sentence's own part of the output layer is read, and without a shortlist the whole
         layer, once for all: for a row a sentence that is less.
         """
-        return self.chooser(beam_size) is not None
+        return has_shortlist(self.sessions, beam_size)
 
     def chooser(self, beam_size: int) -> CandidateChooser | None:
         """What chooses the candidates of sentences of that beam size, if they are kept to any."""
-        return self._chooser if beam_size > 1 or STEP_GRAPH not in self.sessions else None
+        return self._chooser if self.has_shortlist(beam_size) else None
 
     def step_session(self, beam_size: int) -> onnxruntime.InferenceSession:
         """What steps sentences of that beam size."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import onnxruntime
-from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import ENCODER_GRAPH, REGROUP_GRAPH, SHORTLIST_GRAPH
 from onnxruntime import OrtValue
 
@@ -45,7 +45,7 @@ class DeviceDecoder(OnnxDecoder):
 
     def __init__(
         self,
-        bundle: Bundle,
+        bundle: BundleGraphs,
         options: DecoderOptions,
         sessions: Mapping[str, onnxruntime.InferenceSession],
         *,

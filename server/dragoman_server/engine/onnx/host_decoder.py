@@ -6,7 +6,7 @@ Shape suffixes: S sentences, T source positions, C candidates of a sentence.
 from collections.abc import Mapping, Sequence
 
 import onnxruntime
-from dragoman_bundle.bundle import Bundle
+from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH
 
 from dragoman_server.engine.decoder import IntArray
@@ -23,7 +23,10 @@ class HostDecoder(OnnxDecoder):
     """Encodes sentences and opens batches, on the host."""
 
     def __init__(
-        self, bundle: Bundle, options: DecoderOptions, sessions: Mapping[str, onnxruntime.InferenceSession]
+        self,
+        bundle: BundleGraphs,
+        options: DecoderOptions,
+        sessions: Mapping[str, onnxruntime.InferenceSession],
     ) -> None:
         super().__init__(bundle, options, sessions)
         self._run_options: onnxruntime.RunOptions | None = None

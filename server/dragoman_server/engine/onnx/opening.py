@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from dragoman_bundle.bundle import Bundle, open_bundle
+from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import (
     ENCODER_GRAPH,
     REGROUP_GRAPH,
@@ -28,11 +28,12 @@ _PREFERRED_PRECISIONS = {"cuda": ("fp16", "fp32"), "cpu": ("int8", "fp32")}
 logger = logging.getLogger(__name__)
 
 
-def open_decoder(bundle: Bundle, options: DecoderOptions) -> OnnxDecoder:
+def open_decoder(bundle: BundleGraphs, options: DecoderOptions) -> OnnxDecoder:
     """Opens the bundle's graphs and decodes a token with them.
 
     Raises DeviceUnavailableError, PrecisionUnavailableError, or DecoderError where the graphs don't run.
     """
+    options = settle_device(bundle, options)
     if options.device != "auto":
         try:
             return _open(bundle, options)
@@ -40,32 +41,56 @@ def open_decoder(bundle: Bundle, options: DecoderOptions) -> OnnxDecoder:
             # Without the device, graphs for it are not what is missing.
             check_device(options.device)
             raise
-    name, present = bundle.manifest.key, bundle.manifest.precisions
     try:
         return _open(bundle, replace(options, device="cuda"))
     except DeviceUnavailableError as error:
-        logger.info("%s runs on the CPU: %s", name, error)
-    except PrecisionUnavailableError:
-        if options.precision != "auto":
-            raise
-        message = "%s runs on the CPU: %s graphs are for CPUs, and it has no others"
-        logger.info(message, name, ", ".join(present))
+        _log_cpu(bundle, str(error))
     return _open(bundle, replace(options, device="cpu"))
 
 
-def opener(decoder: OnnxDecoder) -> Callable[[], OnnxDecoder]:
-    """Opens the same decoder once more, in whatever process: it can be pickled."""
-    return partial(_open_again, decoder.path, decoder.options)
+def settle_device(bundle: BundleGraphs, options: DecoderOptions) -> DecoderOptions:
+    """The options with "cpu" for "auto" where that shows before a graph is opened.
+
+    Raises PrecisionUnavailableError where the bundle lacks the one that is asked for.
+    """
+    if options.device != "auto":
+        return options
+    try:
+        check_device("cuda")
+        choose_precision(bundle.path, bundle.manifest, "cuda", options.precision)
+    except DeviceUnavailableError as error:
+        _log_cpu(bundle, str(error))
+    except PrecisionUnavailableError:
+        if options.precision != "auto":
+            raise
+        present = ", ".join(bundle.manifest.precisions)
+        _log_cpu(bundle, f"{present} graphs are for CPUs, and it has no others")
+    else:
+        return options
+    return replace(options, device="cpu")
 
 
-def _open_again(path: Path, options: DecoderOptions) -> OnnxDecoder:
-    return open_decoder(open_bundle(path), options)
+def opener(graphs: BundleGraphs, options: DecoderOptions) -> Callable[[], OnnxDecoder]:
+    """Opens the decoder of a bundle's graphs, in whatever process: it can be pickled."""
+    return partial(_open_there, graphs, options)
 
 
-def _open(bundle: Bundle, options: DecoderOptions) -> OnnxDecoder:
+def _open_there(graphs: BundleGraphs, options: DecoderOptions) -> OnnxDecoder:
+    # Perhaps long after the bundle was opened: a process that ends is replaced.
+    if options.precision != "auto":
+        graphs.check(options.precision)
+    return open_decoder(graphs, options)
+
+
+def _log_cpu(bundle: BundleGraphs, reason: str) -> None:
+    logger.info("%s runs on the CPU: %s", bundle.manifest.key, reason)
+
+
+def choose_graphs(bundle: BundleGraphs, options: DecoderOptions) -> tuple[DecoderOptions, list[str]]:
+    """The options with the precision and the kind of batch that are chosen for their device, and the names
+    of the graphs that are opened. Raises PrecisionUnavailableError, and DecoderError where one is missing.
+    """
     device = options.device
-    if device not in PROVIDERS:
-        raise DeviceUnavailableError(f"device {device!r} is unknown; there are auto, {', '.join(PROVIDERS)}")
     precision = choose_precision(bundle.path, bundle.manifest, device, options.precision)
     on_device = _stays_on_device(bundle, precision, options)
     options = replace(options, precision=precision, stays_on_device=on_device)
@@ -75,19 +100,27 @@ def _open(bundle: Bundle, options: DecoderOptions) -> OnnxDecoder:
         graphs += [SHORTLIST_STEP_GRAPH, SHORTLIST_GRAPH]
     if device == "cpu" or not has_shortlist:
         graphs.append(STEP_GRAPH)
+    return options, graphs
+
+
+def _open(bundle: BundleGraphs, options: DecoderOptions) -> OnnxDecoder:
+    device = options.device
+    if device not in PROVIDERS:
+        raise DeviceUnavailableError(f"device {device!r} is unknown; there are auto, {', '.join(PROVIDERS)}")
+    options, graphs = choose_graphs(bundle, options)
     try:
         sessions = {
             graph: open_session(
-                bundle.graph_path(precision, graph), options, may_leave_shapes=graph != REGROUP_GRAPH
+                bundle.graph_path(options.precision, graph), options, may_leave_shapes=graph != REGROUP_GRAPH
             )
             for graph in graphs
         }
-        decoder = (DeviceDecoder if on_device else HostDecoder)(bundle, options, sessions)
+        decoder = (DeviceDecoder if options.stays_on_device else HostDecoder)(bundle, options, sessions)
         decoder.try_out()
     except (DecoderError, DeviceUnavailableError):
         raise
     except Exception as error:
-        reason = f"{bundle.path} cannot be run in {precision} on {device}: {error}"
+        reason = f"{bundle.path} cannot be run in {options.precision} on {device}: {error}"
         raise (DecoderError if device == "cpu" else DeviceUnavailableError)(reason) from error
     return decoder
 
@@ -105,7 +138,7 @@ def choose_precision(path: Path, manifest: Manifest, device: str, precision: str
     )
 
 
-def _stays_on_device(bundle: Bundle, precision: str, options: DecoderOptions) -> bool:
+def _stays_on_device(bundle: BundleGraphs, precision: str, options: DecoderOptions) -> bool:
     wanted, on_gpu = options.stays_on_device, options.device != "cpu"
     has_graph = bundle.has_graph(precision, REGROUP_GRAPH)
     if wanted and not has_graph:

@@ -21,8 +21,28 @@ class Begin:
     limits: EngineLimits
     warm_up: Sentence | None
     """Translated before all others, and told to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How long does a step of this sentence take? Before `Start` alone."""
+
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """So long does it."""
+
+    step_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """From now on the process decodes."""
+
     num_engines: int
-    """Engines of the process, each a thread over the one decoder."""
+    """Its engines, each a thread over the one decoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +73,7 @@ class Pong:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The process decodes."""
+    """The answer to `Start`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,9 @@ class EngineProcess:
         is ready, and counted nowhere. A process that is silent for `timeout_seconds`, longer than any run of
         a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch.
         """
-        self._begin = Begin(opener, limits, warm_up, num_engines)
+        self._begin = Begin(opener, limits, warm_up)
+        self.num_engines = num_engines
+        """Batches that its process decodes side by side; may be set until it is started."""
         self._tell = listener
         self._timeout_seconds = timeout_seconds
         self._on_change: Callable[[], None] = lambda: None
@@ -88,6 +90,20 @@ class EngineProcess:
         self._closing = threading.Event()
         self._backoff = Backoff()
         self._thread = threading.Thread(target=self._live, name="dragoman-engine-reader", daemon=True)
+
+    def measure_step(self, sentence: Sentence) -> float:
+        """Processor seconds that a step of the sentence alone takes in the process, which `start` goes on
+        with. Raises as `start`.
+        """
+        process = self._starting = WorkerProcess(self._begin)
+        try:
+            step_seconds, messages = process.measure_step(sentence)
+        except BaseException:
+            self._starting = None
+            raise
+        for message in messages:
+            self._take(message)
+        return step_seconds
 
     def start(self) -> None:
         """Starts the process and waits until it decodes. Raises what opening the decoder raised there, or
@@ -134,11 +150,6 @@ class EngineProcess:
         self._on_change = on_change
 
     @property
-    def num_engines(self) -> int:
-        """Batches that its process decodes side by side."""
-        return self._begin.num_engines
-
-    @property
     def num_running(self) -> int:
         """Sentences that are being encoded or decoded."""
         with self._lock:
@@ -167,7 +178,7 @@ class EngineProcess:
         return None if running is None else running.pid
 
     def _open(self, timeout_seconds: float | None = None) -> WorkerProcess:
-        process = WorkerProcess()
+        process = self._starting or WorkerProcess(self._begin)
         with self._lock:
             self._starting = process
         if self._closed:
@@ -176,7 +187,7 @@ class EngineProcess:
         if timeout_seconds is not None:
             watchdog.start()
         try:
-            for message in process.open(self._begin):
+            for message in process.start(self.num_engines):
                 self._take(message)
         finally:
             watchdog.cancel()

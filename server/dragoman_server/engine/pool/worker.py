@@ -18,8 +18,10 @@ from dataclasses import replace
 from functools import partial
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
+from typing import Any
 
 from dragoman_server.engine.admission import Admission
+from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.errors import EngineClosedError
 from dragoman_server.engine.events import (
     BatchStepped,
@@ -36,12 +38,16 @@ from dragoman_server.engine.pool.messages import (
     Begin,
     Cancel,
     Failed,
+    Measure,
+    Measured,
     Ping,
     Pong,
     Ready,
+    Start,
     Submit,
 )
 from dragoman_server.engine.pool.pool import EnginePool
+from dragoman_server.engine.pool.sharing import measure_step
 from dragoman_server.engine.request import Priority, SentenceResult
 from dragoman_server.engine.warming import warm
 
@@ -130,14 +136,13 @@ class _Chorus:
 class _Crew:
     """The engines of a process: threads over one decoder, each with a batch."""
 
-    def __init__(self, begin: Begin, outbox: _Outbox) -> None:
-        decoder = begin.opener()
+    def __init__(self, decoder: Decoder[Any], begin: Begin, num_engines: int, outbox: _Outbox) -> None:
         if begin.warm_up is not None:
             warm(decoder, begin.limits, begin.warm_up)
-        self._chorus = _Chorus(outbox, begin.num_engines)
+        self._chorus = _Chorus(outbox, num_engines)
         self._engines = [
             Engine(decoder, limits=begin.limits, listener=partial(self._chorus.hear, number))
-            for number in range(begin.num_engines)
+            for number in range(num_engines)
         ]
         # Who is let in has been decided on the other side.
         unbounded = replace(begin.limits, max_queue=sys.maxsize, max_queue_seconds=math.inf)
@@ -181,7 +186,9 @@ def main() -> None:
     logging.getLogger().setLevel(logging.INFO)
     logging.getLogger().addHandler(QueueHandler(outbox))  # type: ignore[arg-type]
     try:
-        engines = _Crew(begin, outbox)
+        engines = _open(begin, inbox, outbox)
+    except EOFError:
+        return
     except Exception as error:
         outbox.put_nowait(Failed(_portable(error)))
         outbox.flush()
@@ -194,6 +201,16 @@ def main() -> None:
     threading.Thread(target=reader, name="dragoman-engine-reader", daemon=True).start()
     engines.wait()
     outbox.flush()
+
+
+def _open(begin: Begin, inbox: Connection, outbox: _Outbox) -> _Crew:
+    """The engines over the decoder, once what is asked of it before that has been answered."""
+    decoder = begin.opener()
+    while isinstance(message := inbox.recv(), Measure):
+        outbox.put_nowait(Measured(measure_step(decoder, message.sentence)))
+        outbox.flush()
+    assert isinstance(message, Start)
+    return _Crew(decoder, begin, message.num_engines, outbox)
 
 
 def _take_pipes() -> tuple[Connection, _Outbox]:

@@ -10,8 +10,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from dragoman_server.engine.errors import DecoderError
-from dragoman_server.engine.pool.messages import Begin, Failed
+from dragoman_server.engine.pool.messages import Begin, Failed, Measure, Measured, Start
 from dragoman_server.engine.pool.outgoing import Outgoing
+from dragoman_server.engine.request import Sentence
 
 # Without -P the folder that it is started in would be searched for modules.
 _COMMAND = (sys.executable, "-P", "-m", "dragoman_server.engine.pool.worker")
@@ -21,9 +22,9 @@ GRACE_SECONDS = 2.0
 
 
 class WorkerProcess:
-    """A process. Its methods may be called from any thread, `open` and `receive` from one at a time."""
+    """A process. Its methods may be called from any thread, those that wait from one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: Begin) -> None:
         """Raises OSError where the system has none left."""
         their_input, our_output = os.pipe()
         our_input, their_output = os.pipe()
@@ -41,20 +42,34 @@ class WorkerProcess:
         finally:
             os.close(their_input)
             os.close(their_output)
+        self.send(begin)
 
-    def open(self, begin: Begin) -> list[Any]:
+    def measure_step(self, sentence: Sentence) -> tuple[float, list[Any]]:
+        """Waits until it has measured a step of the sentence alone, in seconds of a processor; returns what
+        it told before, too. Before `start`, and raises as that does.
+        """
+        messages, answer = self._ask(Measure(sentence))
+        assert isinstance(answer, Measured)
+        return answer.step_seconds, messages
+
+    def start(self, num_engines: int) -> list[Any]:
         """Waits until it decodes; returns what it told before. Raises what opening the decoder raised there,
         or DecoderError where the process ended.
         """
+        messages, _ = self._ask(Start(num_engines))
+        return messages
+
+    def _ask(self, question: object) -> tuple[list[Any], Any]:
+        """What it told before it answered, and the answer."""
         try:
-            self.send(begin)
-            *told, outcome = self.receive()
+            self.send(question)
+            *messages, answer = self.receive()
         except (EOFError, OSError) as error:
             raise DecoderError(f"an engine's process did not start: {self.end()}") from error
-        if isinstance(outcome, Failed):
+        if isinstance(answer, Failed):
             self.end()
-            raise outcome.reason
-        return told
+            raise answer.reason
+        return messages, answer
 
     @property
     def pid(self) -> int:
