@@ -72,7 +72,7 @@ def _first_places(sentences: int, candidates: int) -> IntArray:
 def _regrouped(
     running: npt.NDArray[Number], joined: npt.ArrayLike, num_joined: int, origin_S: IntArray
 ) -> npt.NDArray[Number]:
-    """Those who run, [S, ...], and behind them newcomers, each with what is joined, at their new places."""
+    """The running sentences, [S, ...], then newcomers with what is joined: in their new order."""
     if num_joined:
         pool = np.empty((len(running) + num_joined, *running.shape[1:]), running.dtype)
         pool[: len(running)] = running

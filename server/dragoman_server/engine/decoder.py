@@ -56,8 +56,8 @@ class Batch(Protocol[EncodedT_contra]):
         """Lets sentences leave and join.
 
         Number the sentences of the batch and after them those of `joined` from 0 on: the new batch has, at
-        place s, the sentence `origin_S[s]`. Whoever stays in the batch keeps its place or comes from a place
-        beyond the new end. Memory is padded or trimmed to `source_positions`, T. The state keeps all its
+        place s, the sentence `origin_S[s]`. A sentence that stays keeps its place or comes from
+        one beyond the new end. Memory is padded or trimmed to `source_positions`, T. The state keeps all its
         rows; those of `joined` follow, one a sentence.
         """
         ...

@@ -3,7 +3,7 @@
 EngineError
 ├── SentenceError               refused by submit: no batch could ever hold or decode it; a ValueError too
 ├── QueueFullError              refused by submit: too many sentences are waiting
-│   └── QueueTooSlowError       refused by submit: those that wait take too long
+│   └── QueueTooSlowError       refused by submit: the queue takes too long
 ├── EngineClosedError           refused by submit, or a sentence's answer: the engine is closed
 ├── EngineLostError             refused by submit, or a sentence's answer: its engine ended, and is replaced
 ├── DeadlineExpiredError        a sentence's answer: its deadline passed

@@ -35,7 +35,7 @@ class Heartbeat:
 
     def _work(self) -> None:
         num_silent = 0
-        # Ticks are counted, not seconds: those that this process itself stood still for are not the engine's.
+        # Ticks are counted, not seconds: time that this process itself stood still for is not the engine's.
         while not self._stopped.wait(self._tick_seconds):
             if self._is_answered:
                 self._is_answered, num_silent = False, 0

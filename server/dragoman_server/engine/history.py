@@ -18,9 +18,9 @@ class _Step:
     parent_SK: IntArray
     """The sentence's row that each row continues."""
     attention_SKT: FloatArray | None
-    """The attention of the rows that went into the step: those that `parent_SK` names."""
+    """The attention of the rows that went into the step, which `parent_SK` names."""
     origins: Sequence[int] | None
-    """Each sentence's place one step earlier; None where all kept theirs. Beyond it for who was not there."""
+    """Each sentence's place one step earlier, beyond the batch for a newcomer; None where all kept theirs."""
 
 
 class History:

@@ -76,7 +76,7 @@ class Inbox:
             return found
 
     def unended(self) -> list[Ticket]:
-        """Who came and has not ended."""
+        """The tickets that came and have not ended."""
         with self._changed:
             return list(self._unended)
 

@@ -67,11 +67,13 @@ class EngineLimits:
         waiting: Mapping[Priority, int],
         expected_seconds: Mapping[Priority, float] | None = None,
     ) -> None:
-        """Raises QueueFullError where so many sentences of each priority don't fit beside those that wait;
+        """Raises QueueFullError where so many sentences of each priority don't fit beside all that wait;
         QueueTooSlowError where what is before one of them takes too long.
         """
         expected = expected_seconds or {}
-        longest = max((expected.get(each, 0.0) for each, number in coming.items() if number), default=0.0)
+        longest = max(
+            (expected.get(priority, 0.0) for priority, number in coming.items() if number), default=0.0
+        )
         num_coming, num_waiting = sum(coming.values()), sum(waiting.values())
         num_bulk, num_bulk_waiting = coming.get(Priority.BULK, 0), waiting.get(Priority.BULK, 0)
         # Of a full queue no larger share is the way out.

@@ -57,7 +57,7 @@ class _Run:
             beam_size=beam_size, vocabulary=decoder.target_vocabulary, bos=decoder.bos, eos=decoder.eos
         )
         self.tickets: tuple[Ticket, ...] = ()
-        # What becomes of those who are finished and have yet to leave, and after how many steps.
+        # What becomes of tickets that are finished and have yet to leave, and after how many steps.
         self.finished: dict[Ticket, tuple[tuple[Hypothesis, ...], int]] = {}
         self.source_positions = 0
         self.padded_positions = 0
@@ -176,7 +176,7 @@ class Engine:
 
     def _note_if_cancelled(self, ticket: weakref.ref[Ticket], future: Future[SentenceResult]) -> None:
         if future.cancelled():
-            # Wakes those who wait for several futures; nobody else marks a cancelled one.
+            # Wakes callers that wait for several futures; nobody else marks a cancelled one.
             future.set_running_or_notify_cancel()
             # If the ticket is gone, the sentence had already ended in another way.
             if (cancelled := ticket()) is not None:
@@ -189,7 +189,7 @@ class Engine:
                 try:
                     self._take_turn(lane, groups)
                 except Exception as error:
-                    # The decoder's or our own: it costs those who were in it, and nobody after them.
+                    # The decoder's or our own: it costs the sentences of this turn, and none after them.
                     self._fail_batch(lane.running, error)
         except BaseException:
             logger.exception("the engine's thread ended; nothing more is decoded")
@@ -216,7 +216,7 @@ class Engine:
     def _next_turn(self) -> tuple[Lane, list[list[Ticket]]] | None:
         """Waits for work. The lane whose turn it is and the groups to join it; None once closed."""
         while True:
-            # Whoever ended since the last look may have been the last one: nobody tells it later.
+            # What ended since the last look may have been the last ticket: nobody tells it later.
             self._publish()
             self._show_life()
             is_busy = self._scheduler.num_waiting or self._scheduler.num_running
@@ -247,7 +247,7 @@ class Engine:
         try:
             self._decoder.release_memory()
         except Exception:
-            # It may still decode; if it does not, those who are in it are told.
+            # It may still decode; if it does not, the callers of its sentences are told.
             logger.exception("memory could not be given back")
 
     def _publish(self) -> None:
@@ -267,7 +267,7 @@ class Engine:
             self._on_change()
 
     def _take_in(self) -> None:
-        """Empties the inbox: lets those wait who came, and takes out who was cancelled, and who expired."""
+        """Empties the inbox: newcomers wait; the cancelled and the expired are taken out."""
         arrived, cancelled = self._inbox.empty()
         self._count(arrived)
         self._scheduler.add(arrived)
@@ -288,7 +288,7 @@ class Engine:
         encoded = []
         for number, group in enumerate(groups):
             if number:
-                # Who asks for a sign of life waits for one group, not for all of them.
+                # A question for a sign of life waits for one group, not for all of them.
                 self._show_life()
             # An encoding may take as long as many steps: meanwhile some of the next group may have ended.
             self._take_in()

@@ -39,7 +39,7 @@ class SearchOptions:
 
 
 class Priority(enum.Enum):
-    """Who goes first where not everyone fits, in this order."""
+    """Which sentences go first where not all fit, in this order."""
 
     INTERACTIVE = "interactive"
     """Somebody waits for the answer."""
@@ -65,7 +65,7 @@ class Sentence:
     deadline: float | None = None
     """When the answer is no longer wanted, in seconds of `time.monotonic`."""
     priority: Priority = Priority.INTERACTIVE
-    """Who goes first."""
+    """Which sentences go first."""
 
     def __post_init__(self) -> None:
         if not self.source:

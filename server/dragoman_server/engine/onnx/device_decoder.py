@@ -174,7 +174,7 @@ class DeviceBatch:
         )
 
     def _join(self, parts: Sequence[Part], source_positions: int) -> Part:
-        """One part of those who join."""
+        """One part of the newcomers."""
         if not parts:
             return self._decoder.nobody
         together = parts[0]

@@ -25,7 +25,7 @@ Spans = tuple[Places, Places]
 
 
 class Moves:
-    """Who is copied from where to where in a regrouping: the same for all of a batch's tensors."""
+    """From which place to which a regrouping copies: the same for all of a batch's tensors."""
 
     def __init__(self, origin_S: IntArray, num_before: int, num_joined: Sequence[int]) -> None:
         """`origin_S` as in `Batch.regroup`, of a batch of `num_before`, joined by groups of these sizes."""
@@ -35,7 +35,7 @@ class Moves:
 
     @cached_property
     def stayed(self) -> Spans:
-        """Who was in the batch: the new places and the old ones."""
+        """The sentences that were in the batch: their new places and the old ones."""
         return self._spans(self.origin_S < self.num_before)
 
     @cached_property
@@ -140,7 +140,7 @@ def align_right(array: Array, axis: int, length: int) -> Array:
 
 
 def steps_to_keep(num_grown: int, max_age: int) -> int:
-    """Steps of a past that are kept when sentences left, and none of those who stay is older."""
+    """Steps of a past that are kept when sentences left, none of whose successors is older."""
     return max_age if worth_trimming(max_age, num_grown) else num_grown
 
 

@@ -1,4 +1,4 @@
-"""Messages to a process that may not read them: whoever sends never waits for it.
+"""Messages to a process that may not read them: a sender never waits for it.
 
 Owns the writing end of a pipe. The other end is a `multiprocessing.connection.Connection`.
 """

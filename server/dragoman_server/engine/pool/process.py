@@ -1,6 +1,6 @@
 """An engine in a process of its own, so that it never waits for Python's lock where others hold it.
 
-Owns the futures of who is in it, and that a process that ends or hangs is replaced; each of them is a
+Owns the futures of its sentences, and that a process that ends or hangs is replaced; each of them is a
 `worker_process`. To its callers it is an `Engine`.
 """
 
@@ -136,7 +136,7 @@ class EngineProcess:
         """
         with self._lock:
             self._closed = True
-            processes = [each for each in (self._running, self._starting) if each is not None]
+            processes = [process for process in (self._running, self._starting) if process is not None]
         self._closing.set()
         for process in processes:
             process.close()
@@ -224,7 +224,7 @@ class EngineProcess:
             # It has ended, or was told to.
             pass
         except Exception:
-            # An error of our own: whoever this side can't hear is replaced, too.
+            # An error of our own: a process that this side can't hear is replaced, too.
             logger.exception("what an engine told could not be taken")
         heartbeat.stop()
         with self._lock:
@@ -265,7 +265,7 @@ class EngineProcess:
         return None
 
     def _lose(self, reason: str) -> None:
-        """Of those who were in the process that ended, some stay for the next one."""
+        """Sentences of the process that ended are kept for the next one, or fail."""
         with self._lock:
             if self._closed:
                 return
@@ -292,7 +292,7 @@ class EngineProcess:
     def _note_if_cancelled(self, number: int, future: Future[SentenceResult]) -> None:
         if not future.cancelled():
             return
-        # Wakes those who wait for several futures; nobody else marks a cancelled one.
+        # Wakes callers that wait for several futures; nobody else marks a cancelled one.
         future.set_running_or_notify_cancel()
         with self._lock:
             if self._held.pop(number, None) is None:
@@ -320,7 +320,10 @@ class EngineProcess:
             except InvalidStateError:
                 return
         elif isinstance(message, QueueLeft):
-            left = {each: self._num_left_before[each] + message.num_left[each] for each in Priority}
+            left = {
+                priority: self._num_left_before[priority] + message.num_left[priority]
+                for priority in Priority
+            }
             self.num_left = left
             self._tell(QueueLeft(left))
             self._on_change()

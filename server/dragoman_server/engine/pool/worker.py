@@ -1,7 +1,7 @@
 """The process of one or more engines: decodes what comes by a pipe and answers by another.
 
-Started by `process` alone. It ends when its first pipe does, so it never outlives whoever started it, and is
-deaf to the signals that are meant for them.
+Started by `process` alone. It ends when its first pipe does, so it never outlives the process that started
+it, and it is deaf to the signals that are meant for that one.
 """
 
 import logging
@@ -127,7 +127,7 @@ class _Chorus:
                     }
                     self._outbox.put_nowait(QueueLeft(total))
             case SentenceEnded(Outcome.CLOSED):
-                # Who is left at the end is for whoever started this process to fail, or to give to another.
+                # What is left fails, or goes to another process: the one that started this sees to it.
                 pass
             case _:
                 self._outbox.put_nowait(event)
@@ -144,7 +144,7 @@ class _Crew:
             Engine(decoder, limits=begin.limits, listener=partial(self._chorus.hear, number))
             for number in range(num_engines)
         ]
-        # Who is let in has been decided on the other side.
+        # What is let in has been decided on the other side.
         unbounded = replace(begin.limits, max_queue=sys.maxsize, max_queue_seconds=math.inf)
         self._pool = EnginePool(self._engines, Admission.to(decoder, unbounded))
         self.submit = self._pool.submit

@@ -1,6 +1,6 @@
 """One process of an engine, from its start to its end, and this side of its pipes; `worker` is the other.
 
-Knows no futures: `process` decides what becomes of those who are in it, and starts another.
+Knows no futures: `process` decides what becomes of its sentences, and starts another.
 """
 
 import os
@@ -22,7 +22,7 @@ GRACE_SECONDS = 2.0
 
 
 class WorkerProcess:
-    """A process. Its methods may be called from any thread, those that wait from one at a time."""
+    """A process. Its methods may be called from any thread, the ones that wait from one at a time."""
 
     def __init__(self, begin: Begin) -> None:
         """Raises OSError where the system has none left."""
@@ -31,7 +31,7 @@ class WorkerProcess:
         self._outgoing = Outgoing(our_output)
         self._incoming = Connection(our_input, writable=False)
         try:
-            # A group of its own: a terminal's Ctrl-C is for whoever started it, who drains.
+            # A group of its own: a terminal's Ctrl-C is for the process that started it, which drains.
             self._process = subprocess.Popen(
                 _COMMAND, stdin=their_input, stdout=their_output, process_group=0
             )

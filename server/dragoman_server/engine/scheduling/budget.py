@@ -46,7 +46,7 @@ NOTHING = Amount(0, 0)
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """What sentences of one priority may take that join a lane, beside those that run or join already."""
+    """What sentences of one priority that join a lane may take, beside all that run or join already."""
 
     free: Amount
     """Of the engine."""
@@ -93,10 +93,10 @@ def room_for(
     """
     whole = Amount(limits.max_rows, limits.max_source_tokens)
     bulk_share = Amount(bulk_rows, limits.max_bulk_source_tokens)
-    running = _sum(Amount(each.num_rows, each.num_positions) for each in lanes)
-    running_bulk = _sum(Amount(each.num_bulk_rows, each.num_bulk_positions) for each in lanes)
+    running = _sum(Amount(any_lane.num_rows, any_lane.num_positions) for any_lane in lanes)
+    running_bulk = _sum(Amount(any_lane.num_bulk_rows, any_lane.num_bulk_positions) for any_lane in lanes)
     interactive, bulk = _first(Priority.INTERACTIVE, lanes), _first(Priority.BULK, lanes)
-    bulk_room, kept = bulk_share - running_bulk, NOTHING
+    bulk_room, reserved = bulk_share - running_bulk, NOTHING
     if bulk is not None:
         awaited = _sum(_awaited(Priority.BULK, lanes, bulk_rows))
         share = bulk_share.most(_need(bulk))
@@ -107,10 +107,10 @@ def room_for(
             if not _need_beside_bulk(interactive, lanes).fits(beside_bulk):
                 # They can't both have what they need: bulk comes next.
                 bulk_room = NOTHING
-        kept = bulk_room.least(awaited).most(NOTHING)
+        reserved = bulk_room.least(awaited).most(NOTHING)
     free = whole - running - Amount(len(joining) * lane.beam_size, 0)
     if priority is Priority.INTERACTIVE:
-        free -= kept
+        free -= reserved
     earlier = _sum(_earlier(priority, lane, lanes, free.rows))
     if priority is Priority.INTERACTIVE:
         return Room(free=free - earlier, bulk=None)
@@ -149,7 +149,7 @@ def _earlier(priority: Priority, lane: Lane, lanes: Collection[Lane], rows: int)
         return
     for other in lanes:
         if other is not lane:
-            ahead = takewhile(lambda each: each.arrival < first.arrival, other.waiting.queue(priority))
+            ahead = takewhile(lambda ticket: ticket.arrival < first.arrival, other.waiting.queue(priority))
             yield from map(_need, islice(ahead, max(1, rows // other.beam_size)))
 
 

@@ -12,7 +12,7 @@ MANY_ENDED = 1024
 
 
 class Deadlines:
-    """A heap of tickets that have a deadline; those that end otherwise are forgotten sooner or later."""
+    """A heap of tickets that have a deadline; a ticket that ends otherwise is forgotten sooner or later."""
 
     def __init__(self) -> None:
         # Weak: the heap must not keep a ticket and its result alive after it has ended.

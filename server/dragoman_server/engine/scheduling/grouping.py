@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dragoman_server.engine.ticket import Ticket
 
 OVERHEAD_SENTENCES = 4
-"""A source position of a group costs as much as that of so many sentences, whoever is in the group: a
+"""A source position of a group costs as much as that of so many sentences, whatever the group holds: a
 recurrent encoder takes a step for it, and few rows make no product efficient."""
 
 

@@ -1,4 +1,4 @@
-"""Who joins a lane, and when it is worth an encoding.
+"""Which sentences join a lane, and when that is worth an encoding.
 
 An encoding holds up everybody who runs. Newcomers join once they, and the turns that they waited, outweigh
 those.
@@ -25,7 +25,7 @@ CROWD_WEIGHT = 0.3
 def choose(
     lane: Lane, priority: Priority, joining: Sequence[Ticket], room: Room, *, max_rows: int
 ) -> list[Ticket]:
-    """Those of a priority that join beside those who are `joining` already, as far as there is room.
+    """The tickets of a priority that join beside the ones in `joining`, as far as there is room.
 
     In the order of arrival where there is a place for each; else those of a window whose lengths fit best to
     those that run. Whoever is alone in it and does not fit keeps the others of its priority waiting.

@@ -18,12 +18,12 @@ from dragoman_server.engine.ticket import Ticket
 
 @dataclass(frozen=True, kw_only=True)
 class Regrouping:
-    """Who stands where from now on."""
+    """The tickets and their places from now on."""
 
     origin_S: IntArray
     """For each place the place it came from; newcomers are numbered from the end of the old places on."""
     tickets: tuple[Ticket, ...]
-    """Who stands at each place."""
+    """The ticket at each place."""
     source_positions: int
     """Positions that every sentence is padded to."""
     begins_anew: bool
@@ -44,12 +44,12 @@ class Lane:
 
     @property
     def running(self) -> list[Ticket]:
-        """Who is being encoded or decoded."""
+        """The tickets that are being encoded or decoded."""
         return [*self._joining, *filter(None, self._places)]
 
     @property
     def joining(self) -> Sequence[Ticket]:
-        """Who was let in and has no place yet."""
+        """The tickets that were let in and have no place yet."""
         return self._joining
 
     @property
@@ -93,7 +93,7 @@ class Lane:
         return self.num_bulk * self._source_positions
 
     def remove(self, tickets: Set[Ticket]) -> set[Ticket]:
-        """Takes tickets out, those that run at the next regrouping. Returns those that were there.
+        """Takes tickets out; one that runs leaves at the next regrouping. Returns the ones that were there.
 
         A lane that nobody runs in any more forgets its places: it begins anew with an empty batch.
         """
@@ -134,10 +134,10 @@ class Lane:
     def settle(self, groups: Sequence[Sequence[Ticket]]) -> Regrouping | None:
         """Gives the groups that were encoded their places; None where nobody left and nobody joined.
 
-        Whoever stays keeps its place; the gaps are filled by newcomers and, where the batch shrinks, by the
-        last ones.
+        A ticket that stays keeps its place; newcomers and, where the batch shrinks, the last ones fill the
+        gaps.
         """
-        # Who was removed since its encoding is still among what was encoded, and gets no place.
+        # A ticket that was removed since its encoding is still among what was encoded, and gets no place.
         present = set(self._joining)
         newcomers = [ticket if ticket in present else None for group in groups for ticket in group]
         self._joining = ()

@@ -36,9 +36,9 @@ class Turn:
     lane: Lane | None
     """Which lane to advance; None where nothing is left to do."""
     groups: list[list[Ticket]]
-    """Who joins it, in groups to encode together."""
+    """The tickets that join it, in groups to encode together."""
     late: list[Ticket]
-    """Who was dropped, because an answer in time is out of reach."""
+    """The tickets that were dropped, because an answer in time is out of reach."""
 
 
 class Scheduler:
@@ -87,7 +87,7 @@ class Scheduler:
             self._deadlines.add(ticket)
 
     def remove(self, tickets: Iterable[Ticket]) -> set[Ticket]:
-        """Takes out tickets that ended, however they did. Returns those that were still there."""
+        """Takes out tickets that ended, however they did. Returns the ones that were still there."""
         sought = frozenset(tickets)
         if not sought:
             return set()
@@ -100,7 +100,7 @@ class Scheduler:
         return self.remove(passed)
 
     def next_turn(self, now: float) -> Turn:
-        """Lanes with anything to do take turns, one step each. Who waits for that lane joins it.
+        """Lanes with anything to do take turns, one step each. Tickets that wait for that lane join it.
 
         A sentence that can't be answered by its deadline any more is dropped before it is encoded, unless
         nothing was running: what is known of the pace may be long out of date.
@@ -137,7 +137,7 @@ class Scheduler:
         return [t for lane in self._lanes.values() for t in (*lane.running, *lane.waiting)]
 
     def _joining(self, lane: Lane) -> list[Ticket]:
-        """Who would join a lane now: interactive sentences before bulk, of which one always runs."""
+        """The tickets that would join a lane now: interactive before bulk, of which one always runs."""
         interactive, bulk = (lane.waiting.first(priority) for priority in Priority)
         order = list(Priority)
         if interactive and bulk and bulk.arrival < interactive.arrival:
@@ -213,5 +213,5 @@ class Scheduler:
 
 
 def _least_rows(lane: Lane) -> int:
-    """Rows of a lane's turn without those who are about to join it, unless it is nobody else's."""
+    """Rows of a lane's turn without the tickets that are about to join it, unless it is nobody else's."""
     return (lane.num_running - len(lane.joining) or lane.num_running) * lane.beam_size

@@ -17,7 +17,7 @@ GPU, where too little is then expected until something has waited."""
 
 
 def full_gain(share: float) -> float:
-    """How many times as much full engines do as those that are full to a `share`.
+    """How many times as much full engines do as engines that are full to a `share`.
 
     A turn takes 1 + ROWS_COST * share, in units of its fixed part, and gets as much done as it has rows.
     """

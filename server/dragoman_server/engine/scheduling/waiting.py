@@ -1,4 +1,4 @@
-"""Who waits in a lane: a queue for each priority, in the order of arrival."""
+"""The tickets that wait in a lane: a queue for each priority, in the order of arrival."""
 
 from collections.abc import Iterator, Sequence, Set
 from itertools import chain, takewhile
@@ -28,7 +28,7 @@ class Waiting:
         return next(iter(self._queues[priority]), None)
 
     def window(self, priority: Priority, size: int) -> list[Ticket]:
-        """The longest waiting ticket of a priority, and those that wait of the `size` that came with it.
+        """The longest waiting ticket of a priority, and those of the `size` behind it that still wait.
 
         Nobody moves up into a window while its first one waits: fewer than `size` overtake it.
         """
