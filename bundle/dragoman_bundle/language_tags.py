@@ -1,4 +1,4 @@
-"""Tags of languages as BCP 47 has them, for whoever writes one down: "de", "pt-BR", "zh-Hant".
+"""Tags of languages as BCP 47 has them, wherever one is written down: "de", "pt-BR", "zh-Hant".
 
 A bundle may be called otherwise, by what its checkpoint says ("cat_oci_spa"); a person is told what to write.
 """

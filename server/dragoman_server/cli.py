@@ -73,7 +73,7 @@ def serve(**values: Any) -> None:
         ) as error:
             if config.log_format == "text":
                 raise click.ClickException(str(error)) from error
-            # Whoever reads the log finds nothing in it but JSON.
+            # The log holds nothing but JSON.
             logging.getLogger(__name__).critical("not serving", extra={"reason": str(error)})
             raise SystemExit(1) from error
     if not finished:
@@ -81,7 +81,7 @@ def serve(**values: Any) -> None:
 
 
 def _check_environment() -> None:
-    """Refuses variables that set no option: whoever misspells a limit would go without."""
+    """Refuses variables that set no option: a misspelt limit would be none."""
     known = [f"{PREFIX}_{parameter.name}".upper() for parameter in serve.params]
     for name in sorted(os.environ):
         if name.startswith(f"{PREFIX}_") and name not in known:

@@ -20,7 +20,7 @@ from dragoman_server.config import ServerConfig
 from dragoman_server.service.callers import AUTHORIZATION, TokenFileError, read_tokens
 
 CALLER = "healthcheck"
-"""Who this is to a server with tokens."""
+"""The token that it calls a server with tokens with."""
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 
 

@@ -1,6 +1,6 @@
 """The log: one line per event on standard error, as JSON for machines or as text for people.
 
-A thread writes it: whoever logs never waits for whoever reads, and lines that find no room are counted.
+A thread writes it: code that logs never waits for a reader, and lines that find no room are counted.
 """
 
 import contextlib
@@ -110,7 +110,7 @@ class Log(QueueHandler):
 def open_log(
     log_format: LogFormat, *, descriptor: int = _STANDARD_ERROR, max_waiting: int = _MAX_WAITING_LINES
 ) -> Log:
-    """Sets up the root logger. Whoever closes the log waits until it is written."""
+    """Sets up the root logger. Closing the log waits until it is written."""
     logging.getLogger("grpc._cython.cygrpc").addFilter(_shows_no_metadata)
     formatter = (
         JsonFormatter(

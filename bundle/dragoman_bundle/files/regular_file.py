@@ -1,6 +1,6 @@
 """Files read within bounds, and regular ones alone: a pipe or a device may never answer, or never end.
 
-A file system that hangs is beyond it: whoever must not wait for one reads in a thread that can be left alone.
+A file system that hangs is beyond it: a reader that must not wait for one reads in a thread that can be left.
 """
 
 import errno

@@ -1,7 +1,7 @@
 """Int8 graphs whose results do not depend on the batch.
 
 Every row of activations has its own scale and every column of weights its own, so that a sentence is rounded
-alike whoever shares its batch, and sums are of integers, which come out the same in any order. Weights are
+alike whatever shares its batch, and sums are of integers, which come out the same in any order. Weights are
 stored as int8, each matrix once.
 """
 

@@ -1,6 +1,6 @@
 """The models that are loaded at a time: a bounded number, each loaded when a request needs it.
 
-Owns the order in which models are loaded and unloaded, and that none is unloaded under those who use it. A
+Owns the order in which models are loaded and unloaded, and that none is unloaded while it is used. A
 model counts from the beginning of its loading to the end of its engines. Belongs to the event loop's thread.
 """
 

@@ -1,6 +1,6 @@
 """The models of a folder over a server's life: loaded, read anew while they are served, retired, ended.
 
-Owns which models are served and that none ends under those who use it. Must not know gRPC.
+Owns which models are served and that none ends while it is used. Must not know gRPC.
 """
 
 import asyncio

@@ -93,7 +93,7 @@ class ModelOnDemand(ServedModel):
     def check_loadable(self) -> None:
         """Raises ModelNotLoadedError for a while after a load that failed.
 
-        Those who ask again and again would have it tried again and again.
+        Callers that ask again and again would have it tried again and again.
         """
         if seconds := self._retry_seconds():
             raise ModelNotLoadedError(self.key, retry_seconds=seconds)

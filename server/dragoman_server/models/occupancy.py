@@ -1,4 +1,4 @@
-"""Who is inside: counts those who use something, so that it is not taken away under them.
+"""Counts the users of something, so that it is not taken away while there are any.
 
 Belongs to the event loop's thread.
 """

@@ -22,7 +22,7 @@ class Residency:
     used_at: float
     """When somebody last came or left."""
     num_inside: int = 0
-    """Those who use it."""
+    """Its users."""
     is_leaving: bool = False
     """Whether it takes nobody any more, and goes once nobody uses it."""
 

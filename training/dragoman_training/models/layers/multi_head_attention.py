@@ -63,7 +63,7 @@ class HeadedAttention(Attention):
 class MultiHeadAttention(HeadedAttention):
     """Queries, keys and values of any widths, each with a projection of its own.
 
-    The paper's output projection is left to whoever reads the context: what multiplies a product of matrices
+    The paper's output projection is left to the reader of the context: what multiplies a product of matrices
     is one matrix.
     """
 
