@@ -212,10 +212,8 @@ def export(
     name, version = out.parent.name, out.name
     torch.set_num_threads(threads or count_threads())
     try:
-        check_room(
-            [*paths, *foreign.local_paths()],
-            available_memory() if max_memory is None else int(max_memory * 1e9),
-        )
+        available = available_memory() if max_memory is None else int(max_memory * 1e9)
+        check_room([*paths, *foreign.local_paths()], available)
         text = None if check_text is None else CheckText.read(check_text)
         with console.status("") as status:
 
@@ -237,7 +235,7 @@ def export(
             report("reading the checkpoint")
             if foreign.is_given:
                 bundle = export_foreign(
-                    foreign.load(),
+                    foreign.load(available),
                     out,
                     name=name,
                     version=version,

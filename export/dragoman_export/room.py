@@ -26,13 +26,17 @@ def check_room(checkpoints: Sequence[Path], available: int | None) -> None:
     A folder's largest file is its weights.
     """
     files = [_weights_of(path) for path in checkpoints]
-    stored = sum(map(float32_bytes, filter(None, files)))
-    needed = BASE_BYTES + COPIES * stored
+    weight_bytes = sum(map(float32_bytes, filter(None, files)))
+    check_weights(" and ".join(str(path) for path in checkpoints), weight_bytes, available)
+
+
+def check_weights(name: str, weight_bytes: int, available: int | None) -> None:
+    """As `check_room`, of weights that take so many bytes as float32."""
+    needed = BASE_BYTES + COPIES * weight_bytes
     if available is None or needed <= available:
         return
-    names = " and ".join(str(path) for path in checkpoints)
     raise MemoryTooSmallError(
-        f"{names} holds {stored / 1e9:.1f} GB of weights as float32, whose export takes about "
+        f"{name} holds {weight_bytes / 1e9:.1f} GB of weights as float32, whose export takes about "
         f"{needed / 1e9:.1f} GB of memory, and {available / 1e9:.1f} GB are available: make room, take a "
         "larger machine, or say with --max-memory how many GB it may take"
     )

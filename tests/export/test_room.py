@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from safetensors.numpy import save_file
+from transformers import MarianConfig
 
 from dragoman_export import machine
 from dragoman_export.cli import export
+from dragoman_export.from_hf import load_marian
+from dragoman_export.from_hf.errors import MarianError
 from dragoman_export.machine import available_memory, count_threads
 from dragoman_export.room import MemoryTooSmallError, check_room, float32_bytes
 
@@ -89,6 +92,17 @@ def test_a_folder_is_as_large_as_its_weights(tmp_path: Path) -> None:
         MemoryTooSmallError, match=r"takes about 0\.8 GB .* 0\.7 GB are available.*--max-memory"
     ):
         check_room([tmp_path], 740_000_000)
+
+
+def test_weights_that_memory_is_too_small_for_are_not_even_fetched(tmp_path: Path) -> None:
+    # What a hub has under a name: of it the configuration is here, and no weights.
+    sizes = {"d_model": 512, "encoder_layers": 6, "decoder_layers": 6}
+    config = MarianConfig(vocab_size=65_001, **sizes, encoder_ffn_dim=2048, decoder_ffn_dim=2048)
+    (tmp_path / "config.json").write_text(config.to_json_string())
+    with pytest.raises(MemoryTooSmallError, match=r"holds 0\.3 GB of weights .* about 2\.6 GB"):
+        load_marian(str(tmp_path), available_memory=2_000_000_000)
+    with pytest.raises(MarianError, match="can't be loaded"):
+        load_marian(str(tmp_path), available_memory=4_000_000_000)
 
 
 def call(*arguments: object) -> tuple[int, str]:

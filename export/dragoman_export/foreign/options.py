@@ -51,8 +51,10 @@ class Foreign:
         if self.language_token is not None and self.from_hf is None:
             raise click.UsageError("--language-token is for --from-hf")
 
-    def load(self) -> "Subject":
-        """Reads the model. Raises ValueError, or click.ClickException where a library is missing."""
+    def load(self, available_memory: int | None) -> "Subject":
+        """Reads the model. Raises ValueError, as where an export takes more than `available_memory` bytes, or
+        click.ClickException where a library is missing.
+        """
         if self.from_ctranslate2 is not None:
             from dragoman_export.from_ctranslate2 import load_ctranslate2
 
@@ -79,6 +81,7 @@ class Foreign:
             source_language=self.source_language,
             target_language=self.target_language,
             language_token=self.language_token,
+            available_memory=available_memory,
         )
 
 

@@ -14,6 +14,7 @@ from pickle import UnpicklingError
 from textwrap import fill
 from typing import Any
 
+import torch
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
@@ -21,6 +22,7 @@ from dragoman_export.from_hf.added_tokens import added_tokens, check_added_token
 from dragoman_export.from_hf.errors import MarianError
 from dragoman_export.from_hf.release import METADATA_FILE, find_language, find_licence, refuse_marian_files
 from dragoman_export.from_hf.weights import marian_transformer
+from dragoman_export.room import check_weights
 from dragoman_export.subject import Subject
 from dragoman_training.recipe.settings import CardConfig, DecodingConfig
 
@@ -56,13 +58,15 @@ def load_marian(
     source_language: str | None = None,
     target_language: str | None = None,
     language_token: str | None = None,
+    available_memory: int | None = None,
 ) -> Subject:
     """The checkpoint in a folder, or on the hub under a name such as "Helsinki-NLP/opus-mt-de-en".
 
     Languages that are not given are those of tokenizer_config.json, or else of metadata.json. Of a model
     with several target languages the `language_token`, such as `>>fra<<`, chooses one for good. Raises
     MarianError where it is no MarianMT checkpoint, is not whole, names no languages, has no such token, or
-    holds what our Transformer has no place for.
+    holds what our Transformer has no place for; and MemoryTooSmallError, before the weights are loaded or
+    fetched, where an export of so many takes more than the bytes of `available_memory`.
 
     The engine may find another translation than `generate()`, by four definitions, the first three with a
     beam alone; the card tells those that are the checkpoint's:
@@ -95,6 +99,8 @@ def load_marian(
         raise MarianError(f"{name}: its config.json is none of a model: {error}") from error
     if config.model_type != "marian":
         raise MarianError(f"{name} is a model of type {config.model_type!r}, and not of MarianMT")
+    if available_memory is not None:
+        check_weights(name, _weight_bytes(config), available_memory)
     try:
         marian, loaded = MarianMTModel.from_pretrained(name, dtype="float32", output_loading_info=True)
     except OSError as error:
@@ -188,6 +194,14 @@ def _differences(generation: Any) -> str:
             "cut, with one token more."
         )
     return "\n".join(fill(f"- {each}", 110, subsequent_indent="  ") for each in found)
+
+
+def _weight_bytes(config: Any) -> int:
+    """What the weights of a model of that configuration take as float32."""
+    from transformers import MarianMTModel
+
+    with torch.device("meta"):
+        return 4 * sum(weight.numel() for weight in MarianMTModel(config).parameters())
 
 
 def _is_path(name: str) -> bool:
