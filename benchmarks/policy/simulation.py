@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.policy import costs
-from benchmarks.policy.workload import Length, Workload
+from benchmarks.policy.workload import Workload
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
 from dragoman_server.engine.ticket import Ticket
+from dragoman_server.sizing.figures import Length
 from dragoman_server.sizing.virtual_engine import VirtualEngine
 
 
