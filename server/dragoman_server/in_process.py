@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dragoman_bundle import Bundle, open_bundle
+from dragoman_bundle import open_bundle
 
 from dragoman_server.config import Device, EngineConfig, Precision
 from dragoman_server.engine import EngineLimits, FinishReason
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.loader import decoder_options, open_engine
-from dragoman_server.system import MAX_QUEUE
-from dragoman_server.text.document import advance, complete, prepare
+from dragoman_server.system import MAX_QUEUE, BundleSystem
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.segmentation import Segmentation
 from dragoman_server.text.translated import TranslatedText
@@ -22,28 +20,14 @@ from dragoman_server.text.translated import TranslatedText
 class InProcessTranslator:
     """Translates texts as a server does. Threads may share it."""
 
-    def __init__(self, bundle: Bundle, engine: EnginePool, options: TranslationOptions) -> None:
-        self._bundle = bundle
-        self._engine = engine
-        self._options = options
+    def __init__(self, system: BundleSystem) -> None:
+        self._system = system
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, bool]]:
         """Of each text its translation, and whether that lacks an end: the text's was dropped, or its own
-        limit was reached.
-
-        The first are decoded while the last are read. Raises DecoderError.
+        limit was reached. Raises DecoderError.
         """
-        begun = []
-        for text in texts:
-            document = prepare(text, self._bundle, self._options, deadline=None)
-            begun.append((document, self._engine.submit(document.sentences)))
-        finished = []
-        for document, futures in begun:
-            while document.sentences:
-                document = advance(document, [future.result() for future in futures], self._bundle)
-                futures = self._engine.submit(document.sentences)
-            finished.append(_outcome(complete(document, self._bundle)))
-        return finished
+        return [_outcome(translated) for translated in self._system.translate_texts(texts)]
 
 
 def _outcome(translated: TranslatedText) -> tuple[str, bool]:
@@ -80,6 +64,6 @@ def open_in_process(
     max_beam_size = max(EngineLimits.max_beam_size, options.beam_size)
     engine = open_engine(open_decoder(bundle, decoder_options(config)), config, max_beam_size)
     try:
-        yield InProcessTranslator(bundle, engine, options)
+        yield InProcessTranslator(BundleSystem(bundle, engine, options, bundle.manifest.key))
     finally:
         engine.close()
