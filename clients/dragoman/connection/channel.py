@@ -59,7 +59,7 @@ _COMMON_OPTIONS: Options = (
     ("grpc.max_reconnect_backoff_ms", 5_000),
 )
 
-PING_SECONDS = 20.0
+PING_SECONDS = 10.0
 """How long a server may be silent during a call before it is asked whether it is there.
 
 gRPC's servers by default hang up on who asks more often than every 5 minutes; ours do not, and gRPC's client
