@@ -101,7 +101,8 @@ class CorpusJob:
         with _locked(folder):
             self._check_job(folder / "job.json", before)
             parts = cut(self._source, self._kind, part_texts=self._part_texts)
-            left = [part for part in parts if not self._corpus.written(part).exists()]
+            there = {path.name for path in folder.iterdir()}
+            left = [part for part in parts if self._corpus.written(part).name not in there]
             observer.on_start(parts=len(parts), done=len(parts) - len(left))
             if left:
                 for _ in self._translated(left):

@@ -17,6 +17,8 @@ def join(corpus: Corpus, parts: Sequence[Part], output: Path) -> int:
     failed = 0
     with sibling(errors, ".partial").open("wb") as records:
         for part in parts:
+            if not corpus.failures(part).exists():
+                continue
             content = corpus.failures(part).read_bytes()
             failed += content.count(b"\n")
             records.write(content)

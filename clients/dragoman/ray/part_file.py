@@ -44,7 +44,7 @@ class Corpus:
         return self.folder / f"{part.number:08}.out"
 
     def failures(self, part: Part) -> Path:
-        """The record of what failed in a part; there before the part is done."""
+        """The record of what failed in a part, if anything did; there before the part is done."""
         return self.folder / f"{part.number:08}.errors"
 
 
@@ -54,7 +54,8 @@ def translate_part(corpus: Corpus, part: Part, translator: Translator) -> None:
         content, failures = _rows(corpus, part, translator), b""
     else:
         content, failures = _lines(corpus, part, translator)
-    _write(corpus.failures(part), failures)
+    if failures:
+        _write(corpus.failures(part), failures)
     _write(corpus.written(part), content)
 
 
