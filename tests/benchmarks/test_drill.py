@@ -44,7 +44,7 @@ def test_ordinary_callers_do_not_notice_nonsense_at_the_ports(tmp_path: Path) ->
 
 
 def test_versions_come_and_go_and_come_damaged_under_traffic(tmp_path: Path) -> None:
-    found = drill(tmp_path, "reload", "--seconds", 2)
+    found = drill(tmp_path, "reload", "--seconds", 1)
     assert found["figures"]["reloads"] > 0
 
 
@@ -59,7 +59,7 @@ def test_no_damaged_bundle_opens(tmp_path: Path) -> None:
 
 
 def test_a_job_without_room_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
-    found = drill(tmp_path, "disk", "--seconds", 2)
+    found = drill(tmp_path, "disk", "--seconds", 1)
     assert found["figures"]["jobs that ran out of room"] > 0
 
 

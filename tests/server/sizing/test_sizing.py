@@ -90,7 +90,7 @@ def test_the_command_measures_and_answers(tmp_path: Path) -> None:
     load = tmp_path / "load.txt"
     load.write_text("Wo ist der Bahnhof?\nIch habe Hunger. Gibt es hier Brot?\n")
     arguments = ["--bundle", BUNDLE, "--load", load, "--per-second", 10, "--p99-ms", 60_000]
-    ran = CliRunner().invoke(size, [*map(str, arguments), "--cores", "1", "--seconds", "2", "--json"])
+    ran = CliRunner().invoke(size, [*map(str, arguments), "--cores", "1", "--seconds", "1", "--json"])
     assert ran.exit_code == 0, ran.output
     plan = json.loads(ran.stdout)
     assert plan["servers"] >= 1
