@@ -100,7 +100,8 @@ def read_rows(path: Path, part: Part) -> "pyarrow.Table":
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
-        groups, first, skipped = [], 0, 0
+        groups: list[int] = []
+        first = skipped = 0
         for group in range(file.num_row_groups):
             last = first + file.metadata.row_group(group).num_rows
             if first < part.end and last > part.start:
