@@ -94,11 +94,13 @@ class CorpusJob:
         if self._output.exists() and not overwrite:
             raise JobError(f"{self._output} exists; replace it with --overwrite")
         folder = self._corpus.folder
-        if restart and folder.exists():
-            shutil.rmtree(folder)
         folder.mkdir(exist_ok=True)
         before = fingerprint(self._source)
-        with _locked(folder):
+        with _locked(folder) as lock:
+            if restart:
+                for path in folder.iterdir():
+                    if path != lock:
+                        path.unlink()
             self._check_job(folder / "job.json", before)
             parts = cut(self._source, self._kind, part_texts=self._part_texts)
             there = {path.name for path in folder.iterdir()}
@@ -187,11 +189,12 @@ class _Parts:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Raises JobError where another process has it."""
-    with (folder / "lock").open("ab") as file:
+def _locked(folder: Path) -> Iterator[Path]:
+    """The file that says so. Raises JobError where another process has the folder."""
+    path = folder / "lock"
+    with path.open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise JobError(f"another process is writing {folder}") from None
-        yield
+        yield path
