@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dragoman.jobs.errors import JobError
 from dragoman.ray.joining import join
-from dragoman.ray.part_file import Corpus, translate_part
+from dragoman.ray.part_file import Corpus, check_column, translate_part
 from dragoman.ray.parts import cut, kind_of
 
 
@@ -75,3 +75,35 @@ def test_a_compressed_corpus_is_refused_with_the_way_out() -> None:
         "jsonl",
         "parquet",
     ]
+
+
+def test_rows_of_parquet_come_in_their_order_with_all_their_columns(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra dragoman[ray]")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    source = tmp_path / "in.parquet"
+    texts = ["eins", None, "", "vier", "fünf", "sechs", "sieben"]
+    table = pyarrow.table({"n": list(range(7)), "text": texts})
+    # Parts and the file's own groups of rows need not end together.
+    parquet.write_table(table, source, row_group_size=3)
+    _, failed = translated(source, "parquet", 2)
+    written = parquet.read_table(tmp_path / "out")
+    assert failed == 0
+    assert written.drop_columns("translation").equals(table)
+    assert written.column("translation").to_pylist() == [
+        None if text is None else text.upper() for text in texts
+    ]
+
+
+def test_a_column_that_is_not_there_or_holds_no_strings_is_refused(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra dragoman[ray]")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    source = tmp_path / "in.parquet"
+    parquet.write_table(pyarrow.table({"n": [1], "text": ["eins"]}), source)
+    check_column(source, "text")
+    with pytest.raises(JobError, match="no column 'words'; --column names one of n, text"):
+        check_column(source, "words")
+    with pytest.raises(JobError, match="of int64, not of strings"):
+        check_column(source, "n")
+    parquet.write_table(pyarrow.table({"text": ["eins"], "translation": ["one"]}), source)
+    with pytest.raises(JobError, match="has a column 'translation' already"):
+        check_column(source, "text")
