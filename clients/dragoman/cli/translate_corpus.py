@@ -1,6 +1,6 @@
 """`dragoman translate-corpus`: a whole corpus by the engines of a Ray cluster, resumable."""
 
-import os
+import logging
 import time
 from pathlib import Path
 from typing import Literal
@@ -104,7 +104,7 @@ def translate_corpus(
 
     Exit code 3: OUT is complete, and some texts failed.
     """
-    import ray
+    import ray.data
     from ray.exceptions import RayError
 
     from dragoman.ray.corpus import CorpusJob
@@ -127,7 +127,8 @@ def translate_corpus(
         actors=actors,
     )
     # Its bars and its log lines would stand between ours.
-    os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     progress = _Progress()
     try:
