@@ -23,11 +23,11 @@ from benchmarks.options import (
     repeats_option,
     whole_numbers,
 )
-from benchmarks.process_memory import memory_of
 from benchmarks.progress import Progress
 from benchmarks.report import Column, Report, Table
 from benchmarks.serve.server_process import running_server
 from dragoman import Client
+from dragoman_server.sizing.process_memory import memory_of
 
 MIB = 2**20
 IDLE_SECONDS = 5.0

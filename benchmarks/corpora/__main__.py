@@ -14,8 +14,8 @@ from benchmarks.corpora.pairs import write_pairs
 from benchmarks.corpora.training import FIRST_STEP
 from benchmarks.machine import describe_machine
 from benchmarks.options import CONTEXT, command_line, json_option, markdown_option, whole_numbers
-from benchmarks.process_memory import memory_of
 from benchmarks.report import Column, Report, Table
+from dragoman_server.sizing.process_memory import memory_of
 
 GIB = 2**30
 FEW_PAIRS = 10_000

@@ -21,10 +21,13 @@ DRILLS = {
     "reload": "models that come, go and come damaged under traffic",
     "overload": "far more calls than a server has room for",
     "kills": "a SIGKILL each second to one of three servers under one job",
+    "freeze": "one of three servers under one job that hangs, and says nothing",
     "fuzz": "nonsense at a server's ports beside ordinary callers",
     "bundles": "bundles with flipped bytes, files cut, emptied and missing",
     "disk": "a job whose disk is full at whichever byte",
 }
+OF_JOBS = ("kills", "freeze", "disk")
+"""Those in a folder of their own."""
 
 
 @click.command(
@@ -40,7 +43,9 @@ DRILLS = {
     type=click.FloatRange(min=1),
     help="How long there are faults, about; starting and stopping come on top.",
 )
-@click.option("--lines", "num_lines", type=click.IntRange(min=1), help="Of kills: lines of the job.")
+@click.option(
+    "--lines", "num_lines", type=click.IntRange(min=1), help="Of kills and freeze: lines of the job."
+)
 @json_option
 def main(name: str, bundle: Path, seconds: float, num_lines: int | None, json_path: Path | None) -> None:
     """Put servers of a bundle through a fault, on loopback, and check that every promise holds.
@@ -52,7 +57,7 @@ def main(name: str, bundle: Path, seconds: float, num_lines: int | None, json_pa
     except BundleError as error:
         raise click.ClickException(str(error)) from error
     console = Console(highlight=False)
-    run: Callable[..., None] = import_module(f"benchmarks.drill.{name}").run
+    run: Callable[..., None] = import_module(f"benchmarks.drill.{_module(name)}").run
     with _signals_that_raise(), TemporaryDirectory(prefix="dragoman-drill-") as folder:
         models = Path(folder) / "models"
         (models / manifest.name).mkdir(parents=True)
@@ -66,7 +71,7 @@ def main(name: str, bundle: Path, seconds: float, num_lines: int | None, json_pa
             folder=Path(folder),
             console=console,
         )
-        if name == "kills":
+        if name in ("kills", "freeze"):
             run(drill, num_lines=num_lines)
         else:
             run(drill)
@@ -77,6 +82,10 @@ def main(name: str, bundle: Path, seconds: float, num_lines: int | None, json_pa
     broken = [check for check in drill.checks if not check.holds]
     console.print(f"{len(drill.checks)} promises checked, {len(broken)} broken")
     sys.exit(0 if drill.holds else 1)
+
+
+def _module(name: str) -> str:
+    return f"jobs.{name}" if name in OF_JOBS else name
 
 
 @contextmanager

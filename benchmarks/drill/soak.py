@@ -8,8 +8,8 @@ from benchmarks.drill.drill import Drill
 from benchmarks.drill.quiet import check_quiet
 from benchmarks.drill.sentences import make_sentences
 from benchmarks.drill.servers import Server
-from benchmarks.process_memory import memory_of
 from dragoman import AsyncClient
+from dragoman_server.sizing.process_memory import memory_of
 
 NUM_CALLERS, NUM_STREAMS, NUM_HASTY = 6, 2, 2
 MIB = 2**20

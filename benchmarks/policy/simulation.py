@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.policy import costs
-from benchmarks.policy.workload import Length, Workload
+from benchmarks.policy.workload import Workload
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence
-from dragoman_server.engine.scheduling.scheduler import Scheduler, Turn
 from dragoman_server.engine.ticket import Ticket
+from dragoman_server.sizing.figures import Length
+from dragoman_server.sizing.virtual_engine import VirtualEngine
 
 
 @dataclass(eq=False)
@@ -43,12 +44,10 @@ class Simulation:
         self._workload = workload
         self._lengths = lengths
         self._rng = random.Random(seed)
-        self._scheduler = Scheduler(EngineLimits())
+        self._engine = VirtualEngine(costs, EngineLimits())
         self._now = 0.0
         self._counts_from = workload.seconds / 10
         self._calls: dict[Ticket, _Call] = {}
-        self._steps: dict[Ticket, int] = {}
-        self._steps_left: dict[Ticket, int] = {}
         self._num_called = 0
         self._outcome = Outcome()
 
@@ -68,47 +67,22 @@ class Simulation:
             while self._num_waiting(Priority.INTERACTIVE) < workload.waiting_callers:
                 self._call(self._now)
             while self._num_of_job() < workload.waiting_bulk:
-                self._add(self._ticket(workload.beam_sizes[-1], Priority.BULK))
-            turn = self._scheduler.next_turn(self._now)
+                self._add(workload.beam_sizes[-1], Priority.BULK)
+            turn = self._engine.next_turn(self._now)
             if turn.lane is not None:
-                self._take(turn)
+                self._now, finished = self._engine.take(turn, self._now)
+                for ticket in finished:
+                    self._finish(ticket)
             elif next_at is not None:
                 self._now = next_at
             else:
                 break
         self._outcome.seconds = self._now - self._counts_from
+        self._outcome.num_encodings = self._engine.num_encodings
+        self._outcome.num_encoded = self._engine.num_encoded
         return self._outcome
 
-    def _take(self, turn: Turn) -> None:
-        lane, began = turn.lane, self._now
-        assert lane is not None
-        for group in turn.groups:
-            seconds = costs.encoding(len(group), max(ticket.length for ticket in group)) / 1e3
-            for ticket in group:
-                ticket.encoding_at = self._now
-                self._steps_left[ticket] = self._steps[ticket]
-            self._now += seconds
-            self._scheduler.on_encode(seconds)
-            self._outcome.num_encodings += 1
-            self._outcome.num_encoded += len(group)
-        regrouping = lane.settle(turn.groups)
-        running = lane.running
-        if regrouping is not None:
-            self._now += costs.regrouping(len(running), sum(map(len, turn.groups))) / 1e3
-        self._now += costs.step(lane.num_rows, lane.num_positions / len(running)) / 1e3
-        finished = []
-        for ticket in running:
-            self._steps_left[ticket] -= 1
-            if not self._steps_left[ticket]:
-                finished.append(ticket)
-        self._scheduler.on_turn(lane, self._now - began)
-        for ticket in finished:
-            self._scheduler.on_finish(ticket, self._steps[ticket])
-            self._finish(ticket)
-        self._scheduler.remove(finished)
-
     def _finish(self, ticket: Ticket) -> None:
-        del self._steps[ticket], self._steps_left[ticket]
         counts = self._now >= self._counts_from
         self._outcome.num_answered[ticket.sentence.priority] += counts
         if (call := self._calls.pop(ticket, None)) is None:
@@ -126,25 +100,20 @@ class Simulation:
         beam_size = self._workload.beam_sizes[self._num_called % len(self._workload.beam_sizes)]
         self._num_called += 1
         for _ in range(call.num_left):
-            ticket = self._ticket(beam_size, Priority.INTERACTIVE)
-            self._calls[ticket] = call
-            self._add(ticket)
+            self._calls[self._add(beam_size, Priority.INTERACTIVE)] = call
 
-    def _ticket(self, beam_size: int, priority: Priority) -> Ticket:
+    def _add(self, beam_size: int, priority: Priority) -> Ticket:
         length = self._rng.choice(self._lengths)
         options = SearchOptions(
             beam_size=beam_size, num_hypotheses=1, length_penalty=1.0, max_output_tokens=2 * length.steps
         )
         sentence = Sentence(source=(3,) * length.source_tokens, options=options, priority=priority)
         ticket = Ticket(sentence=sentence, accepted_at=self._now)
-        self._steps[ticket] = length.steps
+        self._engine.add([ticket], [length.steps])
         return ticket
 
-    def _add(self, ticket: Ticket) -> None:
-        self._scheduler.add([ticket])
-
     def _num_waiting(self, priority: Priority) -> int:
-        return self._scheduler.num_waiting_of(priority)
+        return self._engine.scheduler.num_waiting_of(priority)
 
     def _num_of_job(self) -> int:
-        return len(self._steps) - len(self._calls)
+        return self._engine.num_unfinished - len(self._calls)

@@ -6,17 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dragoman_server.sizing.figures import Length
+
 _LENGTHS = Path(__file__).with_name("lengths.tsv")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Length:
-    """How long a sentence is."""
-
-    source_tokens: int
-    """Tokens of its source."""
-    steps: int
-    """Decoder steps until it has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)

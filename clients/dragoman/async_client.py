@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
 from dragoman.arguments import check_number
-from dragoman.connection.channel import call_metadata
+from dragoman.connection.channel import PING_SECONDS, call_metadata
 from dragoman.connection.deadline import Deadline, within_clock
 from dragoman.connection.route import Server, read_route
 from dragoman.connection.unreachable import cause_of
@@ -49,6 +49,7 @@ class AsyncClient:
         *,
         timeout_seconds: float | None = 600.0,
         patience_seconds: float = 30.0,
+        ping_seconds: float | None = PING_SECONDS,
         credentials: grpc.ChannelCredentials | None = None,
         token: str | None = None,
     ) -> None:
@@ -59,10 +60,12 @@ class AsyncClient:
         Connects at the first call.
         `timeout_seconds` is the default for every call but streams; None is no limit. `patience_seconds` is
         how long `translate` waits, within that, for a server that goes away when part of its texts are done.
+        A server that is silent for `ping_seconds` during a call is asked whether it is there, and counts as
+        gone where it does not answer for as long again, 20 seconds at most; None never asks.
         `credentials` also turn on TLS, with their own roots. `token` identifies the caller; without TLS it
         travels unencrypted.
         """
-        self._route = read_route(address, credentials)
+        self._route = read_route(address, credentials, ping_seconds=ping_seconds)
         self._timeout_seconds = within_clock(timeout_seconds)
         check_number(patience_seconds, "patience_seconds")
         self._patience_seconds = patience_seconds
@@ -170,7 +173,12 @@ class AsyncClient:
             glossaries=glossaries,
             alignments=alignments,
         )
-        portions = Portions(check_texts(texts), settings, patience_seconds=self._patience_seconds)
+        portions = Portions(
+            check_texts(texts),
+            settings,
+            patience_seconds=self._patience_seconds,
+            num_elsewhere=self._route.num_elsewhere,
+        )
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         calls: deque[tuple[Portion, _TranslateCall]] = deque()
         try:

@@ -11,7 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
 from dragoman.arguments import check_number
-from dragoman.connection.channel import call_metadata
+from dragoman.connection.channel import PING_SECONDS, call_metadata
 from dragoman.connection.deadline import Deadline, within_clock
 from dragoman.connection.route import Server, read_route
 from dragoman.connection.unreachable import cause_of
@@ -44,6 +44,7 @@ class Client:
         *,
         timeout_seconds: float | None = 600.0,
         patience_seconds: float = 30.0,
+        ping_seconds: float | None = PING_SECONDS,
         credentials: grpc.ChannelCredentials | None = None,
         token: str | None = None,
     ) -> None:
@@ -53,6 +54,8 @@ class Client:
         each call goes to the next that serves. The names of a list are looked up here, once.
         `timeout_seconds` is the default for every call but streams; None is no limit. `patience_seconds` is
         how long `translate` waits, within that, for a server that goes away when part of its texts are done.
+        A server that is silent for `ping_seconds` during a call is asked whether it is there, and counts as
+        gone where it does not answer for as long again, 20 seconds at most; None never asks.
         `credentials` also turn on TLS, with their own roots. `token` identifies the caller; without TLS it
         travels unencrypted.
         """
@@ -61,7 +64,8 @@ class Client:
         self._patience_seconds = patience_seconds
         self._metadata = call_metadata(token)
         self._token = token
-        self._route = read_route(address, credentials)
+        self._ping_seconds = ping_seconds
+        self._route = read_route(address, credentials, ping_seconds=ping_seconds)
         self._channel = self._route.open_channel()
         self._translation_stub = pb_grpc.TranslationServiceStub(self._channel)
         self._closed = False
@@ -85,6 +89,7 @@ class Client:
             server,
             timeout_seconds=self._timeout_seconds,
             patience_seconds=self._patience_seconds,
+            ping_seconds=self._ping_seconds,
             credentials=self._route.credentials,
             token=self._token,
         )
@@ -163,7 +168,12 @@ class Client:
             glossaries=glossaries,
             alignments=alignments,
         )
-        portions = Portions(check_texts(texts), settings, patience_seconds=self._patience_seconds)
+        portions = Portions(
+            check_texts(texts),
+            settings,
+            patience_seconds=self._patience_seconds,
+            num_elsewhere=self._route.num_elsewhere,
+        )
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         calls: deque[tuple[Portion, _TranslateCall]] = deque()
         try:

@@ -1,7 +1,7 @@
 """Which texts of a call travel in which request, for both clients. Knows no threads and no event loop."""
 
 import re
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 
 from dragoman import errors, messages
@@ -32,7 +32,12 @@ class Portion:
 class Portions:
     """Cuts the texts of a call into requests, and keeps the translations until all are there."""
 
-    def __init__(self, texts: list[str], settings: Settings, *, patience_seconds: float) -> None:
+    def __init__(
+        self, texts: list[str], settings: Settings, *, patience_seconds: float, num_elsewhere: int = 0
+    ) -> None:
+        """A request that a server has no room for goes on at `num_elsewhere` others."""
+        self._num_elsewhere = num_elsewhere
+        self._refusals: Counter[int] = Counter()
         self._patience = Patience(patience_seconds)
         self._texts = texts
         self._settings = settings
@@ -83,6 +88,11 @@ class Portions:
         if isinstance(error, errors.OverloadedError) and portion.met_another:
             # The call may have filled the queue itself: what is left goes one request at a time.
             self._max_in_flight = 1
+            self._waiting.appendleft(sent)
+            return 0.0
+        if isinstance(error, errors.OverloadedError) and self._refusals[portion.first] < self._num_elsewhere:
+            # The next call is another server's turn.
+            self._refusals[portion.first] += 1
             self._waiting.appendleft(sent)
             return 0.0
         if _is_too_large(error) and len(sent) > 1:

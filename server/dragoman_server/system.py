@@ -51,16 +51,22 @@ class BundleSystem:
     def translate_texts(
         self, lines: Sequence[str], options: TranslationOptions | None = None
     ) -> list[TranslatedText]:
-        """The same with all that is known of each; with other `options` if any are given."""
+        """The same with all that is known of each; with other `options` if any are given.
+
+        The first are decoded while the last are read. Threads may call it at the same time.
+        """
         options = options or self._options
-        documents = [prepare(line, self._bundle, options, deadline=None) for line in lines]
-        while sentences := [sentence for document in documents for sentence in document.sentences]:
-            futures = iter(self._engine.submit(sentences))
-            documents = [
-                advance(document, [next(futures).result() for _ in document.sentences], self._bundle)
-                for document in documents
-            ]
-        return [complete(document, self._bundle) for document in documents]
+        begun = []
+        for line in lines:
+            document = prepare(line, self._bundle, options, deadline=None)
+            begun.append((document, self._engine.submit(document.sentences)))
+        finished = []
+        for document, futures in begun:
+            while document.sentences:
+                document = advance(document, [future.result() for future in futures], self._bundle)
+                futures = self._engine.submit(document.sentences)
+            finished.append(complete(document, self._bundle))
+        return finished
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from benchmarks.corpora.__main__ import main
 from benchmarks.corpora.pairs import write_pairs
-from benchmarks.process_memory import memory_of
+from dragoman_server.sizing.process_memory import memory_of
 
 
 def test_pairs_are_those_given_with_other_numbers(tmp_path: Path) -> None:

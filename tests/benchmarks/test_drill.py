@@ -43,6 +43,26 @@ def test_ordinary_callers_do_not_notice_nonsense_at_the_ports(tmp_path: Path) ->
     assert found["figures"]["calls of nonsense"] > 0
 
 
+def test_versions_come_and_go_and_come_damaged_under_traffic(tmp_path: Path) -> None:
+    found = drill(tmp_path, "reload", "--seconds", 1)
+    assert found["figures"]["reloads"] > 0
+
+
+def test_who_is_turned_away_is_told_when_to_come_back(tmp_path: Path) -> None:
+    found = drill(tmp_path, "overload", "--seconds", 1)
+    assert found["figures"]["calls refused"] > 0
+
+
+def test_no_damaged_bundle_opens(tmp_path: Path) -> None:
+    found = drill(tmp_path, "bundles", "--seconds", 1)
+    assert found["figures"]["bundles damaged"] > 0
+
+
+def test_a_job_without_room_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    found = drill(tmp_path, "disk", "--seconds", 1)
+    assert found["figures"]["jobs that ran out of room"] > 0
+
+
 @pytest.mark.parametrize(
     ("holds", "code"), [([], 1), ([True], 0), ([True, False], 1)], ids=["none", "one", "broken"]
 )
@@ -53,7 +73,7 @@ def test_a_promise_that_is_broken_and_a_drill_that_checks_nothing_are_failures(
         for held in holds:
             drill.check("something holds", held)
 
-    monkeypatch.setattr("benchmarks.drill.kills.run", run)
+    monkeypatch.setattr("benchmarks.drill.jobs.kills.run", run)
     ran = CliRunner().invoke(main, ["kills", "--bundle", str(BUNDLE)])
     assert ran.exit_code == code
     assert f"{len(holds)} promises checked, {holds.count(False)} broken" in ran.output

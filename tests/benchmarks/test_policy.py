@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from benchmarks.policy.simulation import Simulation
-from benchmarks.policy.workload import Length, Workload, read_lengths
+from benchmarks.policy.workload import Workload, read_lengths
 from dragoman_server.engine.request import Priority
+from dragoman_server.sizing.figures import Length
 
 ALIKE = [Length(source_tokens=16, steps=10)]
 

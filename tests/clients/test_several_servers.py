@@ -8,14 +8,17 @@ import grpc
 import pytest
 import trustme
 from click.testing import CliRunner
+from google.protobuf import duration_pb2
+from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2
 from tests.clients.conftest import ScriptedServer
 
-from dragoman import AsyncClient, Client, InvalidRequestError, UnavailableError
+from dragoman import AsyncClient, Client, InvalidRequestError, OverloadedError, UnavailableError
 from dragoman.cli import main
 from dragoman.connection import route
 from dragoman.connection.route import read_route
 
+RETRY_INFO = error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(seconds=3))
 DE_EN = {"source": "de", "target": "en"}
 Servers = list[ScriptedServer]
 
@@ -231,3 +234,26 @@ def test_several_over_tls_have_certificates_for_the_name_of_the_first() -> None:
     finally:
         for each in servers:
             each.stop()
+
+
+def test_a_call_that_one_server_has_no_room_for_is_made_at_another(servers: Servers) -> None:
+    servers[0].servicer.max_queue = 0
+    with Client(addresses(servers)) as client:
+        call_until(client, servers, lambda counts: counts[1] > 0 and counts[2] > 0)
+        for _ in range(6):
+            assert client.translate(["zwei"], **DE_EN)[0].text == "ZWEI"
+    assert servers[0].servicer.requests
+
+
+def test_where_none_has_room_the_caller_is_told_when_to_come_back_after_one_try_of_each(
+    servers: Servers,
+) -> None:
+    with Client(addresses(servers)) as client:
+        call_until(client, servers, all)
+        full = servers[0].status("RESOURCE_EXHAUSTED", "the queue is full", RETRY_INFO)
+        for each in servers:
+            each.servicer.failures.extend([full] * 10)
+        with pytest.raises(OverloadedError) as caught:
+            client.translate(["eins"], **DE_EN)
+        assert caught.value.retry_after_seconds == 3
+        assert sum(10 - len(each.servicer.failures) for each in servers) == 3

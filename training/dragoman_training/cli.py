@@ -129,7 +129,8 @@ def _train(
         raise ValueError(left)
     if resume and not exists:
         raise ValueError(f"there is nothing to resume: {last} does not exist")
-    saved = read_checkpoint(last) if resume else None
+    # On several machines only the one that leads has it.
+    saved = processes.made_by_leader(lambda: read_checkpoint(last)) if resume else None
     if saved:
         check_resumable(saved[1], recipe)
     if recipe.training.threads:

@@ -75,6 +75,18 @@ class Processes:
             raise ValueError(failure)
         return cast(Value, value)
 
+    def check_alike(self, what: str, value: str) -> None:
+        """Raises ValueError in all of them where `value`, what a process knows `what` by, is not the same.
+
+        On several machines each has files of its own.
+        """
+        others = int(self.sum([float(value != self.from_leader(value))])[0])
+        if others:
+            raise ValueError(
+                f"{others} of {self.count} processes have other {what} than the first; give each machine a "
+                "copy of the same files"
+            )
+
     def leader_first(self, make: Callable[[], Value]) -> Value:
         """What `make` makes in each process, in the leading one before the others begin.
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from dragoman.client import Client
+from dragoman.connection.channel import PING_SECONDS
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 
 Command = Callable[..., None]
@@ -65,9 +66,16 @@ server_option = click.option(
 )
 
 
-def open_client(server: str, *, timeout_seconds: float | None = 600.0) -> Client:
+def open_client(
+    server: str, *, timeout_seconds: float | None = 600.0, ping_seconds: float | None = PING_SECONDS
+) -> Client:
     """A client of `--server` with the environment's token."""
-    return Client(server, timeout_seconds=timeout_seconds, token=os.environ.get(TOKEN_VARIABLE) or None)
+    return Client(
+        server,
+        timeout_seconds=timeout_seconds,
+        ping_seconds=ping_seconds,
+        token=os.environ.get(TOKEN_VARIABLE) or None,
+    )
 
 
 def timeout_option(help_text: str) -> Callable[[Command], Command]:

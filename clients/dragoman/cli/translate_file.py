@@ -16,6 +16,7 @@ from rich.text import Text
 
 from dragoman.cli.failure import message_of, not_installed
 from dragoman.cli.options import Seconds, open_client, server_option, settings_options
+from dragoman.connection.channel import PING_SECONDS
 from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
 from dragoman.jobs.errors import MissingLibraryError
@@ -103,6 +104,16 @@ class _File(click.Path):
     metavar="SECONDS",
     help="How long to try again where the server is away or overloaded, before giving up.",
 )
+@click.option(
+    "--ping",
+    "ping_seconds",
+    type=Seconds(min=0),
+    default=PING_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a server may be silent before it is asked whether it is there; it counts as gone where it "
+    "does not answer. 0: never.",
+)
 @click.argument("input_path", metavar="INPUT", type=_File(exists=True, dir_okay=False, path_type=Path))
 @click.argument("output_path", metavar="OUTPUT", type=_File(dir_okay=False, path_type=Path))
 def translate_file(
@@ -119,6 +130,7 @@ def translate_file(
     streams: int,
     window: int,
     patience_seconds: float,
+    ping_seconds: float,
     input_path: Path,
     output_path: Path,
 ) -> None:
@@ -168,7 +180,10 @@ def translate_file(
         )
     except MissingLibraryError as error:
         raise not_installed(error.what, error.library, "formats") from error
-    with open_client(server) as client, _ProgressBar(input_path, job.noun) as bar:
+    with (
+        open_client(server, ping_seconds=ping_seconds or None) as client,
+        _ProgressBar(input_path, job.noun) as bar,
+    ):
         try:
             with _sigterm_as_interrupt():
                 summary = job.run(client, bar, overwrite=overwrite, restart=restart)

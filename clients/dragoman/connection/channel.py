@@ -5,11 +5,13 @@ import os
 import re
 from pathlib import Path
 
+from dragoman.arguments import check_number
 from dragoman.errors import InvalidRequestError
 
 Options = tuple[tuple[str, str | int], ...]
 """Arguments of a gRPC channel."""
 
+_NEVER_MILLISECONDS = 2**31 - 1
 _RETRIED = ("Translate", "ListModels", "GetModel")
 _RETRIED_ELSEWHERE = (*_RETRIED, "AlignTexts", "DetectLanguage", "ListGlossaries")
 
@@ -49,20 +51,52 @@ _COMMON_OPTIONS: Options = (
     # Many hypotheses with alignments outgrow the default of 4 MiB.
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # Servers by default take pings more often than every 5 minutes for abuse. What was sent and is not
-    # acknowledged within the timeout ends the connection sooner.
-    ("grpc.keepalive_time_ms", 310_000),
-    ("grpc.keepalive_timeout_ms", 20_000),
+    # By default gRPC stops to ask, after two times, where nothing is sent: a call that waits for its answer.
+    ("grpc.http2.max_pings_without_data", 0),
     # By default a server that comes back is tried only after a second, then ever later, up to two minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 5_000),
 )
 
-CHANNEL_OPTIONS: Options = (("grpc.service_config", json.dumps(SERVICE_CONFIG)), *_COMMON_OPTIONS)
+PING_SECONDS = 10.0
+"""How long a server may be silent during a call before it is asked whether it is there.
+
+gRPC's servers by default hang up on who asks more often than every 5 minutes; ours do not, and gRPC's client
+asks half as often each time that one does.
+"""
+MAX_PONG_SECONDS = 20.0
+"""Longest that it may take to answer."""
+
+
+def ping_options(seconds: float | None) -> Options:
+    """Of a server that is silent for so long, or never where None; it then has as long again to answer.
+
+    A machine that is gone, or a process that is stopped, says no more that a connection has ended.
+    Raises InvalidRequestError for what is no such time.
+    """
+    if seconds is None:
+        return (("grpc.keepalive_time_ms", _NEVER_MILLISECONDS),)
+    check_number(seconds, "ping_seconds")
+    if not 0.1 <= seconds <= 1e6:
+        raise InvalidRequestError(
+            f"ping_seconds is {seconds:g}; it must be from 0.1 to 1e6, or None for never"
+        )
+    return (
+        ("grpc.keepalive_time_ms", round(1000 * seconds)),
+        ("grpc.keepalive_timeout_ms", round(1000 * min(seconds, MAX_PONG_SECONDS))),
+    )
+
+
+CHANNEL_OPTIONS: Options = (
+    ("grpc.service_config", json.dumps(SERVICE_CONFIG)),
+    *_COMMON_OPTIONS,
+    *ping_options(PING_SECONDS),
+)
 BALANCED_OPTIONS: Options = (
     ("grpc.service_config", json.dumps(BALANCED_CONFIG)),
     *_COMMON_OPTIONS,
+    *ping_options(PING_SECONDS),
     # Where servers change, a name is looked up again when one is lost; by default not twice in 30 seconds.
     ("grpc.dns_min_time_between_resolutions_ms", 2_000),
 )
@@ -71,13 +105,16 @@ BALANCED_OPTIONS: Options = (
 _LOOPBACK = re.compile(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)")
 
 
-def channel_options(address: str | None, *, is_balanced: bool) -> Options:
-    """How to connect to an address; None is a list of them.
+def channel_options(
+    address: str | None, *, is_balanced: bool, ping_seconds: float | None = PING_SECONDS
+) -> Options:
+    """How to connect to an address; None is a list of them. Raises InvalidRequestError as `ping_options`.
 
     What is listed is never called through a proxy that `http_proxy` names, which would stand for them all;
     nor is this machine itself.
     """
-    options = BALANCED_OPTIONS if is_balanced else CHANNEL_OPTIONS
+    chosen = dict(BALANCED_OPTIONS if is_balanced else CHANNEL_OPTIONS) | dict(ping_options(ping_seconds))
+    options: Options = tuple(chosen.items())
     is_direct = address is None or _LOOPBACK.match(re.sub("^dns:(//[^/]*/)?", "", address))
     return (*options, ("grpc.enable_http_proxy", 0)) if is_direct else options
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import grpc
 import grpc.aio
 
-from dragoman.connection.channel import Options, channel_options, check_roots
+from dragoman.connection.channel import PING_SECONDS, Options, channel_options, check_roots
 from dragoman.errors import InvalidRequestError, UnavailableError
 
 TLS_SCHEME = "grpcs://"
@@ -16,6 +16,10 @@ TLS_SCHEME = "grpcs://"
 
 GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "xds:")
 """Before an address that gRPC looks up in its own ways, without a port in some."""
+
+
+ELSEWHERE = 2
+"""Of a name that stands for who knows how many: where three are full, the others hardly are not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,11 @@ class Route:
     is_balanced: bool = False
     """Whether there may be several servers, of which each call takes the next that serves."""
 
+    @property
+    def num_elsewhere(self) -> int:
+        """How many other servers are worth a try by whom one has turned away."""
+        return len(self.listed) - 1 if self.listed else ELSEWHERE * self.is_balanced
+
     def open_channel(self) -> grpc.Channel:
         """A channel of gRPC's blocking API."""
         if self.credentials is None:
@@ -74,16 +83,21 @@ class Route:
         return [Server(target=self.target, name=self.target)]
 
 
-def read_route(address: "str | Sequence[str] | Server", credentials: grpc.ChannelCredentials | None) -> Route:
+def read_route(
+    address: "str | Sequence[str] | Server",
+    credentials: grpc.ChannelCredentials | None,
+    *,
+    ping_seconds: float | None = PING_SECONDS,
+) -> Route:
     """The way to an address, to a list of them, also in one string with commas, or to one server of a route.
 
     Raises InvalidRequestError for a web address, which gRPC would take for a host's name, for a host without
     a port, which it would call on 443, for a port that is none, which it would take modulo 65536, for a file
-    of roots that is none, for an empty list, and for one whose addresses are not alike. Raises
+    of roots that is none, for an empty list, for one whose addresses are not alike, and for pings. Raises
     UnavailableError where a name of a list is not known.
     """
     if isinstance(address, Server):
-        return _alone(address, credentials)
+        return _alone(address, credentials, ping_seconds)
     addresses = _split(address) if isinstance(address, str) else list(address)
     if not addresses:
         raise InvalidRequestError("no address is given; write HOST:PORT, such as localhost:50051")
@@ -100,13 +114,13 @@ def read_route(address: "str | Sequence[str] | Server", credentials: grpc.Channe
     for each in addresses:
         _check(each, is_alone=len(addresses) == 1)
     if len(addresses) > 1:
-        return _of_list(addresses, credentials)
+        return _of_list(addresses, credentials, ping_seconds)
     [address] = addresses
     is_balanced = address.startswith("dns:") or (address.startswith(("ipv4:", "ipv6:")) and "," in address)
     return Route(
         target=address,
         credentials=credentials,
-        options=channel_options(address, is_balanced=is_balanced),
+        options=channel_options(address, is_balanced=is_balanced, ping_seconds=ping_seconds),
         is_balanced=is_balanced,
     )
 
@@ -139,12 +153,17 @@ def _check(address: str, *, is_alone: bool) -> None:
         raise InvalidRequestError(f"{address!r} has port {port[1]}; a port is 1 to 65535")
 
 
-def _of_list(addresses: Iterable[str], credentials: grpc.ChannelCredentials | None) -> Route:
+def _of_list(
+    addresses: Iterable[str], credentials: grpc.ChannelCredentials | None, ping_seconds: float | None
+) -> Route:
     """A list, for gRPC: it takes no names, so each is looked up, once."""
     names = list(dict.fromkeys(addresses))
     found = dict.fromkeys(server.target for name in names for server in look_up(name))
     # One channel has one name: over TLS every certificate must be for it.
-    options = (*channel_options(None, is_balanced=True), *_named(names[0], credentials))
+    options = (
+        *channel_options(None, is_balanced=True, ping_seconds=ping_seconds),
+        *_named(names[0], credentials),
+    )
     return Route(
         target=_joined(list(found)),
         credentials=credentials,
@@ -154,10 +173,10 @@ def _of_list(addresses: Iterable[str], credentials: grpc.ChannelCredentials | No
     )
 
 
-def _alone(server: Server, credentials: grpc.ChannelCredentials | None) -> Route:
+def _alone(server: Server, credentials: grpc.ChannelCredentials | None, ping_seconds: float | None) -> Route:
     """One server, over a connection that no other channel shares."""
     options = (
-        *channel_options(server.name, is_balanced=False),
+        *channel_options(server.name, is_balanced=False, ping_seconds=ping_seconds),
         ("grpc.use_local_subchannel_pool", 1),
         *(_named(server.name, credentials) if server.target != server.name else ()),
     )

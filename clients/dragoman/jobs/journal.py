@@ -53,7 +53,7 @@ class Journal:
         """
         try:
             entry = json.loads(self._path.read_bytes())
-            changed = list(_changes(entry["job"], self._job))
+            changed = list(changes(entry["job"], self._job))
             checkpoint = Checkpoint(**entry["checkpoint"])
         except FileNotFoundError:
             return None
@@ -84,12 +84,12 @@ class Journal:
         self._path.with_name(self._path.name + ".new").unlink(missing_ok=True)
 
 
-def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """What of a job differs, for people to read."""
     for key, value in now.items():
         old = before.get(key)
         if isinstance(value, Mapping) and isinstance(old, Mapping):
-            yield from _changes(old, value)
+            yield from changes(old, value)
         elif old != value:
             # A fingerprint tells nobody anything.
             yield (

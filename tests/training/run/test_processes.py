@@ -1,8 +1,10 @@
 """Two processes train what one would, over gloo on this machine's CPU."""
 
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,47 @@ def test_two_processes_draw_the_same_segmentations_and_add_up_a_penalty(
     # What the penalty moves: one that a process left out would hardly show in the perplexity.
     queries = "model.annotation.queries"
     torch.testing.assert_close(ours[0][queries], theirs[0][queries], rtol=0, atol=1e-3)
+
+
+def run_on_two_machines(folders: Sequence[Path], *arguments: object) -> list[str]:
+    """Trains in two processes, each in a folder of its own, as torchrun starts them on two machines."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "dragoman_training", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+            | {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": "0"},
+        )
+        for rank, folder in enumerate(folders)
+    ]
+    said = [process.communicate(timeout=300)[0] for process in started]
+    assert [process.returncode for process in started] == [0, 0], said
+    return said
+
+
+def test_machines_share_nothing_but_a_copy_of_the_corpus(toy_folder: Path, tmp_path: Path) -> None:
+    """The checkpoint is the first one's alone, and the run goes on from it."""
+    machines = [tmp_path / "one", tmp_path / "other"]
+    for machine in machines:
+        machine.mkdir()
+        for split, num_pairs in (("train", 120), ("valid", 4)):
+            for language in ("de", "en"):
+                lines = (toy_folder / f"{split}.{language}").read_text().splitlines(keepends=True)
+                (machine / f"{split}.{language}").write_text("".join(lines[:num_pairs]))
+        (machine / "toy.toml").write_text((toy_folder / "toy.toml").read_text())
+    options = ["toy.toml", "--out", "run", "--device", "cpu", *OPTIONS, "--set", "training.warmup_steps=2"]
+    run_on_two_machines(machines, *options, "--set", "training.max_epochs=1")
+    assert (machines[0] / "run" / "last.safetensors").exists()
+    assert not (machines[1] / "run").exists()
+    first, other = run_on_two_machines(machines, *options, "--set", "training.max_epochs=2", "--resume")
+    assert "Done:" in first
+    assert "Done:" not in other
+    assert read_checkpoint(machines[0] / "run" / "last.safetensors")[2]["epoch"] == 2
 
 
 def test_one_process_alone_leads_and_talks_to_nobody() -> None:

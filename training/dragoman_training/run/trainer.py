@@ -100,6 +100,7 @@ class Trainer:
         self.progress.num_pairs = len(self._train)
         self.progress.left_out = self._train.left_out
         self.progress.corpus = self._train.fingerprint
+        processes.check_alike("training pairs", self._train.fingerprint)
         if recipe.guided_alignment.weight and not self._train.is_guided:
             self._train.guide(load_linker(), max_pairs=recipe.guided_alignment.max_pairs)
         self._valid_corpus = spread(valid, config.validate_sentences)

@@ -1,0 +1,1 @@
+"""Drills of a file that is translated: servers killed and stopped under it, and its disk full."""

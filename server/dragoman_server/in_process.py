@@ -1,0 +1,69 @@
+"""A bundle's engine in the caller's own process, from text to text: for corpora, without a server."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from dragoman_bundle import open_bundle
+
+from dragoman_server.config import Device, EngineConfig, Precision
+from dragoman_server.engine import EngineLimits, FinishReason
+from dragoman_server.engine.onnx.opening import open_decoder
+from dragoman_server.models.loader import decoder_options, open_engine
+from dragoman_server.system import MAX_QUEUE, BundleSystem
+from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.translated import TranslatedText
+
+
+class InProcessTranslator:
+    """Translates texts as a server does. Threads may share it."""
+
+    def __init__(self, system: BundleSystem) -> None:
+        self._system = system
+
+    def translate(self, texts: Sequence[str]) -> list[tuple[str, bool]]:
+        """Of each text its translation, and whether that lacks an end: the text's was dropped, or its own
+        limit was reached. Raises DecoderError.
+        """
+        return [_outcome(translated) for translated in self._system.translate_texts(texts)]
+
+
+def _outcome(translated: TranslatedText) -> tuple[str, bool]:
+    best = translated.hypotheses[0] if translated.hypotheses else None
+    is_limited = best is not None and best.finish_reason is FinishReason.LENGTH
+    return translated.text, translated.truncated or is_limited
+
+
+@contextmanager
+def open_in_process(
+    location: str,
+    *,
+    beam_size: int | None,
+    length_penalty: float | None,
+    segmentation: str,
+    device: Device,
+    precision: Precision,
+) -> Iterator[InProcessTranslator]:
+    """Opens the bundle at `location`, with one engine on a CPU's core or on a GPU.
+
+    What is None is the bundle's own. Raises BundleError, PrecisionUnavailableError, DeviceUnavailableError,
+    DecoderError, and ValueError for a segmentation that is none.
+    """
+    bundle = open_bundle(Path(location))
+    decoding = bundle.manifest.decoding
+    config = EngineConfig(
+        device=device, precision=precision, threads=1, max_queue=MAX_QUEUE, max_queue_seconds=math.inf
+    )
+    options = TranslationOptions(
+        beam_size=beam_size or decoding.beam_size,
+        length_penalty=decoding.length_penalty if length_penalty is None else length_penalty,
+        segmentation=Segmentation(segmentation),
+    )
+    max_beam_size = max(EngineLimits.max_beam_size, options.beam_size)
+    engine = open_engine(open_decoder(bundle, decoder_options(config)), config, max_beam_size)
+    try:
+        yield InProcessTranslator(BundleSystem(bundle, engine, options, bundle.manifest.key))
+    finally:
+        engine.close()

@@ -1,0 +1,71 @@
+"""A server that is stopped, as a machine that hangs: all that tells its callers is that it is silent."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.server.conftest import StartProcess
+
+from dragoman import Client, Settings, UnavailableError
+from dragoman.errors import DragomanError
+from dragoman.jobs import FileJob
+
+PING_SECONDS = 0.5
+OPTIONS = ("--port", "0", "--threads", "1")
+
+
+class Listener:
+    """Acts on the first line that is done, and notes what the job waits for."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.act: Callable[[], None] | None = act
+        self.errors: list[DragomanError] = []
+
+    def on_start(self, *, resumed: int, failed: int) -> None:
+        pass
+
+    def on_line(self, *, failed: bool, position: int) -> None:
+        if self.act is not None:
+            self.act()
+            self.act = None
+
+    def on_save(self, *, lines: int) -> None:
+        pass
+
+    def on_wait(self, error: DragomanError, seconds: float) -> None:
+        self.errors.append(error)
+
+
+def test_others_do_the_work_of_a_server_that_is_stopped(
+    slow_models: Path, start_process: StartProcess, tmp_path: Path
+) -> None:
+    servers = [start_process("--models", str(slow_models), *OPTIONS) for _ in range(2)]
+    addresses = [f"127.0.0.1:{server.wait_for('ready')['port']}" for server in servers]
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("".join(f"zeile nummer {'x' * (number % 7)}\n" for number in range(60)))
+    job = FileJob(source, output, Settings(source="de", target="en"), streams=2, window=8)
+    listener = Listener(lambda: servers[1].process.send_signal(signal.SIGSTOP))
+    try:
+        with Client(addresses, ping_seconds=PING_SECONDS) as client:
+            job.run(client, listener)
+    finally:
+        servers[1].process.send_signal(signal.SIGCONT)
+    assert output.read_text() == source.read_text()
+    assert listener.errors
+    assert all(isinstance(error, UnavailableError) for error in listener.errors)
+
+
+def test_a_call_to_a_server_that_is_stopped_fails_once_pings_tell(
+    slow_models: Path, start_process: StartProcess
+) -> None:
+    server = start_process("--models", str(slow_models), *OPTIONS)
+    address = f"127.0.0.1:{server.wait_for('ready')['port']}"
+    with Client(address, ping_seconds=PING_SECONDS) as client:
+        client.translate(["eins"], source="de", target="en")
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(UnavailableError):
+                client.translate(["zwei"], source="de", target="en")
+        finally:
+            server.process.send_signal(signal.SIGCONT)

@@ -1,0 +1,26 @@
+"""An engine in this process, which corpora are translated by."""
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_server.in_process import open_in_process
+
+BUNDLE_OPTIONS = {"beam_size": None, "length_penalty": None, "device": "cpu", "precision": "auto"}
+
+
+def test_texts_are_translated_one_to_one_and_told_of_if_they_were_cut(models: Path) -> None:
+    texts = ["Ein Satz. Noch einer.", "", "wort " * 40 + "ende", "Ja."]
+    bundle = str(models / "de-en" / "1")
+    with open_in_process(bundle, segmentation="sentence", **BUNDLE_OPTIONS) as translator:
+        assert [text for text, _ in translator.translate(texts)] == texts
+        assert [is_cut for _, is_cut in translator.translate(texts[:2])] == [False, False]
+        assert translator.translate([]) == []
+
+
+def test_a_segmentation_that_is_none_is_refused(models: Path) -> None:
+    with (
+        pytest.raises(ValueError, match="'word' is not a valid Segmentation"),
+        open_in_process(str(models / "de-en" / "1"), segmentation="word", **BUNDLE_OPTIONS),
+    ):
+        pass
