@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dragoman import errors, messages
 from dragoman.connection.patience import Patience
 from dragoman.settings import Settings
+from dragoman.texts import check_text
 from dragoman.translation import Translation
 from dragoman.v1 import translation_pb2 as pb
 
@@ -32,10 +33,14 @@ class Portion:
 class Portions:
     """Cuts the texts of a call into requests, and keeps the translations until all are there."""
 
-    def __init__(self, texts: list[str], settings: Settings, *, patience_seconds: float) -> None:
+    def __init__(
+        self, texts: list[str], settings: Settings, *, patience_seconds: float, pivot: str | None = None
+    ) -> None:
+        """`pivot`: a language between. Raises TypeError or InvalidRequestError for one that cannot travel."""
         self._patience = Patience(patience_seconds)
         self._texts = texts
         self._settings = settings
+        self._pivot = None if pivot is None else check_text(pivot, "pivot")
         self._max_in_flight = MAX_REQUESTS_IN_FLIGHT
         self._waiting = deque([range(len(texts))] if texts else [])
         self._in_flight: list[Portion] = []
@@ -50,7 +55,8 @@ class Portions:
         if len(taken) < len(left):
             self._waiting.appendleft(left[len(taken) :])
         texts = self._texts[taken.start : taken.stop]
-        portion = Portion(first=taken.start, request=messages.translate_request(texts, self._settings))
+        request = messages.translate_request(texts, self._settings, pivot=self._pivot)
+        portion = Portion(first=taken.start, request=request)
         self._in_flight.append(portion)
         if len(self._in_flight) > 1:
             for each in self._in_flight:
