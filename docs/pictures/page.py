@@ -30,9 +30,11 @@ def main() -> None:
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     browser = webdriver.Chrome(options=options, service=service)
     try:
-        take(browser, arguments.url, arguments.out / "page.png", width=1100)
-        take(browser, arguments.url, arguments.out / "page-dark.png", width=1100, is_dark=True, opens="attention")
-        take(browser, arguments.url, arguments.out / "page-phone.png", width=390)
+        url, out = arguments.url, arguments.out
+        # The phone's first: a server's first answer takes longer than those that follow.
+        take(browser, url, out / "page-phone.png", width=390)
+        take(browser, url, out / "page.png", width=1100)
+        take(browser, url, out / "page-dark.png", width=1100, is_dark=True, opens="attention")
     finally:
         browser.quit()
 
@@ -52,8 +54,8 @@ def take(
     if opens:
         browser.find_element(By.CSS_SELECTOR, f"#{opens} > summary").click()
     # All of it, before a word is pointed at: another size moves the words from under the pointer.
-    height = browser.execute_script("return Math.ceil(document.documentElement.getBoundingClientRect().height)")
-    resize(browser, width, height)
+    box = browser.execute_script("return document.documentElement.getBoundingClientRect()")
+    resize(browser, width, round(box["height"]))
     word = next(
         each for each in browser.find_elements(By.CSS_SELECTOR, "#translation .word") if each.text == POINTED
     )
@@ -66,8 +68,10 @@ def take(
 def resize(browser: webdriver.Chrome, width: int, height: int) -> None:
     """The page's size; a narrow one is a phone's."""
     is_phone = width < 600
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 2 if is_phone else 1, "mobile": is_phone}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1 + is_phone, "mobile": is_phone},
+    )
 
 
 if __name__ == "__main__":

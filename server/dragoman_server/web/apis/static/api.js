@@ -24,6 +24,7 @@ async function send(path, options) {
     throw new ApiError("The server does not answer.", { retrySeconds: GONE_SECONDS });
   }
   if (response.ok) return response;
+  if (response.status === 401) $("token-box").open = true;
   const answer = await response.json().catch(() => ({}));
   const told = answer.error?.message ?? answer.error ?? `The server answered ${response.status}.`;
   const retry = Number(response.headers.get("Retry-After"));

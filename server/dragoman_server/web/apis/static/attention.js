@@ -22,22 +22,37 @@ function wordsOf(text, links, side) {
   return found;
 }
 
+/** For each word of the translation: the end of all links up to it, and the start of all behind it. */
+function reaches(targetWords, links) {
+  const ofWord = new Map(targetWords.map(({ start }) => [start, []]));
+  for (const each of links) ofWord.get(each.targetStart)?.push(each);
+  const found = targetWords.map(({ start }) => ofWord.get(start));
+  const ends = [];
+  for (const some of found) ends.push(Math.max(ends.at(-1) ?? 0, ...some.map((each) => each.sourceEnd)));
+  const starts = [];
+  let least = Infinity;
+  for (let rank = found.length - 1; rank >= 0; rank -= 1) {
+    starts[rank] = least;
+    least = Math.min(least, ...found[rank].map((each) => each.sourceStart));
+  }
+  return targetWords.map((_, rank) => ({ end: ends[rank], next: starts[rank] }));
+}
+
 /** Cuts both sides where a sentence ends and no link crosses. */
 export function sentencesOf(source, target, links) {
   const sourceWords = wordsOf(source, links, "source");
   const targetWords = wordsOf(target, links, "target");
+  const bounds = reaches(targetWords, links);
   const points = [...target];
   const sentences = [];
   let first = 0;
   let from = 0;
   targetWords.forEach((word, rank) => {
     const next = targetWords[rank + 1];
-    const sourceEnd = Math.max(from, ...links.filter((each) => each.targetStart <= word.start).map((each) => each.sourceEnd));
-    const crosses = links.some((each) => each.targetStart > word.start && each.sourceStart < sourceEnd);
     const between = points.slice(word.end, next?.start).join("");
     const ends = SENTENCE_END.test(word.text + between.trimEnd()) || between.includes("\n");
-    if (next && (crosses || !ends)) return;
-    const until = next ? sourceEnd : Infinity;
+    if (next && (!ends || bounds[rank].next < bounds[rank].end)) return;
+    const until = next ? bounds[rank].end : Infinity;
     sentences.push({
       targets: targetWords.slice(first, rank + 1),
       sources: sourceWords.filter((each) => each.start >= from && each.start < until),

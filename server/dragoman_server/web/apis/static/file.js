@@ -4,7 +4,6 @@ import { ApiError, postForm } from "./api.js";
 import { $ } from "./elements.js";
 import { protectionOf } from "./glossary.js";
 import { nameOf } from "./languages.js";
-import { clearProblem, showProblem } from "./problem.js";
 
 const FORM_BYTES = 64 * 1024;
 const MEBIBYTE = 1024 * 1024;
@@ -16,7 +15,7 @@ let underWay = null;
 const megabytes = (bytes) => `${(bytes / MEBIBYTE).toFixed(1)} MiB`;
 const isTable = (name) => /\.[ct]sv(\.gz)?$/i.test(name);
 
-/** `settings` and `languages` of the server. */
+/** From now on, by these settings and languages of the server. */
 export function beginFiles(settings, languages) {
   server = { settings, languages };
   $("chosen").accept = [...settings.fileSuffixes, ".gz"].join(",");
@@ -40,8 +39,9 @@ function form() {
   return made;
 }
 
-function tell(state, { value = null, closes = "Cancel" } = {}) {
+function tell(state, { value = null, closes = "Cancel", isProblem = false } = {}) {
   $("file-state").textContent = state;
+  $("file-state").classList.toggle("is-over", isProblem);
   $("file-progress").hidden = value === null;
   if (value === undefined) $("file-progress").removeAttribute("value");
   else if (value !== null) $("file-progress").value = value;
@@ -51,33 +51,31 @@ function tell(state, { value = null, closes = "Cancel" } = {}) {
 export function take(chosen) {
   if (!chosen || !server) return;
   close();
-  clearProblem();
-  const most = server.settings.maxBodyBytes - FORM_BYTES;
-  if (chosen.size > most) {
-    showProblem(
-      new ApiError(
-        `${chosen.name} has ${megabytes(chosen.size)}, and the page takes files of ${megabytes(most)}: ` +
-          "more if the server is started with a larger --max-http-body-bytes. " +
-          "The command dragoman translate-file has no such limit.",
-      ),
-    );
-    return;
-  }
   file = chosen;
   $("file-title").textContent = chosen.name;
   $("file").hidden = false;
-  $("table").hidden = !isTable(chosen.name);
-  if (isTable(chosen.name)) {
+  const most = server.settings.maxBodyBytes - FORM_BYTES;
+  const isTooLarge = chosen.size > most;
+  $("table").hidden = isTooLarge || !isTable(chosen.name);
+  if (isTooLarge)
+    refuse(
+      `The file has ${megabytes(chosen.size)}, and this server takes ${megabytes(most)}: more with a larger ` +
+        "--max-http-body-bytes. The command dragoman translate-file has no such limit.",
+    );
+  else if (isTable(chosen.name)) {
     tell("", { closes: "Close" });
     $("columns").focus();
   } else translateFile();
+}
+
+function refuse(message) {
+  tell(message, { closes: "Close", isProblem: true });
 }
 
 async function translateFile() {
   underWay?.abort();
   underWay = new AbortController();
   const { signal } = underWay;
-  clearProblem();
   $("download").hidden = true;
   try {
     const sent = form();
@@ -88,8 +86,7 @@ async function translateFile() {
     }
   } catch (error) {
     if (error.name === "AbortError") return;
-    tell("Not translated.", { closes: "Close" });
-    showProblem(error, translateFile);
+    refuse(error.message);
   }
 }
 
@@ -115,7 +112,6 @@ $("choose").addEventListener("click", () => $("chosen").click());
 $("chosen").addEventListener("change", () => take($("chosen").files[0]));
 $("file-close").addEventListener("click", () => {
   close();
-  clearProblem();
   $("choose").focus();
 });
 $("table").addEventListener("submit", (event) => {

@@ -21,8 +21,8 @@ function keep() {
 
 function addEntry({ source = "", target = "" } = {}) {
   const remove = make("button", { type: "button", textContent: "×", title: "Remove", "aria-label": "Remove this entry" });
-  const word = make("input", { value: source, placeholder: "Word of the text", "aria-label": "Word of the text" });
-  const translation = make("input", { value: target, placeholder: "Its translation", "aria-label": "Its translation" });
+  const word = make("input", { value: source, placeholder: "Word", "aria-label": "Word of the text" });
+  const translation = make("input", { value: target, placeholder: "Translation", "aria-label": "Its translation" });
   const item = make("li", {}, word, make("span", { textContent: "→", "aria-hidden": "true" }), translation, remove);
   remove.addEventListener("click", () => {
     item.remove();
@@ -46,7 +46,7 @@ export function fillNamed(glossaries) {
   $("named-list").replaceChildren(
     ...glossaries.map(({ name, languages, entries }) => {
       const box = make("input", { type: "checkbox", value: name, checked: before.includes(name) });
-      const told = ` ${name} (${languages.map(nameOf).join(", ")}; ${entries})`;
+      const told = `${name} · ${languages.map(nameOf).join(", ")} · ${entries} ${entries === 1 ? "term" : "terms"}`;
       return make("label", {}, box, told);
     }),
   );

@@ -15,24 +15,31 @@ const NUM_HYPOTHESES = 4;
 
 let languages = new Languages([], "");
 let settings = { maxTextCharacters: Infinity };
+let isReady = false;
 let timer = 0;
 let underWay = null;
 let detected = "";
+
+function showTexts(text, target, links, warnings) {
+  showWords(text, target, links, warnings);
+  showWarnings(text, warnings);
+  showAttention(text, target, links);
+  $("copy").hidden = !target;
+  document.body.classList.remove("is-old");
+  $("translation").removeAttribute("aria-busy");
+}
 
 /** An answer, of one model or two; `milliseconds` until it came. */
 function show(answer, text, milliseconds) {
   const translation = answer.translations[0];
   const links = translation.hypotheses[0]?.alignments ?? [];
-  showWords(text, translation.text, links, translation.warnings);
-  showWarnings(text, translation.warnings);
-  showAttention(text, translation.text, links);
+  showTexts(text, translation.text, links, translation.warnings);
   const others = translation.hypotheses.slice(1).map((each) => make("li", { textContent: each.text }));
   $("alternative-list").replaceChildren(...others);
   $("alternatives").hidden = !others.length;
-  $("copy").hidden = !translation.text;
   $("timing").textContent = `${milliseconds} ms`;
-  const models = (answer.path.length ? answer.path : [answer.model]).map(describeModel);
-  $("model").textContent = models.join(", then ");
+  const models = answer.path.length ? answer.path : [answer.model];
+  $("model").replaceChildren(...models.map((each) => make("p", { textContent: describeModel(each) })));
 }
 
 function describeModel({ name, version }) {
@@ -42,10 +49,8 @@ function describeModel({ name, version }) {
 
 /** Shows no translation, or a text that needs none. */
 function clear(text = "") {
-  showWords($("text").value, text, [], []);
-  showWarnings("", []);
-  showAttention("", "", []);
-  for (const id of ["alternatives", "copy"]) $(id).hidden = true;
+  showTexts($("text").value, text, [], []);
+  $("alternatives").hidden = true;
   $("timing").textContent = "";
 }
 
@@ -79,12 +84,16 @@ function showLength(text) {
 
 async function translate() {
   clearTimeout(timer);
+  if (!isReady) {
+    begin();
+    return;
+  }
   underWay?.abort();
   underWay = new AbortController();
   const { signal } = underWay;
   const text = $("text").value;
   clearProblem();
-  $("translation").classList.add("is-old");
+  document.body.classList.add("is-old");
   $("translation").setAttribute("aria-busy", "true");
   try {
     showLength(text);
@@ -117,13 +126,10 @@ async function translate() {
     $("translation").lang = target;
     show(answer, text, Math.round(performance.now() - started));
   } catch (error) {
+    // What stands there stays pale: it is of another text.
     if (error.name === "AbortError") return;
+    $("translation").removeAttribute("aria-busy");
     showProblem(error, translate);
-  } finally {
-    if (!signal.aborted) {
-      $("translation").classList.remove("is-old");
-      $("translation").removeAttribute("aria-busy");
-    }
   }
 }
 
@@ -145,6 +151,7 @@ async function begin() {
   fillSources(languages);
   fillTargets(languages);
   beginFiles(settings, languages);
+  isReady = true;
   translate();
 }
 

@@ -1,4 +1,4 @@
-// What went wrong, and when it is tried again.
+// What went wrong with the text, and when it is tried again.
 
 import { $ } from "./elements.js";
 
@@ -15,11 +15,8 @@ export function clearProblem() {
 export function showProblem(error, retry = null) {
   clearProblem();
   again = retry ?? (() => {});
-  const asksForToken = error.status === 401;
-  if (asksForToken) $("token-box").open = true;
-  $("problem-text").textContent = asksForToken
-    ? "This server asks for a token: give it below, under Token."
-    : error.message;
+  $("problem-text").textContent =
+    error.status === 401 ? "This server asks for a token: give it below, under Token." : error.message;
   const comesAgain = retry !== null && error.retrySeconds != null;
   $("problem-wait").parentElement.hidden = !comesAgain;
   $("problem").hidden = false;

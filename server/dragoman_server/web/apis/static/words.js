@@ -59,12 +59,9 @@ export function showWords(source, target, newLinks, warnings) {
   const touches = (start, end) => warnings.some((each) => each.start < end && start < each.end);
   const cuts = warnings.flatMap((each) => [each.start, each.end]);
   write("source", `${source}\n`, (piece) => touches(piece.start, piece.end), cuts);
-  write("target", target, (piece) =>
-    links.some(
-      (link) =>
-        piece.isWord && link.targetStart === piece.start && touches(link.sourceStart, link.sourceEnd),
-    ),
-  );
+  const warned = links.filter((link) => touches(link.sourceStart, link.sourceEnd)).map((link) => link.targetStart);
+  const starts = new Set(warned);
+  write("target", target, (piece) => piece.isWord && starts.has(piece.start));
   const first = $("translation").querySelector(".word");
   if (first) first.tabIndex = 0;
   lightUp(null);
