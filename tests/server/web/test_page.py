@@ -187,7 +187,8 @@ def test_a_glossary_holds_for_one_model_and_two_are_named(page: Page) -> None:
     assert page.text("#glossary-count") == "(2)"
 
     # English is between German and French.
-    assert page.texts("#target optgroup option") == ["French"]
+    page.choose("#source", "de")
+    assert page.one("#target optgroup").get_attribute("textContent") == "French"
     page.choose("#target", "fr")
     page.wait(lambda: "en-fr/1" in page.text("#model"))
     assert page.text("#model").startswith("Model de-en/1")
@@ -209,12 +210,9 @@ def test_a_file_is_translated_with_progress_and_fetched(page: Page, web: Web, tm
     packed = tmp_path / "lines.txt.gz"
     packed.write_bytes(gzip.compress(f"{DOG}\n".encode() * 3))
     page.one("#chosen").send_keys(str(packed))
-    page.wait(
-        lambda: page.text("#download") == "Download lines.txt.en.gz" or "lines.en" in page.text("#download")
-    )
-    assert (
-        gzip.decompress(page.downloaded()).decode().splitlines() == ["The dog is sleeping in the garden."] * 3
-    )
+    page.wait(lambda: "lines.en.txt.gz" in page.text("#download"))
+    unpacked = gzip.decompress(page.downloaded()).decode()
+    assert unpacked.splitlines() == ["The dog is sleeping in the garden."] * 3
 
     page.drop("pets.csv", f"Nr;Satz\n1;{DOG}\n".replace(";", ","))
     page.one("#columns").send_keys("Satz")
@@ -244,7 +242,7 @@ def test_a_problem_is_told_and_what_helps_is_done(page: Page) -> None:
     page.type(DOG)
     page.wait(lambda: "does not answer" in page.text("#problem"))
     page.is_offline(False)
-    page.one("#problem-again").click()
+    # By itself, after some seconds.
     page.wait(lambda: page.text("#translation") == "The dog is sleeping in the garden.")
     assert not page.one("#problem").is_displayed()
     page.complaints()

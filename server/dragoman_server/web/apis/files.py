@@ -27,6 +27,8 @@ MAX_UNPACKED_RATIO = 20
 
 _FIELDS = {"--column": "columns", "--key": "keys"}
 """What the command line's options are called in a request."""
+_ADVICE = re.compile(r"\. `--format .*", re.DOTALL)
+"""What no request can ask for, at the end of an error."""
 
 
 def suffixes() -> list[str]:
@@ -99,7 +101,8 @@ def open_file(file: UploadedFile, options: FormatOptions, *, max_bytes: int) -> 
         source = Input(name=name, stream=content, position=content.tell)
         units = list(format_.units(source))
     except JobError as error:
-        told = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], str(error))
+        told = _ADVICE.sub("", str(error))
+        told = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], told)
         raise refusal("file", told) from error
     return FileTexts(
         name=name,

@@ -103,7 +103,7 @@ function offer({ path, name, failed, sourceLanguage, model }) {
 function close() {
   underWay?.abort();
   file = null;
-  $("chosen").value = "";
+  for (const id of ["chosen", "columns"]) $(id).value = "";
   $("file").hidden = true;
   $("download").hidden = true;
 }
