@@ -31,7 +31,8 @@ def main() -> None:
     browser = webdriver.Chrome(options=options, service=service)
     try:
         url, out = arguments.url, arguments.out
-        # The phone's first: a server's first answer takes longer than those that follow.
+        # A server's first answer takes longer than those that follow.
+        translate(browser, url)
         take(browser, url, out / "page-phone.png", width=390)
         take(browser, url, out / "page.png", width=1100)
         take(browser, url, out / "page-dark.png", width=1100, is_dark=True, opens="attention")
@@ -46,11 +47,7 @@ def take(
     scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
     resize(browser, width, 600)
-    browser.get(url)
-    wait = WebDriverWait(browser, 30)
-    wait.until(lambda _: browser.find_elements(By.CSS_SELECTOR, "#target option"))
-    browser.find_element(By.ID, "text").send_keys(TEXT)
-    wait.until(lambda _: POINTED in browser.find_element(By.ID, "translation").text)
+    translate(browser, url)
     if opens:
         browser.find_element(By.CSS_SELECTOR, f"#{opens} > summary").click()
     # All of it, before a word is pointed at: another size moves the words from under the pointer.
@@ -61,8 +58,17 @@ def take(
     )
     browser.execute_script("document.activeElement.blur()")
     webdriver.ActionChains(browser).move_to_element(word).perform()
-    wait.until(lambda _: browser.find_elements(By.CSS_SELECTOR, ".is-lit"))
+    WebDriverWait(browser, 30).until(lambda _: browser.find_elements(By.CSS_SELECTOR, ".is-lit"))
     path.write_bytes(base64.b64decode(browser.get_screenshot_as_base64()))
+
+
+def translate(browser: webdriver.Chrome, url: str) -> None:
+    """Opens the page anew and types the text."""
+    browser.get(url)
+    wait = WebDriverWait(browser, 30)
+    wait.until(lambda _: browser.find_elements(By.CSS_SELECTOR, "#target option"))
+    browser.find_element(By.ID, "text").send_keys(TEXT)
+    wait.until(lambda _: POINTED in browser.find_element(By.ID, "translation").text)
 
 
 def resize(browser: webdriver.Chrome, width: int, height: int) -> None:
