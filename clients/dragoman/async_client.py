@@ -144,6 +144,7 @@ class AsyncClient:
         terms: Mapping[str, str] | None = None,
         glossaries: Sequence[str] | None = None,
         alignments: bool = False,
+        pivot: str | None = None,
         timeout_seconds: float | None = None,
     ) -> list[Translation]:
         """Translates texts, and returns one translation for each, in their order: all of them, or an error.
@@ -152,6 +153,7 @@ class AsyncClient:
         None is the client's own. A server that goes away in the middle is waited for, up to the client's
         `patience_seconds`; the error then has the translations that are done, by their text's position.
         What is None is left to the model or the server. `dragoman.Settings` explains each option.
+        `pivot` is a language that the texts may go through where no model is for their languages; "" is none.
         """
         settings = Settings(
             source=source,
@@ -176,6 +178,7 @@ class AsyncClient:
         portions = Portions(
             check_texts(texts),
             settings,
+            pivot=pivot,
             patience_seconds=self._patience_seconds,
             num_elsewhere=self._route.num_elsewhere,
         )

@@ -44,8 +44,10 @@ _FINISH_REASONS = {
 }
 
 
-def translate_request(texts: list[str], settings: Settings) -> pb.TranslateRequest:
-    """A request with these texts."""
+def translate_request(
+    texts: list[str], settings: Settings, *, pivot: str | None = None
+) -> pb.TranslateRequest:
+    """A request with these texts. `pivot`: a language between; None leaves it to the server."""
     return pb.TranslateRequest(
         texts=texts,
         source_language=settings.source,
@@ -59,6 +61,7 @@ def translate_request(texts: list[str], settings: Settings) -> pb.TranslateReque
         protection=_protection(settings),
         # For each text or for none.
         protected_ranges=map(_text_ranges, texts) if any(map(ranges_of, texts)) else None,
+        pivot_language=pivot,
     )
 
 
@@ -149,7 +152,8 @@ def _protection(settings: Settings) -> pb.Protection | None:
 def translations(response: pb.TranslateResponse) -> list[Translation]:
     """The translations of a response, in its order."""
     model = model_reference(response.model)
-    return [translation(message, model) for message in response.translations]
+    path = tuple(map(model_reference, response.path))
+    return [translation(message, model, path) for message in response.translations]
 
 
 def aligned_texts(response: pb.AlignTextsResponse) -> list[AlignedTexts]:
@@ -184,12 +188,15 @@ def detected_languages(response: pb.DetectLanguageResponse) -> list[DetectedLang
     ]
 
 
-def translation(message: pb.Translation, model: ModelReference) -> Translation:
+def translation(
+    message: pb.Translation, model: ModelReference, path: tuple[ModelReference, ...] = ()
+) -> Translation:
     """One translation."""
     return Translation(
         text=message.text,
         hypotheses=tuple(_hypothesis(hypothesis) for hypothesis in message.hypotheses),
         model=model,
+        path=path,
         truncated=message.truncated,
         split=message.split,
         sentences=message.sentences,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dragoman import errors, messages
 from dragoman.connection.patience import Patience
 from dragoman.settings import Settings
+from dragoman.texts import check_text
 from dragoman.translation import Translation
 from dragoman.v1 import translation_pb2 as pb
 
@@ -33,14 +34,23 @@ class Portions:
     """Cuts the texts of a call into requests, and keeps the translations until all are there."""
 
     def __init__(
-        self, texts: list[str], settings: Settings, *, patience_seconds: float, num_elsewhere: int = 0
+        self,
+        texts: list[str],
+        settings: Settings,
+        *,
+        patience_seconds: float,
+        num_elsewhere: int = 0,
+        pivot: str | None = None,
     ) -> None:
-        """A request that a server has no room for goes on at `num_elsewhere` others."""
+        """A request that a server has no room for goes on at `num_elsewhere` others. `pivot`: a language
+        between. Raises TypeError or InvalidRequestError for one that cannot travel.
+        """
         self._num_elsewhere = num_elsewhere
         self._refusals: Counter[int] = Counter()
         self._patience = Patience(patience_seconds)
         self._texts = texts
         self._settings = settings
+        self._pivot = None if pivot is None else check_text(pivot, "pivot")
         self._max_in_flight = MAX_REQUESTS_IN_FLIGHT
         self._waiting = deque([range(len(texts))] if texts else [])
         self._in_flight: list[Portion] = []
@@ -55,7 +65,8 @@ class Portions:
         if len(taken) < len(left):
             self._waiting.appendleft(left[len(taken) :])
         texts = self._texts[taken.start : taken.stop]
-        portion = Portion(first=taken.start, request=messages.translate_request(texts, self._settings))
+        request = messages.translate_request(texts, self._settings, pivot=self._pivot)
+        portion = Portion(first=taken.start, request=request)
         self._in_flight.append(portion)
         if len(self._in_flight) > 1:
             for each in self._in_flight:

@@ -119,7 +119,7 @@ class Translation:
     hypotheses: tuple[Hypothesis, ...]
     """The hypotheses, best first. Empty for a text with nothing to translate, as of one without a letter."""
     model: ModelReference
-    """The model that translated."""
+    """The model that translated; of several the last."""
     truncated: bool
     """Whether the end of some sentence was dropped because it was too long."""
     split: bool
@@ -134,6 +134,8 @@ class Translation:
     """Where the time went."""
     warnings: tuple[TranslationWarning, ...] = ()
     """What a reader should know of the best hypothesis, in the order of the text."""
+    path: tuple[ModelReference, ...] = ()
+    """The models one after the other, where it went through a language between; empty for one model."""
 
     @property
     def limited(self) -> bool:

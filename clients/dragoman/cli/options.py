@@ -31,6 +31,8 @@ OPTIONS = {
     "length_policy": "--long-sentences",
     "segmentation": "--segmentation",
     "priority": "--priority",
+    "pivot": "--pivot",
+    "pivot_language": "--pivot",
     "text_format": "--html",
     "protection.glossaries": "--glossary",
     "protection.terms": "--term",

@@ -67,6 +67,12 @@ def _read_ranges(
     "last. Repeatable.",
 )
 @click.option("--prefix", "target_prefix", metavar="TEXT", help="What the translation must begin with.")
+@click.option(
+    "--pivot",
+    metavar="LANG",
+    help='Language that TEXT may go through where no model is direct, such as "en" from "de" to "fr"; "" for '
+    "none. Default: the server's.",
+)
 @click.option("--alignments", is_flag=True, help="Draw which words come from which, the darker the surer.")
 @click.option(
     "--heatmap",
@@ -90,6 +96,7 @@ def translate(
     num_hypotheses: int | None,
     protected_ranges: list[tuple[int, int]],
     target_prefix: str | None,
+    pivot: str | None,
     alignments: bool,
     heatmap: Path | None,
     as_json: bool,
@@ -131,12 +138,17 @@ def translate(
             raise click.UsageError(f"--keep-range is of one TEXT, and there are {len(texts)}")
         texts = (ProtectedText(texts[0], protected_ranges),)
     if not texts or texts == ("-",):
+        if pivot is not None:
+            raise click.UsageError(
+                "--pivot is of TEXT: lines of standard input go through one model; call twice, with a "
+                "pipe between"
+            )
         with open_client(server) as client:
             if not _translate_lines(client, settings, printer):
                 raise click.exceptions.Exit(3)
         return
     with open_client(server, timeout_seconds=timeout_seconds) as client:
-        translations = client.translate(texts, **asdict(settings))
+        translations = client.translate(texts, **asdict(settings), pivot=pivot)
     for number, (text, translation) in enumerate(zip(texts, translations, strict=True), start=1):
         printer.show(number, text, translation)
 

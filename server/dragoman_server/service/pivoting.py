@@ -69,8 +69,10 @@ def joined(
             hypothesis.alignments.extend(composed)
         later = [_of_source(warning, links, text) for warning in after.warnings]
         del after.warnings[:]
-        after.warnings.extend(before.warnings)
-        after.warnings.extend(each for each in later if each not in before.warnings)
+        for warning in [*before.warnings, *later]:
+            # Parts of the language between may be of one part of the text.
+            if warning not in after.warnings:
+                after.warnings.append(warning)
         after.split |= before.split
         after.truncated |= before.truncated
         after.sentences, after.source_tokens = before.sentences, before.source_tokens

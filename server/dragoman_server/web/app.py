@@ -8,7 +8,9 @@ from starlette.types import ASGIApp
 
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.apis import contract, deepl, libretranslate, openapi, page, probes
-from dragoman_server.web.apis.files import TranslatedFiles, suffixes
+from dragoman_server.web.apis.file_calls import FileCalls
+from dragoman_server.web.apis.files import suffixes
+from dragoman_server.web.apis.kept_files import KeptFiles
 from dragoman_server.web.endpoint import Api, Endpoint, Handle
 from dragoman_server.web.metrics import HttpMetrics
 
@@ -27,21 +29,29 @@ def make_app(
     def post(path: str, handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Route:
         return Route(path, endpoint(handle, api, name, has_deadline=has_deadline), methods=["POST"])
 
-    lt, v1, v2, files = libretranslate, contract, deepl.DeepL(), TranslatedFiles()
+    lt, v1, v2, kept = libretranslate, contract, deepl.DeepL(), KeptFiles()
+    files = FileCalls(kept)
     routes = [
         post("/translate", lt.translate, lt.API, "libretranslate.translate"),
         post("/detect", lt.detect, lt.API, "libretranslate.detect"),
         get("/languages", lt.languages, lt.OPEN_API, "libretranslate.languages"),
         get("/frontend/settings", lt.settings(suffixes), lt.OPEN_API, "libretranslate.settings"),
         # A file may take as long as its caller waits.
-        post("/translate_file", files.translate, lt.API, "libretranslate.translate_file", has_deadline=False),
-        get("/download_file/{key}", files.download, lt.OPEN_API, "libretranslate.download_file"),
+        post(
+            "/translate_file",
+            files.libretranslate,
+            lt.API,
+            "libretranslate.translate_file",
+            has_deadline=False,
+        ),
+        get("/download_file/{key}", kept.download, lt.OPEN_API, "libretranslate.download_file"),
         post("/v2/translate", v2.translate, deepl.API, "deepl.translate"),
         get("/v2/languages", v2.languages, deepl.API, "deepl.languages"),
         get("/v2/usage", v2.usage, deepl.API, "deepl.usage"),
         Route("/v2/{rest:path}", endpoint(deepl.unsupported, deepl.API, "deepl.unsupported")),
         post("/v1/translate", v1.translate, v1.API, "v1.translate"),
         post("/v1/translateStream", v1.translate_stream, v1.API, "v1.translateStream", has_deadline=False),
+        post("/v1/translateFile", files.with_progress, v1.API, "v1.translateFile", has_deadline=False),
         post("/v1/align", v1.align, v1.API, "v1.align"),
         post("/v1/detect", v1.detect, v1.API, "v1.detect"),
         get("/v1/models", v1.list_models, v1.API, "v1.models"),
@@ -51,6 +61,7 @@ def make_app(
         get("/healthz", probes.healthz, probes.OPEN_API, "healthz"),
         get("/readyz", probes.readyz(is_ready), probes.OPEN_API, "readyz"),
         get("/metrics", probes.metrics(registry), probes.API, "metrics"),
+        get("/page/settings", page.settings, probes.OPEN_API, "page.settings"),
         *(get(path, page.file(name), probes.OPEN_API, "page") for path, name in page.FILES.items()),
     ]
     unknown = endpoint(probes.unknown, probes.OPEN_API, "unknown")

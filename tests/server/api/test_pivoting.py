@@ -1,13 +1,18 @@
 """From one language to another through a third, where no model is direct."""
 
+import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
 
+from dragoman import AsyncClient, InvalidRequestError, ModelNotFoundError
+from dragoman.cli import main
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.service.pivoting import compose
 
@@ -71,6 +76,33 @@ async def test_a_request_may_ask_for_it_where_the_server_has_none(
     with pytest.raises(grpc.aio.AioRpcError, match=r"protection\.terms") as caught:
         await translate(running, pivot_language="en", protection=terms)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_client_and_command_line_ask_for_it_and_name_both_models(
+    start_server: StartServer, two_models: Path
+) -> None:
+    running = await start_server(models=two_models)
+    address = f"127.0.0.1:{running.server.port}"
+    async with AsyncClient(address) as client:
+        (found,) = await client.translate(["Ja."], source="de", target="fr", pivot="en")
+        assert [str(model) for model in found.path] == ["de-en/1", "en-fr/1"]
+        with pytest.raises(ModelNotFoundError):
+            await client.translate(["Ja."], source="de", target="fr", pivot="")
+        with pytest.raises(InvalidRequestError, match="pivot"):
+            await client.translate(["Ja."], source="de", target="fr", pivot="\ud800")
+
+    async def run(*arguments: str) -> tuple[int, str]:
+        command = ["translate", "--server", address, "--from", "de", "--to", "fr", *arguments]
+        done = await asyncio.to_thread(CliRunner().invoke, main, command)
+        return done.exit_code, done.output
+
+    status, told = await run("--pivot", "en", "--json", "Ja.")
+    assert status == 0
+    assert [model["name"] for model in json.loads(told)["path"]] == ["de-en", "en-fr"]
+    status, told = await run("--pivot", "en")
+    assert (status, "--pivot is of TEXT" in told) == (2, True)
+    status, told = await run("--pivot", "en", "--term", "Ja=Oui", "Ja.")
+    assert (status, "--term" in told) == (1, True)
 
 
 def test_links_are_composed_over_the_words_between() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,17 @@ class Web:
         body = value if isinstance(value, bytes) else json.dumps(value).encode()
         return ask(self.url + path, body, {"Content-Type": "application/json", **headers})
 
+    def upload(self, path: str, name: str, content: bytes, **fields: str) -> Answer:
+        body = b"".join(
+            b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (key.encode(), value.encode())
+            for key, value in fields.items()
+        )
+        body += (
+            b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n'
+            b"Content-Type: application/octet-stream\r\n\r\n%s\r\n--x--\r\n" % (name.encode(), content)
+        )
+        return ask(self.url + path, body, {"Content-Type": "multipart/form-data; boundary=x"})
+
 
 def ask(url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Answer:
     try:
@@ -52,20 +64,21 @@ def ask(url: str, body: bytes | None = None, headers: Mapping[str, str] | None =
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    glossaries = tmp_path_factory.mktemp("glossaries")
-    (glossaries / "house.tsv").write_text("de\ten\nHund\thound\n")
+def glossaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("glossaries")
+    (folder / "house.tsv").write_text("de\ten\nHund\thound\n")
+    return folder
+
+
+@contextmanager
+def serving(**config: Any) -> Iterator[Web]:
+    """A server as the fields of ServerConfig say."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
     async def start() -> Server:
-        engine = EngineConfig(device="cpu", threads=1)
-        server = Server(
-            ServerConfig(
-                models=MODELS, port=0, metrics_port=0, http_port=0, glossaries=glossaries, engine=engine
-            )
-        )
+        server = Server(ServerConfig(port=0, metrics_port=0, http_port=0, **config))
         await server.start()
         return server
 
@@ -75,3 +88,10 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
+
+
+@pytest.fixture(scope="module")
+def web(glossaries: Path) -> Iterator[Web]:
+    engine = EngineConfig(device="cpu", threads=1)
+    with serving(models=MODELS, glossaries=glossaries, engine=engine) as web:
+        yield web

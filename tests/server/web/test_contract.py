@@ -62,6 +62,23 @@ def test_a_stream_that_cannot_begin_has_a_status(web: Web) -> None:
     assert web.post("/v1/translateStream", {}).status == 400
 
 
+def test_a_file_is_translated_with_progress_or_has_a_status(web: Web) -> None:
+    config = json.dumps({"targetLanguage": "en", "protection": {"glossaries": ["house"]}})
+    path = "/v1/translateFile"
+    answer = web.upload(path, "dog.html", "<p>Der <b>Hund</b> schläft.</p><p>Ja.</p>".encode(), config=config)
+    events = [event.split("\n") for event in answer.body.decode().split("\n\n") if event]
+    assert [kind for kind, _ in events][-2:] == ["event: file", "event: end"]
+    progress, file = (json.loads(events[rank][1].removeprefix("data: ")) for rank in (-3, -2))
+    assert progress == {"done": 2, "total": 2}
+    assert (file["name"], file["failed"], file["sourceLanguage"]) == ("dog.en.html", 0, "de")
+    assert web.get(f"/{file['path']}").body.decode().startswith("<p>The <b>hound</b> is sleeping.</p>")
+
+    table = web.upload(path, "dog.csv", b"Satz\nJa.\n", config=config)
+    assert (table.status, "needs columns" in table.json["error"]["message"]) == (400, True)
+    nowhere = json.dumps({"sourceLanguage": "de", "targetLanguage": "xx"})
+    assert web.upload(path, "dog.txt", b"Ja.\n", config=nowhere).status == 404
+
+
 @pytest.mark.parametrize(
     ("body", "status", "reason"),
     [

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 import pytest
 from libretranslatepy import LibreTranslateAPI
-from tests.server.web.conftest import Web, ask
+from tests.server.web.conftest import Answer, Web, ask
 
 DOG = "Der Hund schläft im Garten."
 FRENCH = "Je voudrais un café, s'il vous plaît."
@@ -80,17 +80,8 @@ def test_a_form_is_read_as_json_is(web: Web) -> None:
     ]
 
 
-def upload(web: Web, name: str, content: bytes) -> object:
-    parts = {"source": b"auto", "target": b"en"}
-    body = b"".join(
-        b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (key.encode(), value)
-        for key, value in parts.items()
-    )
-    body += (
-        b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n'
-        b"Content-Type: application/octet-stream\r\n\r\n%s\r\n--x--\r\n" % (name.encode(), content)
-    )
-    return ask(f"{web.url}/translate_file", body, {"Content-Type": "multipart/form-data; boundary=x"})
+def upload(web: Web, name: str, content: bytes) -> Answer:
+    return web.upload("/translate_file", name, content, source="auto", target="en")
 
 
 def test_a_file_is_translated_in_its_format_and_fetched(web: Web) -> None:

@@ -25,7 +25,7 @@ def write_error(error: Exception) -> Response:
     headers = retry_headers(status_of(error))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse({"error": _describe(error)}, status, headers=headers)
+    return JSONResponse({"error": describe_error(error)}, status, headers=headers)
 
 
 API = Api(name="v1", write_error=write_error)
@@ -80,7 +80,9 @@ async def translate_stream(exchange: Exchange) -> Response:
     values = read_json(exchange.body)
     if not isinstance(values, list):
         raise refusal("", "the body must be a list of messages, the first of them a config")
-    messages = [_parse(value, pb.TranslateStreamRequest(), f"[{rank}]") for rank, value in enumerate(values)]
+    messages = [
+        parse_message(value, pb.TranslateStreamRequest(), f"[{rank}]") for rank, value in enumerate(values)
+    ]
 
     async def read() -> AsyncIterator[pb.TranslateStreamRequest]:
         for message in messages:
@@ -93,14 +95,15 @@ async def translate_stream(exchange: Exchange) -> Response:
         async with exchange.open_call("TranslateStream") as call:
             await exchange.core.translate_stream(read(), write_response, call)
 
-    return EventStream(produce, lambda error: json.dumps({"error": _describe(error)}))
+    return EventStream(produce, lambda error: json.dumps({"error": describe_error(error)}))
 
 
 def _read(exchange: Exchange, message: M) -> M:
-    return _parse(read_json(exchange.body), message, "")
+    return parse_message(read_json(exchange.body), message, "")
 
 
-def _parse(value: object, message: M, field: str) -> M:
+def parse_message(value: object, message: M, field: str) -> M:
+    """The message that an object of JSON is. Raises InvalidRequestError, of the field."""
     if not isinstance(value, dict):
         raise refusal(field, "must be an object of JSON")
     try:
@@ -119,7 +122,8 @@ def _json(message: Message) -> str:
     )
 
 
-def _describe(error: Exception) -> dict[str, object]:
+def describe_error(error: Exception) -> dict[str, object]:
+    """What an answer or a stream's last event says of it."""
     status = status_of(error)
     return {
         "code": http_status(error),

@@ -72,6 +72,7 @@ def describe() -> dict[str, Any]:
             "requestBody": {"required": True, "content": {"application/json": {"schema": messages}}},
         }
     }
+    paths["/v1/translateFile"] = {"post": _translate_file(schemas)}
     for path, name, response, summary, parameters in _FETCHED:
         described: list[dict[str, Any]] = [
             {"name": each, "in": "query", "schema": {"type": "string"}} for each in parameters
@@ -103,6 +104,30 @@ def describe() -> dict[str, Any]:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],
+    }
+
+
+def _translate_file(schemas: dict[str, Any]) -> dict[str, Any]:
+    strings = {"type": "array", "items": {"type": "string"}}
+    form = {
+        "type": "object",
+        "required": ["file", "config"],
+        "properties": {
+            "file": {"type": "string", "contentMediaType": "application/octet-stream"},
+            "config": _message(_message_type("TranslateStreamConfig"), schemas),
+            "columns": strings,
+            "keys": strings,
+            "joinLines": {"type": "boolean"},
+        },
+    }
+    summary = (
+        "Translates a file. Events: progress (done, total), then file (path, name, failed, sourceLanguage, "
+        "model) and end, or error."
+    )
+    event = {"text/event-stream": {"schema": {"type": "object"}}}
+    return {
+        **_operation("TranslateFile", summary, event),
+        "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": form}}},
     }
 
 

@@ -1,18 +1,21 @@
-"""The page at /: static files, which load nothing from elsewhere and call /v1 alone."""
+"""The page at /: static files, which load nothing from elsewhere, call /v1, and ask for its settings."""
 
 import hashlib
 from pathlib import Path
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
+from dragoman_server.web.apis.files import suffixes
 from dragoman_server.web.endpoint import Handle
 from dragoman_server.web.exchange import Exchange
 
-FILES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
-"""By path what is there."""
-
 _KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FOLDER = Path(__file__).parent / "static"
+FILES = {
+    "/": "index.html",
+    **{f"/page/{path.name}": path.name for path in sorted(_FOLDER.iterdir()) if path.suffix in _KINDS},
+}
+"""By path what is there."""
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -35,3 +38,17 @@ def file(name: str) -> Handle:
         return Response(content, media_type=_KINDS[path.suffix], headers=headers)
 
     return handle
+
+
+async def settings(exchange: Exchange) -> Response:
+    """GET /page/settings: the limits that the page tells before a request meets them."""
+    limits = exchange.core.limits
+    return JSONResponse(
+        {
+            "fileSuffixes": suffixes(),
+            "maxBodyBytes": limits.max_http_body_bytes,
+            "maxTextCharacters": limits.max_text_characters,
+            "pivotLanguage": exchange.core.pivot or "",
+        },
+        headers={"Cache-Control": "no-cache"},
+    )

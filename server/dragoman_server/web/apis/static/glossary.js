@@ -1,0 +1,73 @@
+// What words are translated by: entries of one's own, and glossaries of the server.
+
+import { $, make } from "./elements.js";
+import { nameOf } from "./languages.js";
+
+let changed = () => {};
+
+const entries = () =>
+  [...$("entries").children]
+    .map((item) => [...item.querySelectorAll("input")].map((input) => input.value.trim()))
+    .map(([source, target]) => ({ source, target }));
+const named = () => [...$("named-list").querySelectorAll("input:checked")].map((input) => input.value);
+const isWhole = ({ source, target }) => source && target;
+
+function keep() {
+  sessionStorage.setItem("entries", JSON.stringify(entries()));
+  const count = entries().filter(isWhole).length + named().length;
+  $("glossary-count").textContent = count ? `(${count})` : "";
+  changed();
+}
+
+function addEntry({ source = "", target = "" } = {}) {
+  const remove = make("button", { type: "button", textContent: "×", title: "Remove", "aria-label": "Remove this entry" });
+  const word = make("input", { value: source, placeholder: "Word", "aria-label": "Word of the text" });
+  const translation = make("input", { value: target, placeholder: "Translation", "aria-label": "Its translation" });
+  const item = make("li", {}, word, make("span", { textContent: "→", "aria-hidden": "true" }), translation, remove);
+  remove.addEventListener("click", () => {
+    item.remove();
+    $("add-entry").focus();
+    keep();
+  });
+  $("entries").append(item);
+  return word;
+}
+
+/** Begins with what the tab kept; `onChange` is called when something else holds. */
+export function beginGlossary(onChange) {
+  for (const entry of JSON.parse(sessionStorage.getItem("entries") ?? "[]")) addEntry(entry);
+  keep();
+  changed = onChange;
+}
+
+/** The server's glossaries, each with the languages of its columns. */
+export function fillNamed(glossaries) {
+  const before = named();
+  $("named-list").replaceChildren(
+    ...glossaries.map(({ name, languages, entries }) => {
+      const box = make("input", { type: "checkbox", value: name, checked: before.includes(name) });
+      const told = `${name} · ${languages.map(nameOf).join(", ")} · ${entries} ${entries === 1 ? "term" : "terms"}`;
+      return make("label", {}, box, told);
+    }),
+  );
+  $("named").hidden = !glossaries.length;
+}
+
+/** Of a request: nothing where it goes through two models, which take no terms; the page says so. */
+export function protectionOf(way) {
+  const terms = entries().filter(isWhole);
+  const glossaries = named();
+  const isAsked = terms.length + glossaries.length > 0;
+  $("glossary-note").hidden = !(isAsked && way.length > 1);
+  if (!isAsked) return {};
+  if (way.length > 1) {
+    $("glossary-note").textContent =
+      `Not used: the text goes through ${nameOf(way[0][1])}, and a glossary is of one model.`;
+    $("glossary").open = true;
+    return {};
+  }
+  return { protection: { terms, glossaries } };
+}
+
+$("add-entry").addEventListener("click", () => addEntry().focus());
+$("glossary").addEventListener("input", keep);

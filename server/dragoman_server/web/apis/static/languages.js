@@ -1,0 +1,63 @@
+// The languages of the models, and the way from one to another: one model, or two with a language between.
+
+import { $, make } from "./elements.js";
+
+const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "code" });
+
+export function nameOf(code) {
+  try {
+    return names.of(code);
+  } catch {
+    return code;
+  }
+}
+
+export class Languages {
+  constructor(models, pivot) {
+    this.models = models;
+    this.pivot = pivot;
+    this.sources = [...new Set(models.map((model) => model.sourceLanguage))].sort();
+    this.codes = [...new Set(models.flatMap((model) => [model.sourceLanguage, model.targetLanguage]))].sort();
+  }
+
+  modelsOf(source, target) {
+    return this.models.filter((each) => each.sourceLanguage === source && each.targetLanguage === target);
+  }
+
+  /** The models' pairs, one after the other: of one, or of two. Null where there is no way. */
+  wayOf(source, target) {
+    if (this.modelsOf(source, target).length) return [[source, target]];
+    const between = [this.pivot, ...this.codes].find(
+      (code) => code && this.modelsOf(source, code).length && this.modelsOf(code, target).length,
+    );
+    return between && source !== target ? [[source, between], [between, target]] : null;
+  }
+
+  /** By how many models a target is reached at least, from a source or from any. */
+  stepsTo(target, source) {
+    const sources = source ? [source] : this.sources;
+    return Math.min(...sources.map((each) => this.wayOf(each, target)?.length ?? Infinity));
+  }
+}
+
+const option = (code) => make("option", { value: code, textContent: nameOf(code) });
+
+function choose(select, code) {
+  if ([...select.options].some((each) => each.value === code)) select.value = code;
+}
+
+export function fillSources(languages) {
+  const before = $("source").value;
+  $("source").replaceChildren($("source").options[0], ...languages.sources.map(option));
+  choose($("source"), before);
+}
+
+export function fillTargets(languages) {
+  const before = $("target").value;
+  const source = $("source").value;
+  const reached = (steps) => languages.codes.filter((code) => languages.stepsTo(code, source) === steps);
+  const further = reached(2).map(option);
+  const group = make("optgroup", { label: "Through another language" }, ...further);
+  $("target").replaceChildren(...reached(1).map(option), ...(further.length ? [group] : []));
+  choose($("target"), before);
+}
