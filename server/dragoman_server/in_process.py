@@ -9,7 +9,6 @@ from dragoman_bundle import open_bundle
 
 from dragoman_server.config import Device, EngineConfig, Precision
 from dragoman_server.engine import EngineLimits, FinishReason
-from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.models.loader import decoder_options, open_engine
 from dragoman_server.system import MAX_QUEUE, BundleSystem
 from dragoman_server.text.options import TranslationOptions
@@ -62,7 +61,7 @@ def open_in_process(
         segmentation=Segmentation(segmentation),
     )
     max_beam_size = max(EngineLimits.max_beam_size, options.beam_size)
-    engine = open_engine(open_decoder(bundle, decoder_options(config)), config, max_beam_size)
+    engine = open_engine(bundle, decoder_options(config), config, max_beam_size).engine
     try:
         yield InProcessTranslator(BundleSystem(bundle, engine, options, bundle.manifest.key))
     finally:

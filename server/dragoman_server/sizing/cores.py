@@ -4,9 +4,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dragoman_bundle import Bundle
+
 from dragoman_server.config import EngineConfig
 from dragoman_server.engine import EngineLimits, Sentence
-from dragoman_server.engine.onnx.decoder import OnnxDecoder
+from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.models.loader import open_engine
 
 REPEATS = 2
@@ -14,7 +16,12 @@ REPEATS = 2
 
 
 def slowdown_of_all(
-    decoder: OnnxDecoder, config: EngineConfig, sentences: Sequence[Sentence], *, cores: int
+    bundle: Bundle,
+    options: DecoderOptions,
+    config: EngineConfig,
+    sentences: Sequence[Sentence],
+    *,
+    cores: int,
 ) -> float:
     """How many times as long an engine takes for the sentences where one on each core does the same.
 
@@ -25,7 +32,7 @@ def slowdown_of_all(
     seconds = {}
     for number in (1, cores):
         max_beam_size = max(EngineLimits.max_beam_size, sentences[0].options.beam_size)
-        engine = open_engine(decoder, replace(config, threads=number), max_beam_size)
+        engine = open_engine(bundle, options, replace(config, threads=number), max_beam_size).engine
         try:
             taken = []
             for _ in range(REPEATS):

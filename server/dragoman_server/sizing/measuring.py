@@ -55,7 +55,7 @@ def measure(
     on_progress("all cores at once")
     known = lines[: len(engine.texts)]
     sample = [sentence for line in known for sentence in prepare(line, bundle, options, None).sentences]
-    slowdown = slowdown_of_all(decoder, config, sample, cores=cores)
+    slowdown = slowdown_of_all(bundle, decoder.options, config, sample, cores=cores)
     on_progress("a server")
     server = measure_server(
         bundle,
