@@ -15,9 +15,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
 from dragoman.arguments import check_number
-from dragoman.connection.channel import call_metadata
+from dragoman.connection.channel import ClientCertificate, call_metadata
 from dragoman.connection.deadline import Deadline, within_clock
 from dragoman.connection.route import Server, read_route
+from dragoman.connection.tracing import Metadata, traced
 from dragoman.connection.unreachable import cause_of
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -50,6 +51,7 @@ class AsyncClient:
         timeout_seconds: float | None = 600.0,
         patience_seconds: float = 30.0,
         credentials: grpc.ChannelCredentials | None = None,
+        certificate: ClientCertificate | None = None,
         token: str | None = None,
     ) -> None:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS.
@@ -59,14 +61,15 @@ class AsyncClient:
         Connects at the first call.
         `timeout_seconds` is the default for every call but streams; None is no limit. `patience_seconds` is
         how long `translate` waits, within that, for a server that goes away when part of its texts are done.
-        `credentials` also turn on TLS, with their own roots. `token` identifies the caller; without TLS it
-        travels unencrypted.
+        `credentials` also turn on TLS, with their own roots. `certificate` is for a server that asks for one:
+        two PEM files, the caller's chain and its key. `token` identifies the caller; without TLS it travels
+        unencrypted.
         """
-        self._route = read_route(address, credentials)
+        self._route = read_route(address, credentials, certificate)
         self._timeout_seconds = within_clock(timeout_seconds)
         check_number(patience_seconds, "patience_seconds")
         self._patience_seconds = patience_seconds
-        self._metadata = call_metadata(token)
+        self._own_metadata = call_metadata(token)
         self._closed = False
         self._channels: dict[asyncio.AbstractEventLoop, grpc.aio.Channel] = {}
 
@@ -106,6 +109,11 @@ class AsyncClient:
             await own.close()
         if "_stream_channel" in vars(self):
             self._stream_channel.close()
+
+    @property
+    def _metadata(self) -> Metadata:
+        """What a call shows of who makes it, and of its trace."""
+        return traced(self._own_metadata)
 
     def _check_open(self) -> None:
         if self._closed:

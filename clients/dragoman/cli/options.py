@@ -9,12 +9,15 @@ from typing import Any
 import click
 
 from dragoman.client import Client
+from dragoman.errors import InvalidRequestError
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 
 Command = Callable[..., None]
 
 TOKEN_VARIABLE = "DRAGOMAN_TOKEN"
 """Who calls a server that asks. No option: other users of a machine see its command lines."""
+CERTIFICATE_VARIABLE, KEY_VARIABLE = "DRAGOMAN_CLIENT_CERTIFICATE", "DRAGOMAN_CLIENT_KEY"
+"""PEM files of the caller's certificate and key, for a server that asks for one."""
 
 OPTIONS = {
     "source": "--from",
@@ -66,8 +69,15 @@ server_option = click.option(
 
 
 def open_client(server: str, *, timeout_seconds: float | None = 600.0) -> Client:
-    """A client of `--server` with the environment's token."""
-    return Client(server, timeout_seconds=timeout_seconds, token=os.environ.get(TOKEN_VARIABLE) or None)
+    """A client of `--server` with the environment's token and certificate. Raises InvalidRequestError."""
+    chain, key = os.environ.get(CERTIFICATE_VARIABLE), os.environ.get(KEY_VARIABLE)
+    if bool(chain) != bool(key):
+        raise InvalidRequestError(
+            f"{CERTIFICATE_VARIABLE} and {KEY_VARIABLE} are set together, or neither is"
+        )
+    certificate = (chain, key) if chain and key else None
+    token = os.environ.get(TOKEN_VARIABLE) or None
+    return Client(server, timeout_seconds=timeout_seconds, certificate=certificate, token=token)
 
 
 def timeout_option(help_text: str) -> Callable[[Command], Command]:

@@ -27,7 +27,7 @@ def make_app(
     def post(path: str, handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Route:
         return Route(path, endpoint(handle, api, name, has_deadline=has_deadline), methods=["POST"])
 
-    lt, v1, v2, files = libretranslate, contract, deepl.DeepL(), TranslatedFiles()
+    lt, v1, v2, files = libretranslate, contract, deepl, TranslatedFiles()
     routes = [
         post("/translate", lt.translate, lt.API, "libretranslate.translate"),
         post("/detect", lt.detect, lt.API, "libretranslate.detect"),

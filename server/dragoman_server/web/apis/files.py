@@ -177,6 +177,7 @@ async def _translate(
     core: ServiceCore, call: Call, units: Sequence[Unit], source: str, target: str
 ) -> list[str | None]:
     """The translations of units, None for those that failed. Raises what the first says if all failed."""
+    call.allowance.check_today(sum(len(unit.text) for unit in units), "file")
     source = source or await _detect(core, units)
     translations: list[str | None] = [None] * len(units)
     errors: list[str] = []
