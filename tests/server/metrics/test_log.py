@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 import pytest
 from prometheus_client import CollectorRegistry
-from tests.server.conftest import StartProcess, StartServer, free_port
+from tests.server.conftest import StartProcess, free_port
 from tests.server.wire import go_away_frame, opening, ping_frame, read_frames
 
 from dragoman.v1 import translation_pb2 as pb
@@ -99,28 +99,6 @@ def test_translation_goes_on_while_nobody_reads_the_log(start_process: StartProc
     server.process.terminate()
     # Nobody reads yet, and it ends all the same.
     assert server.process.wait(timeout=60) == 0
-
-
-async def test_no_text_of_an_answered_call_is_in_the_log(
-    start_server: StartServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    running = await start_server()
-    german = {"source_language": "de", "target_language": "en"}
-    await running.stub.Translate(pb.TranslateRequest(texts=["Geheimnis."], **german))
-    messages = [
-        pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**german)),
-        pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id="1", text="Geheimnis.")),
-    ]
-    assert len([answer async for answer in running.stub.TranslateStream(iter(messages))]) == 1
-    pair = pb.TextPair(source="Geheimnis.", target="Geheimnis.")
-    await running.stub.AlignTexts(pb.AlignTextsRequest(pairs=[pair], **german))
-    too_many = pb.DecodingOptions(beam_size=99)
-    with pytest.raises(grpc.aio.AioRpcError):
-        await running.stub.Translate(pb.TranslateRequest(texts=["Geheimnis."], options=too_many, **german))
-    await running.calls_are_counted()
-    assert [record.message for record in caplog.records].count("call") == 4
-    assert not any("Geheimnis" in str(vars(record)) for record in caplog.records)
 
 
 def test_lines_that_find_no_room_are_counted_and_told(pipe: tuple[int, int]) -> None:
