@@ -15,9 +15,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
 from dragoman.arguments import check_number
-from dragoman.connection.channel import PING_SECONDS, call_metadata
+from dragoman.connection.channel import PING_SECONDS, ClientCertificate, call_metadata
 from dragoman.connection.deadline import Deadline, within_clock
 from dragoman.connection.route import Server, read_route
+from dragoman.connection.tracing import Metadata, traced
 from dragoman.connection.unreachable import cause_of
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
@@ -51,6 +52,7 @@ class AsyncClient:
         patience_seconds: float = 30.0,
         ping_seconds: float | None = PING_SECONDS,
         credentials: grpc.ChannelCredentials | None = None,
+        certificate: ClientCertificate | None = None,
         token: str | None = None,
     ) -> None:
         """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS.
@@ -62,14 +64,15 @@ class AsyncClient:
         how long `translate` waits, within that, for a server that goes away when part of its texts are done.
         A server that is silent for `ping_seconds` during a call is asked whether it is there, and counts as
         gone where it does not answer for as long again, 20 seconds at most; None never asks.
-        `credentials` also turn on TLS, with their own roots. `token` identifies the caller; without TLS it
-        travels unencrypted.
+        `credentials` also turn on TLS, with their own roots. `certificate` is for a server that asks for one:
+        two PEM files, the caller's chain and its key. `token` identifies the caller; without TLS it travels
+        unencrypted.
         """
-        self._route = read_route(address, credentials, ping_seconds=ping_seconds)
+        self._route = read_route(address, credentials, certificate, ping_seconds=ping_seconds)
         self._timeout_seconds = within_clock(timeout_seconds)
         check_number(patience_seconds, "patience_seconds")
         self._patience_seconds = patience_seconds
-        self._metadata = call_metadata(token)
+        self._own_metadata = call_metadata(token)
         self._closed = False
         self._channels: dict[asyncio.AbstractEventLoop, grpc.aio.Channel] = {}
 
@@ -109,6 +112,11 @@ class AsyncClient:
             await own.close()
         if "_stream_channel" in vars(self):
             self._stream_channel.close()
+
+    @property
+    def _metadata(self) -> Metadata:
+        """What a call shows of who makes it, and of its trace."""
+        return traced(self._own_metadata)
 
     def _check_open(self) -> None:
         if self._closed:

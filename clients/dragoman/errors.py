@@ -4,7 +4,7 @@
     ├── InvalidRequestError         the request is at fault, and says which field     (also a ValueError)
     ├── ModelNotFoundError          no such model or language pair, and which there are  (also a LookupError)
     ├── AuthenticationError         the server wants other credentials
-    ├── OverloadedError             the server's queue is full, and when to come back
+    ├── OverloadedError             the server is full, or its caller has had enough, and when to come back
     ├── UnavailableError            no server answers, or it is starting or stopping  (also a ConnectionError)
     ├── DeadlineExceededError       the time given for the call ran out               (also a TimeoutError)
     ├── CallCancelledError          the call was cancelled before it was answered
@@ -72,7 +72,7 @@ class AuthenticationError(DragomanError):
 
 
 class OverloadedError(DragomanError):
-    """The server's queue is full."""
+    """The server is full, or the caller has had as much as it may: `reason` is "CALLER_LIMIT" then."""
 
     def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message, status="RESOURCE_EXHAUSTED")

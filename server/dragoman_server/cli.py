@@ -33,8 +33,9 @@ def serve(**values: Any) -> None:
     """Serve the bundles of a folder over gRPC, and over HTTP where --http-port says so.
 
     Every option can be given by an environment variable too: --max-texts by DRAGOMAN_SERVE_MAX_TEXTS. SIGTERM
-    and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder, the tokens and
-    the glossaries read again: new bundles are served, and those that are gone end once nobody uses them.
+    and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder, the tokens, the
+    callers' limits and the glossaries read again: new bundles are served, and those that are gone end once
+    nobody uses them.
 
     The exit code is 0 after a drain that answered every accepted call, 3 where --drain-seconds cut some off,
     1 where the server could not start or lost an engine, and 2 for options that are none.
@@ -48,8 +49,9 @@ def serve(**values: Any) -> None:
     from dragoman_server.glossaries import GlossaryError
     from dragoman_server.logs import open_log
     from dragoman_server.models.repository import RepositoryError
-    from dragoman_server.server import EngineEndedError, MissingWebError, PortError
+    from dragoman_server.server import EngineEndedError, MissingTracingError, MissingWebError, PortError
     from dragoman_server.server import serve as serve_until_stopped
+    from dragoman_server.service.allowances.caller_limits import LimitFileError
     from dragoman_server.service.callers import TokenFileError
 
     try:
@@ -66,6 +68,8 @@ def serve(**values: Any) -> None:
             DeviceUnavailableError,
             EngineEndedError,
             GlossaryError,
+            LimitFileError,
+            MissingTracingError,
             MissingWebError,
             PortError,
             RepositoryError,

@@ -1,5 +1,7 @@
 """What a server is told at its start. Every limit is here, with its default and the command line's words."""
 
+import ipaddress
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -146,13 +148,25 @@ class ServerConfig:
     http_port: int | None = option(None, at_least=0, at_most=65535, when_none="none")
     """Port of the page and of the APIs over HTTP, which need the extra dragoman[web]; 0 lets the system
     choose."""
+    http_cors_origins: tuple[str, ...] = option((), flag="--http-cors-origin", metavar="ORIGIN")
+    """Origin of pages that may call the APIs over HTTP from a browser, as https://example.org; * is every
+    page. Can be given several times."""
+    http_trusted_proxies: tuple[str, ...] = option((), flag="--http-trusted-proxy", metavar="ADDRESS")
+    """Address or network of proxies whose X-Forwarded-Proto, -Host and -For are believed, as 10.0.0.0/8. Can
+    be given several times."""
     tls_certificate: Path | None = option(None, when_none="without TLS")
     """PEM file with the server's certificate followed by its intermediates; a changed file is used from the
     next connection."""
     tls_key: Path | None = None
     """PEM file of its key, without a password."""
+    tls_client_ca: Path | None = option(None, when_none="callers need no certificate")
+    """PEM file of the authorities that callers' certificates must come from, over both doors; read once.
+    Without --tokens a certificate's name says who calls."""
     tokens: Path | None = option(None, when_none="everybody who reaches the port")
     """File of those who may call, a line each: NAME TOKEN."""
+    caller_limits: Path | None = option(None, when_none="everybody may as much as the server can")
+    """File of how much each caller may, a line each: NAME LIMIT=VALUE ..., with * for all others. It needs
+    --tokens or --tls-client-ca."""
     glossaries: Path | None = option(None, when_none="glossaries in the models folder")
     """Folder of glossaries that requests may name, as NAME.tsv: a first line of languages, then a line for
     each term, with tabs between."""
@@ -162,8 +176,11 @@ class ServerConfig:
     drain_seconds: float = option(30.0, at_least=0)
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
     max_reload_seconds: float = option(300.0, above=0)
-    """How long the models folder, the tokens or the glossaries may take to be read again after SIGHUP. What
-    takes longer stays as it was."""
+    """How long the models folder, the tokens, the limits or the glossaries may take to be read again after
+    SIGHUP. What takes longer stays as it was."""
+    otlp_endpoint: str | None = option(None, metavar="URL", when_none="no traces")
+    """Collector that traces are sent to by OTLP over gRPC, as http://HOST:4317, or https:// over TLS. It
+    needs the extra dragoman[tracing]."""
     log_format: LogFormat = "json"
     """Form of a line of the log."""
     reflection: bool = True
@@ -177,6 +194,25 @@ class ServerConfig:
         check_ranges(self)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key are given together, or neither is")
+        if self.otlp_endpoint is not None and not re.fullmatch(r"https?://[^/\s]+/?", self.otlp_endpoint):
+            raise ValueError(f"otlp_endpoint is {self.otlp_endpoint!r}; it must be as http://localhost:4317")
+        for origin in self.http_cors_origins:
+            if not re.fullmatch(r"\*|https?://[^/\s]+", origin):
+                raise ValueError(f"http_cors_origins is {origin!r}; it must be as https://example.org, or *")
+        for proxy in self.http_trusted_proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError as error:
+                raise ValueError(
+                    f"http_trusted_proxies is {proxy!r}; it must be an address or a network, as 10.0.0.0/8"
+                ) from error
+        if self.tls_client_ca is not None and self.tls_certificate is None:
+            raise ValueError("tls_client_ca needs TLS; give tls_certificate and tls_key too")
+        if self.caller_limits is not None and self.tokens is None and self.tls_client_ca is None:
+            raise ValueError(
+                "caller_limits is given without tokens: nobody would know whose a call is; give tokens or "
+                "tls_client_ca too"
+            )
         has_same_host = (self.metrics_host or self.host) == self.host
         if has_same_host and self.metrics_port == self.port != 0:
             raise ValueError(

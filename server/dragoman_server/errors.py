@@ -6,6 +6,7 @@ Exception
 │   ├── ModelNotFoundError       NOT_FOUND, naming what there is
 │   ├── GlossaryNotFoundError    NOT_FOUND, naming what there is
 │   ├── TooManyCallsError        RESOURCE_EXHAUSTED, with the time to wait before trying again
+│   ├── CallerLimitError         RESOURCE_EXHAUSTED, with the time to wait before trying again
 │   ├── UnknownCallerError       UNAUTHENTICATED
 │   ├── IdleStreamError          ABORTED: a stream begins anew when there is something to translate
 │   ├── ModelNotLoadedError      UNAVAILABLE, with the time to wait before trying again
@@ -23,6 +24,7 @@ Exception
 Must not know gRPC.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -76,6 +78,20 @@ class TooManyCallsError(RequestError):
         )
 
 
+class CallerLimitError(RequestError):
+    """A caller has had as much as it may for now."""
+
+    def __init__(self, told: str, *, limit: str, value: int, retry_seconds: float) -> None:
+        self.limit = limit
+        """Its name in the file of limits."""
+        self.retry_seconds = retry_seconds
+        when = "a call is answered" if limit == "calls" else f"{math.ceil(retry_seconds)} seconds"
+        super().__init__(
+            f"{told}; the server lets this caller have {limit}={value} (--caller-limits): try again "
+            f"{'when' if limit == 'calls' else 'in'} {when}"
+        )
+
+
 class TooManyWatchesError(RequestError):
     """The health of the server is watched by as many as it lets, in all or from one host."""
 
@@ -87,10 +103,12 @@ class TooManyWatchesError(RequestError):
 
 
 class UnknownCallerError(RequestError):
-    """A call shows no token, or one that is nobody's."""
+    """A call shows no token, or one that is nobody's, or comes with a certificate that names nobody."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"{why}; a call shows its token as `authorization: Bearer TOKEN`")
+    def __init__(
+        self, why: str, way_out: str = "a call shows its token as `authorization: Bearer TOKEN`"
+    ) -> None:
+        super().__init__(f"{why}; {way_out}")
 
 
 class IdleStreamError(RequestError):

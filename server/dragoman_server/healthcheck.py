@@ -54,10 +54,30 @@ def _default_server() -> str:
     show_envvar=True,
     help=f"The server's file of tokens. It tells where its graphs run if one is of the caller {CALLER!r}.",
 )
+@click.option(
+    "--client-certificate",
+    envvar="DRAGOMAN_CLIENT_CERTIFICATE",
+    type=click.Path(path_type=Path),
+    show_envvar=True,
+    help="PEM file of the certificate that a server with --tls-client-ca asks for.",
+)
+@click.option(
+    "--client-key",
+    envvar="DRAGOMAN_CLIENT_KEY",
+    type=click.Path(path_type=Path),
+    show_envvar=True,
+    help="PEM file of its key.",
+)
 @click.option("--service", default="", help='Which service; "" is the server as a whole.')
 @click.option("--timeout", default=3.0, help="Seconds to wait.")
 def healthcheck(
-    server: str, tls_certificate: Path | None, tokens: Path | None, service: str, timeout: float
+    server: str,
+    tls_certificate: Path | None,
+    tokens: Path | None,
+    client_certificate: Path | None,
+    client_key: Path | None,
+    service: str,
+    timeout: float,
 ) -> None:
     """Ask a server whether it is healthy, and which provider its graphs run on."""
     deadline = time.monotonic() + timeout
@@ -66,7 +86,8 @@ def healthcheck(
         return max(0.001, deadline - time.monotonic())
 
     # Over TLS that waits up to twice, to connect and to shake hands, and the check is to have its time.
-    with _open_channel(server, tls_certificate, timeout / 3) as channel:
+    own = None if client_certificate is None or client_key is None else (client_certificate, client_key)
+    with _open_channel(server, tls_certificate, own, timeout / 3) as channel:
         try:
             request = health_pb2.HealthCheckRequest(service=service)
             status = health_pb2_grpc.HealthStub(channel).Check(request, timeout=left()).status
@@ -93,7 +114,9 @@ def _metadata(tokens: Path | None) -> tuple[tuple[str, str], ...]:
     return tuple((AUTHORIZATION, f"Bearer {token}") for token, name in names.items() if name == CALLER)[:1]
 
 
-def _open_channel(server: str, certificate: Path | None, timeout: float) -> grpc.Channel:
+def _open_channel(
+    server: str, certificate: Path | None, own: tuple[Path, Path] | None, timeout: float
+) -> grpc.Channel:
     # Directly: a proxy that `http_proxy` names knows nothing of the host that this runs on.
     options: list[tuple[str, int | str]] = [("grpc.enable_http_proxy", 0)]
     if certificate is None:
@@ -101,7 +124,12 @@ def _open_channel(server: str, certificate: Path | None, timeout: float) -> grpc
     host, _, port = server.rpartition(":")
     try:
         name = name_in(certificate, host.strip("[]"), int(port), timeout_seconds=timeout)
-        credentials = grpc.ssl_channel_credentials(certificate.read_bytes())
+        shown = (
+            {}
+            if own is None
+            else {"certificate_chain": own[0].read_bytes(), "private_key": own[1].read_bytes()}
+        )
+        credentials = grpc.ssl_channel_credentials(certificate.read_bytes(), **shown)
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{server} does not answer with {certificate}: {error}") from error
     return grpc.secure_channel(

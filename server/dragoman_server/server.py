@@ -26,7 +26,7 @@ from prometheus_client.platform_collector import PlatformCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.apart import run_apart, wait_for
-from dragoman_server.api.certificate import Certificate, CertificateError
+from dragoman_server.api.certificate import Certificate, CertificateError, read_authorities
 from dragoman_server.api.descriptors import raise_limit, room_for_connections
 from dragoman_server.api.grpc_options import grpc_options
 from dragoman_server.api.health.health import Health
@@ -39,6 +39,7 @@ from dragoman_server.detection import LanguageDetector
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.glossaries import FOLDER, Glossaries, GlossaryError
 from dragoman_server.logs import Log
+from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.metrics.log import LogMetrics
 from dragoman_server.metrics.process import ProcessMetrics
 from dragoman_server.metrics.translation import Metrics
@@ -46,12 +47,15 @@ from dragoman_server.models.loader import ModelLoader
 from dragoman_server.models.manager import ModelManager
 from dragoman_server.models.models_on_demand import ModelsOnDemand
 from dragoman_server.models.repository import RepositoryError
+from dragoman_server.service.allowances.allowances import Allowances
+from dragoman_server.service.allowances.caller_limits import LimitFileError
 from dragoman_server.service.callers import Callers, TokenFileError
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.gate import Gate
 from dragoman_server.text.translator import Translator
 
 if TYPE_CHECKING:
+    from dragoman_server.tracing import Tracing
     from dragoman_server.web.door import HttpDoor
 
 logger = logging.getLogger(__name__)
@@ -66,6 +70,10 @@ class PortError(OSError):
 
 class MissingWebError(ImportError):
     """The door over HTTP lacks its libraries."""
+
+
+class MissingTracingError(ImportError):
+    """Tracing lacks its libraries."""
 
 
 class EngineEndedError(RuntimeError):
@@ -89,17 +97,21 @@ class Server:
             self._registry.register(LogMetrics(log))
         self._gate = Gate(config.limits.max_calls)
         self._health = Health(self._metrics.serving, config.limits)
-        self._callers = Callers(config.tokens)
+        self._callers = Callers(config.tokens, have_certificates=config.tls_client_ca is not None)
+        self._allowances = Allowances(config.caller_limits, CallerMetrics(self._registry))
         self._translator = Translator()
         self._glossaries = Glossaries(config.glossaries or config.models / FOLDER)
+        self._tracing = None if config.otlp_endpoint is None else _open_tracing(config.otlp_endpoint)
         self._core = ServiceCore(
             gate=self._gate,
             callers=self._callers,
+            allowances=self._allowances,
             translator=self._translator,
             limits=config.limits,
             glossaries=self._glossaries,
             detector=LanguageDetector(),
             pivot=config.pivot,
+            tracing=self._tracing,
         )
         self._grpc = self._make_grpc_server()
         loader = ModelLoader(config.engine, max_beam_size=config.limits.max_beam_size, metrics=self._metrics)
@@ -114,6 +126,7 @@ class Server:
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._has_ended = asyncio.Event()
         self._certificate: Certificate | None = None
+        self._client_authorities: bytes | None = None
         self._http_door: HttpDoor | None = None
         self._is_reloaded = True
         self._metrics.last_reload_successful.set_function(self._is_current)
@@ -125,11 +138,12 @@ class Server:
     async def start(self) -> None:
         """Listens and loads the models. Where this is cancelled, it ends after the model it is at.
 
-        Raises TokenFileError, GlossaryError, CertificateError, PortError, MissingWebError, RepositoryError,
-        or DeviceUnavailableError; the ports are free again then.
+        Raises TokenFileError, LimitFileError, GlossaryError, CertificateError, PortError, MissingWebError,
+        RepositoryError, or DeviceUnavailableError; the ports are free again then.
         """
         try:
             self._callers.use(await wait_for(run_apart(self._callers.read), None))
+            self._allowances.use(await wait_for(run_apart(self._allowances.read, self._callers.names), None))
             self._glossaries.use(await wait_for(run_apart(self._glossaries.read), None))
             await self._listen()
             await self._models.load()
@@ -144,8 +158,8 @@ class Server:
     async def reload(self) -> None:
         """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
 
-        The tokens and the glossaries too. What can't be read, or not within `max_reload_seconds`, stays as it
-        is, and log and metrics say so.
+        The tokens, the callers' limits and the glossaries too. What can't be read, or not within
+        `max_reload_seconds`, stays as it is, and log and metrics say so.
         """
         is_reloaded = False
         try:
@@ -177,6 +191,12 @@ class Server:
         except (TokenFileError, TimeoutError) as error:
             files_are_read = False
             logger.error("tokens not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
+        try:
+            reading = run_apart(self._allowances.read, self._callers.names)
+            self._allowances.use(await wait_for(reading, max_seconds))
+        except (LimitFileError, TimeoutError) as error:
+            files_are_read = False
+            logger.error("limits not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
         try:
             self._glossaries.use(await wait_for(run_apart(self._glossaries.read), max_seconds))
         except (GlossaryError, TimeoutError) as error:
@@ -261,12 +281,16 @@ class Server:
                 f"--http-port needs {error.name}, which is not installed: pip install 'dragoman[web]'"
             ) from error
         self._http_door = HttpDoor(
-            self._core, registry=self._registry, is_ready=lambda: self._health.is_serving
+            self._core,
+            registry=self._registry,
+            is_ready=lambda: self._health.is_serving,
+            cors_origins=self._config.http_cors_origins,
+            trusted_proxies=self._config.http_trusted_proxies,
         )
         chain, key = self._config.tls_certificate, self._config.tls_key
         pair = None if chain is None or key is None else (chain, key)
         try:
-            self.http_port = await self._http_door.open(host, port, pair)
+            self.http_port = await self._http_door.open(host, port, pair, self._client_authorities)
         except OSError as error:
             raise PortError(_describe(host, port, error, option="--http-port")) from error
         if not _is_loopback(host) and (warning := _what_is_open(self._config)):
@@ -293,7 +317,9 @@ class Server:
         config = self._config
         if config.tls_certificate is None or config.tls_key is None:
             return None
-        self._certificate = Certificate(config.tls_certificate, config.tls_key)
+        if config.tls_client_ca is not None:
+            self._client_authorities = read_authorities(config.tls_client_ca)
+        self._certificate = Certificate(config.tls_certificate, config.tls_key, self._client_authorities)
         return self._certificate.credentials()
 
     async def _close(self, *, flush_seconds: float) -> None:
@@ -303,6 +329,8 @@ class Server:
         await self._models.close()
         await asyncio.to_thread(self._translator.close)
         await asyncio.to_thread(self._close_metrics_port)
+        if self._tracing is not None:
+            await self._tracing.close()
 
     def _make_grpc_server(self) -> grpc.aio.Server:
         limits = self._config.limits
@@ -384,6 +412,17 @@ async def _reload_at(hang_up: asyncio.Event, server: Server) -> None:
             logger.exception("not reloaded")
 
 
+def _open_tracing(endpoint: str) -> "Tracing":
+    """Raises MissingTracingError."""
+    try:
+        from dragoman_server.tracing import Tracing
+    except ImportError as error:
+        raise MissingTracingError(
+            f"--otlp-endpoint needs {error.name}, which is not installed: pip install 'dragoman[tracing]'"
+        ) from error
+    return Tracing(endpoint)
+
+
 def _is_late(max_seconds: float) -> str:
     return f"they could not be read within {max_seconds:g} seconds"
 
@@ -397,6 +436,8 @@ def _is_loopback(host: str) -> bool:
 
 def _what_is_open(config: ServerConfig) -> str | None:
     """What those who reach the port can do that they should not, and how to change it."""
+    if config.tls_client_ca is not None:
+        return None
     if config.tls_certificate is None and config.tokens is None:
         return (
             "this port speaks without TLS and asks nobody who they are: put a proxy in front of it, or give "

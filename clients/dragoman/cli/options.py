@@ -10,12 +10,15 @@ import click
 
 from dragoman.client import Client
 from dragoman.connection.channel import PING_SECONDS
+from dragoman.errors import InvalidRequestError
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 
 Command = Callable[..., None]
 
 TOKEN_VARIABLE = "DRAGOMAN_TOKEN"
 """Who calls a server that asks. No option: other users of a machine see its command lines."""
+CERTIFICATE_VARIABLE, KEY_VARIABLE = "DRAGOMAN_CLIENT_CERTIFICATE", "DRAGOMAN_CLIENT_KEY"
+"""PEM files of the caller's certificate and key, for a server that asks for one."""
 
 OPTIONS = {
     "source": "--from",
@@ -71,11 +74,17 @@ server_option = click.option(
 def open_client(
     server: str, *, timeout_seconds: float | None = 600.0, ping_seconds: float | None = PING_SECONDS
 ) -> Client:
-    """A client of `--server` with the environment's token."""
+    """A client of `--server` with the environment's token and certificate. Raises InvalidRequestError."""
+    chain, key = os.environ.get(CERTIFICATE_VARIABLE), os.environ.get(KEY_VARIABLE)
+    if bool(chain) != bool(key):
+        raise InvalidRequestError(
+            f"{CERTIFICATE_VARIABLE} and {KEY_VARIABLE} are set together, or neither is"
+        )
     return Client(
         server,
         timeout_seconds=timeout_seconds,
         ping_seconds=ping_seconds,
+        certificate=(chain, key) if chain and key else None,
         token=os.environ.get(TOKEN_VARIABLE) or None,
     )
 

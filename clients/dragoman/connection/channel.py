@@ -5,11 +5,15 @@ import os
 import re
 from pathlib import Path
 
+import grpc
+
 from dragoman.arguments import check_number
 from dragoman.errors import InvalidRequestError
 
 Options = tuple[tuple[str, str | int], ...]
 """Arguments of a gRPC channel."""
+ClientCertificate = tuple[str | os.PathLike[str], str | os.PathLike[str]]
+"""PEM files of a caller's certificate, followed by its intermediates, and of its key."""
 
 _NEVER_MILLISECONDS = 2**31 - 1
 _RETRIED = ("Translate", "ListModels", "GetModel")
@@ -140,6 +144,30 @@ def check_roots() -> None:
             f"{ROOTS_VARIABLE} names {path!r}, which holds no certificate in PEM; name a file with "
             "those of the roots to trust, or unset it to trust gRPC's own"
         )
+
+
+def tls_credentials(certificate: ClientCertificate | None) -> grpc.ChannelCredentials:
+    """TLS with the roots that gRPC trusts by default, and a certificate of the caller's own if there is one.
+
+    Raises InvalidRequestError where a file can't be read.
+    """
+    check_roots()
+    if certificate is None:
+        return grpc.ssl_channel_credentials()
+    chain, key = (_read(path) for path in certificate)
+    return grpc.ssl_channel_credentials(certificate_chain=chain, private_key=key)
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidRequestError(
+            f"{path} can't be read: {error.strerror}; certificate is two PEM files, the chain and its key"
+        ) from error
+    if b"-----BEGIN " not in content:
+        raise InvalidRequestError(f"{path} is no PEM file; certificate is two, the chain and its key")
+    return content
 
 
 def call_metadata(token: str | None) -> tuple[tuple[str, str], ...] | None:

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import grpc
 import grpc.aio
 
-from dragoman.connection.channel import PING_SECONDS, Options, channel_options, check_roots
+from dragoman.connection.channel import (
+    PING_SECONDS,
+    ClientCertificate,
+    Options,
+    channel_options,
+    tls_credentials,
+)
 from dragoman.errors import InvalidRequestError, UnavailableError
 
 TLS_SCHEME = "grpcs://"
@@ -86,6 +92,7 @@ class Route:
 def read_route(
     address: "str | Sequence[str] | Server",
     credentials: grpc.ChannelCredentials | None,
+    certificate: ClientCertificate | None = None,
     *,
     ping_seconds: float | None = PING_SECONDS,
 ) -> Route:
@@ -93,9 +100,13 @@ def read_route(
 
     Raises InvalidRequestError for a web address, which gRPC would take for a host's name, for a host without
     a port, which it would call on 443, for a port that is none, which it would take modulo 65536, for a file
-    of roots that is none, for an empty list, for one whose addresses are not alike, and for pings. Raises
-    UnavailableError where a name of a list is not known.
+    of roots or a caller's `certificate` that is none, for an empty list, for one whose addresses are not
+    alike, and for pings. Raises UnavailableError where a name of a list is not known.
     """
+    if certificate is not None and credentials is not None:
+        raise InvalidRequestError(
+            "certificate and credentials are both given; have the certificate in the credentials alone"
+        )
     if isinstance(address, Server):
         return _alone(address, credentials, ping_seconds)
     addresses = _split(address) if isinstance(address, str) else list(address)
@@ -109,8 +120,9 @@ def read_route(
             )
         addresses = [each.removeprefix(TLS_SCHEME).rstrip("/") for each in addresses]
         if credentials is None:
-            check_roots()
-            credentials = grpc.ssl_channel_credentials()
+            credentials = tls_credentials(certificate)
+    elif certificate is not None:
+        raise InvalidRequestError("a certificate is shown over TLS alone; write grpcs:// before the address")
     for each in addresses:
         _check(each, is_alone=len(addresses) == 1)
     if len(addresses) > 1:

@@ -32,8 +32,10 @@ class CertificateError(ValueError):
 class Certificate:
     """A chain of certificates, the server's own first, and its key: two PEM files."""
 
-    def __init__(self, chain: Path, key: Path) -> None:
+    def __init__(self, chain: Path, key: Path, client_authorities: bytes | None = None) -> None:
+        """`client_authorities`: what callers' certificates must come from, in PEM; None asks for none."""
         self._chain, self._key = chain, key
+        self._client_authorities = client_authorities
         self._read: list[tuple[int, int, int] | None] = []
         self._is_usable = True
         # A look at the files that takes too long.
@@ -51,7 +53,11 @@ class Certificate:
         in use kept.
         """
         # Declared as if there were always another one, unlike grpc's own description.
-        return grpc.dynamic_ssl_server_credentials(self._load(), self._renewed)  # type: ignore[arg-type]
+        return grpc.dynamic_ssl_server_credentials(
+            self._load(),
+            self._renewed,  # type: ignore[arg-type]
+            require_client_authentication=self._client_authorities is not None,
+        )
 
     def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
         """For grpc, whose threads ask at every connection, one at a time; None where nothing has changed.
@@ -98,10 +104,23 @@ class Certificate:
                 f"{self._chain} and {self._key} are no certificate with its key, both in PEM and the key "
                 f"without a password: {error}"
             ) from error
-        return grpc.ssl_server_certificate_configuration([pair])
+        return grpc.ssl_server_certificate_configuration([pair], self._client_authorities)
 
     def _versions(self) -> list[tuple[int, int, int] | None]:
         return [_version(path) for path in (self._chain, self._key)]
+
+
+def read_authorities(path: Path) -> bytes:
+    """A PEM file of authorities, checked. Raises CertificateError."""
+    try:
+        content = read_regular(path, max_bytes=MAX_FILE_BYTES)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode("ascii"))
+    except (OSError, ValueError) as error:
+        told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CertificateError(
+            f"{path} can't be read as certificates of authorities, in PEM: {told}"
+        ) from error
+    return content
 
 
 def _log(reason: str) -> None:

@@ -10,7 +10,7 @@ from grpc_status import rpc_status
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
 from dragoman_server.api.interceptors.interception import Context
-from dragoman_server.service.call import Call, Visit
+from dragoman_server.service.call import TRACE_RESPONSE, Call, Visit
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.statuses import status_of
 from dragoman_server.service.stream import Write
@@ -25,6 +25,14 @@ def write_to(context: Context) -> Write:
             await context.write(response)
 
     return write
+
+
+def _certified_names(context: Context) -> list[str]:
+    """Of the certificate that the caller's connection has shown, the common name first."""
+    shown = context.auth_context()
+    names = [*shown.get("x509_common_name", ()), *shown.get("x509_subject_alternative_name", ())]
+    # gRPC gives a certificate without a common name an empty one.
+    return [name.decode(errors="replace") for name in names if name]
 
 
 class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
@@ -80,13 +88,20 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         visit = Visit(
             method=method,
             peer=context.peer(),
-            identify=lambda: self._core.callers.identify(context.invocation_metadata()),
+            identify=lambda: self._core.callers.identify(
+                context.invocation_metadata(), _certified_names(context)
+            ),
             time_remaining=context.time_remaining,
             # The callback is declared as taking a class that does not exist.
+            carrier=lambda: {
+                key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)
+            },
             on_answered=lambda close: context.add_done_callback(lambda _: close()),  # type: ignore[arg-type]
         )
         try:
             async with self._core.open_call(visit) as call:
+                if call.trace is not None:
+                    await context.send_initial_metadata(((TRACE_RESPONSE, call.trace.answer),))
                 yield call
         except Exception as error:
             await context.abort_with_status(rpc_status.to_status(status_of(error)))

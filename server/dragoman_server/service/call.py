@@ -10,15 +10,25 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from dragoman_server.engine import Priority
+from dragoman_server.engine import DeadlineExpiredError, Priority
 from dragoman_server.models.model import ServedModel
+from dragoman_server.service.allowances.allowance import Allowance
+from dragoman_server.service.allowances.allowances import Allowances
 from dragoman_server.service.gate import Gate
 from dragoman_server.service.statuses import Code, cancellation_code, code_of, status_of
 from dragoman_server.text.pair import AlignedPair
+from dragoman_server.text.stages import Stages
 from dragoman_server.text.translated import TranslatedText
 
+if TYPE_CHECKING:
+    from dragoman_server.tracing import CallTrace, Tracing
+
 logger = logging.getLogger(__name__)
+
+TRACE_RESPONSE = "traceresponse"
+"""What an answer tells of its trace under: metadata over gRPC, a header over HTTP (W3C)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +45,8 @@ class Visit:
     """Seconds until its deadline; None without one."""
     on_answered: Callable[[Callable[[], object]], object]
     """Has a function called once the answer is out, or will never be."""
+    carrier: Callable[[], Mapping[str, str]]
+    """What was sent beside the message, in which a trace may be told of."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """More for the log."""
 
@@ -42,30 +54,83 @@ class Visit:
 class Call:
     """What the log and the metrics are told of a call."""
 
-    def __init__(self, time_remaining: Callable[[], float | None]) -> None:
+    def __init__(
+        self, time_remaining: Callable[[], float | None], *, gate: Gate, allowances: Allowances
+    ) -> None:
         self.time_remaining = time_remaining
         """Seconds until its deadline; None without one."""
+        self._gate = gate
+        self._allowances = allowances
         self._counts = {"texts": 0, "sentences": 0, "source_tokens": 0, "target_tokens": 0, "failed_items": 0}
-        self._counts["pairs"] = 0
+        self._counts |= {"pairs": 0, "characters": 0}
         # Guards the counts: items of a stream may be counted in several threads.
         self._lock = threading.Lock()
         self.model: str | None = None
         """ "name/version", once it is known."""
         self.caller: str | None = None
         """Who calls, where the server asks."""
+        self.trace: CallTrace | None = None
+        """Where the server traces."""
 
     @property
     def fields(self) -> dict[str, object]:
         """For the log."""
         return {"caller": self.caller, "model": self.model, **self._counts}
 
-    @contextmanager
-    def request(self, model: ServedModel, priority: Priority) -> Iterator[None]:
-        """Around one request to a model: the whole of a Translate call, or an item of a stream."""
-        started = time.perf_counter()
-        code = Code.OK
+    @property
+    def allowance(self) -> Allowance:
+        """Its caller's."""
+        return self._allowances.of(self.caller)
+
+    def admit(self, place: ExitStack) -> None:
+        """Lets it in, until the place is closed.
+
+        Raises NotServingError, TooManyCallsError or CallerLimitError, and it counts nowhere then.
+        """
+        with ExitStack() as admitted:
+            self._gate.admit()
+            admitted.callback(self._gate.answers.leave)
+            self.allowance.enter()
+            admitted.callback(self.allowance.leave)
+            place.push(admitted.pop_all())
+
+    @asynccontextmanager
+    async def characters(self, number: int, *, field: str, waits: bool = False) -> AsyncIterator[None]:
+        """Around the work on so many characters of the caller's; with `waits` it begins when the caller may.
+
+        What the server refuses or fails at does not count; what is cancelled, or too late, does. Raises
+        CallerLimitError, and InvalidRequestError for a `field` that has more than the caller ever may.
+        """
+        allowance = self.allowance
+        if waits:
+            taken = await allowance.take_in_turn(number, field, self._gate.draining)
+        else:
+            taken = allowance.take(number, field)
+        is_used = True
         try:
             yield
+        except Exception as error:
+            is_used = isinstance(error, DeadlineExpiredError)
+            raise
+        finally:
+            if is_used:
+                allowance.use(taken)
+                with self._lock:
+                    self._counts["characters"] += number
+            else:
+                allowance.give_back(taken)
+
+    @contextmanager
+    def request(self, model: ServedModel, priority: Priority) -> Iterator[Stages | None]:
+        """Around one request to a model: the whole of a Translate call, or an item of a stream.
+
+        Gives what is to be told of its stages; None where nobody wants to know.
+        """
+        started = time.perf_counter()
+        stages = None if self.trace is None else Stages()
+        code = Code.OK
+        try:
+            yield stages
         except asyncio.CancelledError:
             code = cancellation_code(self.time_remaining())
             raise
@@ -75,6 +140,8 @@ class Call:
         finally:
             seconds = time.perf_counter() - started
             model.metrics.on_request(outcome=code.name, priority=priority, seconds=seconds)
+            if self.trace is not None and stages is not None:
+                self.trace.on_request(model.key, priority.value, code, stages)
 
     def count(self, model: ServedModel, priority: Priority, translated: Sequence[TranslatedText]) -> None:
         """Texts were translated. May be called from any thread."""
@@ -102,20 +169,23 @@ class Call:
 
 
 @asynccontextmanager
-async def open_call(visit: Visit, *, gate: Gate, max_idle_seconds: float) -> AsyncIterator[Call]:
+async def open_call(
+    visit: Visit, *, gate: Gate, allowances: Allowances, tracing: "Tracing | None", max_idle_seconds: float
+) -> AsyncIterator[Call]:
     """Around a call's work. What it raises is in the log then; the door makes a status of it.
 
     It has a place among the calls until its answer is out, for at most `max_idle_seconds` after its work.
     """
-    call = Call(visit.time_remaining)
+    call = Call(visit.time_remaining, gate=gate, allowances=allowances)
+    if tracing is not None:
+        call.trace = tracing.begin(visit.method, visit.carrier())
     started = time.perf_counter()
     code = Code.OK
     refusal: dict[str, object] = {}
     place = ExitStack()
     try:
         call.caller = visit.identify()
-        gate.admit()
-        place.callback(gate.answers.leave)
+        call.admit(place)
         # What a handler returns is not out with that: a caller may take its time to read it.
         visit.on_answered(place.close)
         try:
@@ -136,6 +206,9 @@ async def open_call(visit: Visit, *, gate: Gate, max_idle_seconds: float) -> Asy
         milliseconds = round((time.perf_counter() - started) * 1000, 3)
         fields = {"method": visit.method, "outcome": code.name, "milliseconds": milliseconds, **visit.fields}
         fields |= call.fields | refusal
+        if call.trace is not None:
+            call.trace.end(code, fields)
+            fields |= call.trace.ids
         logger.info("call", extra=fields)
 
 

@@ -1,25 +1,31 @@
-"""Who may call: everybody, or whoever shows a token of a file.
+"""Who may call: everybody, whoever shows a token of a file, or whoever has a certificate.
 
 Keeps digests of the tokens alone. No status and no log tells more of one than whose it is.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dragoman_bundle.files.regular_file import read_regular
-
 from dragoman_server.errors import UnknownCallerError
+from dragoman_server.quoting import quote
+from dragoman_server.service.word_file import read_words
 
 MIN_TOKEN_CHARACTERS = 16
 """A shorter token could be guessed."""
 MAX_NAME_CHARACTERS = 64
 """A name stands in every line of the log that is its caller's."""
-MAX_FILE_BYTES = 1 << 24
-"""Most bytes of a file: a hundred thousand tokens have a third."""
+MAX_CERTIFIED_NAME_CHARACTERS = 256
+"""The same of a certificate's name, as SPIFFE's are longer."""
 AUTHORIZATION = "authorization"
 """The key of a call's metadata that its token travels under, as `Bearer TOKEN` (RFC 6750, section 2.1)."""
+
+
+_CERTIFICATE_WAY_OUT = (
+    "its common name, or its first alternative name, must be of at most "
+    f"{MAX_CERTIFIED_NAME_CHARACTERS} letters, digits, and . _ @ : / -"
+)
 
 
 class TokenFileError(ValueError):
@@ -33,21 +39,11 @@ def read_tokens(path: Path) -> dict[str, str]:
     and those that begin with # are skipped. A caller may have several tokens, as while they are changed.
     Raises TokenFileError, which names the line and no token.
     """
-    try:
-        content = read_regular(path, max_bytes=MAX_FILE_BYTES)
-        lines = content.decode("utf-8-sig").splitlines()
-    except OSError as error:
-        raise TokenFileError(f"{path} can't be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise TokenFileError(f"{path} can't be read: {error}") from error
     names: dict[str, str] = {}
-    for number, line in enumerate(lines, start=1):
-        fields = line.split()
-        if not fields or fields[0].startswith("#"):
-            continue
-        if len(fields) != 2:
-            raise TokenFileError(f"{path}, line {number}: {len(fields)} words; a line is NAME TOKEN")
-        name, token = fields
+    for number, words in read_words(path, TokenFileError):
+        if len(words) != 2:
+            raise TokenFileError(f"{path}, line {number}: {len(words)} words; a line is NAME TOKEN")
+        name, token = words
         if not re.fullmatch(rf"[\w.@-]{{1,{MAX_NAME_CHARACTERS}}}", name, re.ASCII):
             raise TokenFileError(
                 f"{path}, line {number}: what stands first must be a name, of at most {MAX_NAME_CHARACTERS} "
@@ -69,9 +65,13 @@ def read_tokens(path: Path) -> dict[str, str]:
 class Callers:
     """Those who may call."""
 
-    def __init__(self, path: Path | None) -> None:
-        """`path`: a file as `read_tokens` reads it, read by `read`; None lets everybody in."""
+    def __init__(self, path: Path | None, *, have_certificates: bool = False) -> None:
+        """`path`: a file as `read_tokens` reads it, read by `read`; None lets everybody in.
+
+        Then a caller's certificate names it where callers `have_certificates`.
+        """
         self._path = path
+        self._have_certificates = have_certificates
         self._names: Mapping[bytes, str] = {}
 
     def read(self) -> Mapping[bytes, str]:
@@ -85,22 +85,32 @@ class Callers:
         self._names = names
 
     @property
+    def names(self) -> frozenset[str] | None:
+        """Of all who may call; None where nobody knows them before they do."""
+        return frozenset(self._names.values()) if self.are_asked else None
+
+    @property
     def are_asked(self) -> bool:
         """Whether a call must show a token."""
         return self._path is not None
 
-    def identify(self, metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
-        """Whose token a call's metadata show; None where none is asked for. Raises UnknownCallerError."""
+    def identify(
+        self, metadata: Iterable[tuple[str, str | bytes]] | None, certified: Sequence[str] = ()
+    ) -> str | None:
+        """Whose call it is, by the token in its metadata or by its certificate; see `name`."""
         for key, value in metadata or ():
             if key == AUTHORIZATION and isinstance(value, str):
                 scheme, _, token = value.partition(" ")
-                return self.name(token.strip() if scheme.lower() == "bearer" else "")
-        return self.name(None)
+                return self.name(token.strip() if scheme.lower() == "bearer" else "", certified)
+        return self.name(None, certified)
 
-    def name(self, token: str | None) -> str | None:
-        """Whose token it is; None where none is asked for. Raises UnknownCallerError, also for no token."""
+    def name(self, token: str | None, certified: Sequence[str] = ()) -> str | None:
+        """Whose token it is, or whose certificate, by its names; None where nobody is asked.
+
+        Raises UnknownCallerError, also for no token where there are tokens: then a certificate names nobody.
+        """
         if self._path is None:
-            return None
+            return _certified_name(certified) if self._have_certificates else None
         if token is None:
             raise UnknownCallerError("the server answers callers with a token, and the call has none")
         # How long a look for a digest takes says nothing of a token.
@@ -108,6 +118,16 @@ class Callers:
         if name is None:
             raise UnknownCallerError("the token is none of those that the server knows")
         return name
+
+
+def _certified_name(names: Sequence[str]) -> str:
+    """Raises UnknownCallerError."""
+    if not names:
+        raise UnknownCallerError("the caller's certificate has no name", _CERTIFICATE_WAY_OUT)
+    if not re.fullmatch(rf"[\w.@:/-]{{1,{MAX_CERTIFIED_NAME_CHARACTERS}}}", names[0], re.ASCII):
+        told = f"the caller's certificate names {quote(names[0])}, which can't be a caller's name"
+        raise UnknownCallerError(told, _CERTIFICATE_WAY_OUT)
+    return names[0]
 
 
 def _digest(token: str) -> bytes:

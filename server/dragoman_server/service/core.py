@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
@@ -9,6 +10,7 @@ from dragoman_server.detection import LanguageDetector
 from dragoman_server.glossaries import Glossaries
 from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
+from dragoman_server.service.allowances.allowances import Allowances
 from dragoman_server.service.call import Call, Visit, log_if_internal, open_call
 from dragoman_server.service.callers import Callers
 from dragoman_server.service.gate import Gate
@@ -29,6 +31,9 @@ from dragoman_server.text.pair import AlignedPair
 from dragoman_server.text.translated import TranslatedText
 from dragoman_server.text.translator import Translator
 
+if TYPE_CHECKING:
+    from dragoman_server.tracing import Tracing
+
 
 class ServiceCore:
     """Answers for the models of a repository, once there is one, and each call for those of its beginning.
@@ -42,16 +47,20 @@ class ServiceCore:
         *,
         gate: Gate,
         callers: Callers,
+        allowances: Allowances,
         translator: Translator,
         limits: RequestLimits,
         glossaries: Glossaries,
         detector: LanguageDetector,
         pivot: str | None = None,
+        tracing: "Tracing | None" = None,
     ) -> None:
         """`pivot`: a language that texts go through where no model is for theirs; None for none."""
+        self._tracing = tracing
         self._gate = gate
         self.callers = callers
         """Who may call."""
+        self._allowances = allowances
         self._translator = translator
         self.limits = limits
         """Of what they may ask for."""
@@ -77,10 +86,21 @@ class ServiceCore:
 
     def open_call(self, visit: Visit) -> AbstractAsyncContextManager[Call]:
         """Around a call's work."""
-        return open_call(visit, gate=self._gate, max_idle_seconds=self.limits.max_stream_idle_seconds)
+        return open_call(
+            visit,
+            gate=self._gate,
+            allowances=self._allowances,
+            tracing=self._tracing,
+            max_idle_seconds=self.limits.max_stream_idle_seconds,
+        )
 
     async def translate(self, message: pb.TranslateRequest, call: Call) -> pb.TranslateResponse:
         """All texts, or an error; through a language between where that is allowed and no model is direct."""
+        async with call.characters(sum(map(len, message.texts)), field="texts"):
+            return await self.translate_part(message, call)
+
+    async def translate_part(self, message: pb.TranslateRequest, call: Call) -> pb.TranslateResponse:
+        """The same within `call.characters`: some of the texts that were let through there."""
         pivot = self._pivot_of(message)
         if pivot is None:
             return await self._translate(message, call)
@@ -102,10 +122,12 @@ class ServiceCore:
                 translations=map(write_translation, translated), model=write_reference(model)
             )
 
-        with model.calls.inside(), call.request(model, priority):
+        with model.calls.inside(), call.request(model, priority) as stages:
             async with model.use() as loaded:
                 request = reader.read(message, loaded)
-                return await self._translator.translate(request, write, timeout_seconds=call.time_remaining())
+                return await self._translator.translate(
+                    request, write, timeout_seconds=call.time_remaining(), stages=stages
+                )
 
     async def align_texts(self, message: pb.AlignTextsRequest, call: Call) -> pb.AlignTextsResponse:
         """All pairs, or an error."""
@@ -113,15 +135,19 @@ class ServiceCore:
         model = reader.choose_model(message)
         call.model = model.key
         priority = read_priority(message)
+        num_characters = sum(len(pair.source) + len(pair.target) for pair in message.pairs)
 
         def write(aligned: list[AlignedPair]) -> pb.AlignTextsResponse:
             call.count_pairs(model, aligned)
             return pb.AlignTextsResponse(pairs=map(write_aligned_pair, aligned), model=write_reference(model))
 
-        with model.calls.inside(), call.request(model, priority):
-            async with model.use() as loaded:
-                request = reader.read_pairs(message, loaded)
-                return await self._translator.align(request, write, timeout_seconds=call.time_remaining())
+        async with call.characters(num_characters, field="pairs"):
+            with model.calls.inside(), call.request(model, priority) as stages:
+                async with model.use() as loaded:
+                    request = reader.read_pairs(message, loaded)
+                    return await self._translator.align(
+                        request, write, timeout_seconds=call.time_remaining(), stages=stages
+                    )
 
     async def translate_stream(
         self, messages: AsyncIterator[pb.TranslateStreamRequest], write: Write, call: Call
@@ -178,7 +204,7 @@ class ServiceCore:
     async def _answer_item(
         self, item: pb.TranslateStreamItem, model: ServedModel, options: TranslationOptions, call: Call
     ) -> pb.TranslateStreamResponse:
-        """An item waits for room in the queue, where a call is refused.
+        """An item waits for room in the queue, and for its caller's next minute, where a call is refused.
 
         The stream's window bounds how many wait. To refuse an item would make its caller send it again.
         """
@@ -190,12 +216,17 @@ class ServiceCore:
             return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference)
 
         try:
-            with call.request(model, options.priority):
-                async with model.use() as loaded:
-                    request = self._reader().read_item(item, loaded, options)
-                    return await self._translator.translate(
-                        request, write, timeout_seconds=call.time_remaining(), waits=True
-                    )
+            async with call.characters(len(item.text), field="item.text", waits=True):
+                with call.request(model, options.priority) as stages:
+                    async with model.use() as loaded:
+                        request = self._reader().read_item(item, loaded, options)
+                        return await self._translator.translate(
+                            request,
+                            write,
+                            timeout_seconds=call.time_remaining(),
+                            waits=True,
+                            stages=stages,
+                        )
         except Exception as error:
             log_if_internal(error)
             call.count_failed_item()

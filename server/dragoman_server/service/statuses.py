@@ -20,6 +20,7 @@ from dragoman_server.engine import (
 )
 from dragoman_server.errors import (
     BodyTooLargeError,
+    CallerLimitError,
     GlossaryNotFoundError,
     IdleStreamError,
     InvalidRequestError,
@@ -73,6 +74,8 @@ _TABLE: dict[type[Exception], _Answer] = {
     ModelNotFoundError: _Answer(code=Code.NOT_FOUND, reason="MODEL_NOT_FOUND"),
     GlossaryNotFoundError: _Answer(code=Code.NOT_FOUND, reason="GLOSSARY_NOT_FOUND"),
     TooManyCallsError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0),
+    # What it says itself is when.
+    CallerLimitError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="CALLER_LIMIT", retry_seconds=1.0),
     TooManyWatchesError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_WATCHES", retry_seconds=1.0),
     UnknownCallerError: _Answer(code=Code.UNAUTHENTICATED, reason="UNKNOWN_CALLER"),
     IdleStreamError: _Answer(code=Code.ABORTED, reason="STREAM_IDLE"),
@@ -127,7 +130,7 @@ def _details(error: Exception, answer: _Answer) -> list[Message]:
     if (retry_seconds := answer.retry_seconds) is not None:
         if isinstance(error, QueueFullError):
             retry_seconds = min(max(retry_seconds, error.expected_seconds), _MAX_RETRY_SECONDS)
-        elif isinstance(error, ModelNotLoadedError):
+        elif isinstance(error, ModelNotLoadedError | CallerLimitError):
             retry_seconds = error.retry_seconds
         delay = duration_pb2.Duration()
         delay.FromMilliseconds(round(retry_seconds * 1000))

@@ -31,6 +31,7 @@ from dragoman_server.text.pair import (
     prepare_pair,
 )
 from dragoman_server.text.segmentation import holds_letter
+from dragoman_server.text.stages import Stages
 from dragoman_server.text.translated import TranslatedText
 
 T = TypeVar("T")
@@ -95,6 +96,7 @@ class Translator:
         *,
         timeout_seconds: float | None,
         waits: bool = False,
+        stages: Stages | None = None,
     ) -> T:
         """Translates the texts, one to one, and returns what `write` makes of them, maybe in another thread.
 
@@ -103,9 +105,11 @@ class Translator:
         Raises InvalidRequestError for a text that is too long, a sentence that is under LengthPolicy.REJECT
         and for more sentences than the queue can ever hold, and what the engine raises; QueueFullError only
         where it doesn't wait, and before anything is tokenized where a sentence per text is too much.
-        When cancelled, or when one sentence fails, the others leave the engine.
+        When cancelled, or when one sentence fails, the others leave the engine. `stages` is told of each.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        if stages is not None:
+            stages.begin()
         if not waits:
             _check_room(request.model, request.texts, request.options.priority)
         executor = None if _is_small(request) else self._executors[request.options.priority]
@@ -115,6 +119,8 @@ class Translator:
         except asyncio.CancelledError:
             is_given_up.set()
             raise
+        if stages is not None:
+            stages.end_text()
         priority = _priority(request.options, _num_tokens(documents))
         is_first, waited_seconds = True, 0.0
         while True:
@@ -136,10 +142,14 @@ class Translator:
                 )
                 waited_seconds += seconds
                 futures += some
+                if stages is not None:
+                    stages.end_search(seconds, [future.result() for future in some])
             documents, written = await _run(
                 executor,
                 functools.partial(_go_on, request.model, documents, futures, waited_seconds, write),
             )
+            if stages is not None:
+                stages.end_text()
             if written:
                 return written[0]
             is_first = False
@@ -150,13 +160,17 @@ class Translator:
         write: Callable[[list[AlignedPair]], T],
         *,
         timeout_seconds: float | None,
+        stages: Stages | None = None,
     ) -> T:
         """Links the words of pairs, one to one, and returns what `write` makes of them, in another thread.
 
         Raises InvalidRequestError for a pair that is too long and for more parts than the queue can ever
         hold, and what the engine raises. When cancelled, or when one part fails, the others leave the engine.
+        `stages` is told of each.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        if stages is not None:
+            stages.begin()
         model = request.model
         _check_room(model, [source for source, _ in request.pairs], request.options.priority)
         executor = self._executors[request.options.priority]
@@ -166,6 +180,8 @@ class Translator:
         except asyncio.CancelledError:
             is_given_up.set()
             raise
+        if stages is not None:
+            stages.end_text()
         sentences = [sentence for pair in pairs for sentence in pair.sentences]
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
         futures = await _submit(executor, model, sentences, ended)
@@ -175,6 +191,8 @@ class Translator:
         except BaseException:
             _cancel(futures)
             raise
+        if stages is not None:
+            stages.end_search(0.0, [future.result() for future in futures])
         remaining = iter(futures)
 
         def complete_all() -> T:
@@ -185,7 +203,10 @@ class Translator:
                 ]
             )
 
-        return await _run(executor, complete_all)
+        completed = await _run(executor, complete_all)
+        if stages is not None:
+            stages.end_text()
+        return completed
 
 
 def _check_room(model: Model, texts: Sequence[str], priority: Priority) -> None:

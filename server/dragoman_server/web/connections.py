@@ -10,7 +10,9 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dragoman_server.web.endpoint import ABORT
+from dragoman_server.web.exchange import CERTIFIED_NAMES
 from dragoman_server.web.metrics import HttpMetrics
+from dragoman_server.web.tls import certified_names
 
 HEAD_SECONDS = 10.0
 """How long a request's head may take to come, or an unread body to be thrown away."""
@@ -42,10 +44,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_body_complete = True
         self._closes = False
         self._is_refused = False
+        self._certified_names: list[str] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
+        if (secured := transport.get_extra_info("ssl_object")) is not None:
+            self._certified_names = certified_names(secured.getpeercert())
         if len(self.connections) > self._max_connections:
             self._metrics.on_refused_connection()
             transport.write(_FULL)
@@ -79,7 +84,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_in_head = True
         self._num_head_bytes = 0
         super().on_message_begin()
-        cast(dict[str, Any], self.scope)[ABORT] = self.transport.abort
+        scope = cast(dict[str, Any], self.scope)
+        scope[ABORT], scope[CERTIFIED_NAMES] = self.transport.abort, self._certified_names
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False

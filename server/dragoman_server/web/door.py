@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.app import make_app
 from dragoman_server.web.connections import KEEP_ALIVE_SECONDS, LimitedProtocol
 from dragoman_server.web.metrics import HttpMetrics
+from dragoman_server.web.surroundings import within
 from dragoman_server.web.tls import RenewedContext
 
 logger = logging.getLogger(__name__)
@@ -27,21 +28,40 @@ class HttpDoor:
     """Listens once it is opened, and answers until it is closed."""
 
     def __init__(
-        self, core: ServiceCore, *, registry: CollectorRegistry, is_ready: Callable[[], bool]
+        self,
+        core: ServiceCore,
+        *,
+        registry: CollectorRegistry,
+        is_ready: Callable[[], bool],
+        cors_origins: Sequence[str],
+        trusted_proxies: Sequence[str],
     ) -> None:
-        """`registry` gets its metrics, and shows all at /metrics; `is_ready`: whether calls are taken now."""
+        """`registry` gets its metrics, and shows all at /metrics; `is_ready`: whether calls are taken now.
+
+        `cors_origins` and `trusted_proxies` are as of `within`.
+        """
         self._metrics = HttpMetrics(registry)
-        self._app = make_app(core, self._metrics, registry=registry, is_ready=is_ready)
+        app = make_app(core, self._metrics, registry=registry, is_ready=is_ready)
+        self._app = within(app, cors_origins=cors_origins, trusted_proxies=trusted_proxies)
         self._max_connections = core.limits.max_http_connections
         self._renewing: asyncio.Task[None] | None = None
         self._server: _Uvicorn | None = None
         self._serving: asyncio.Task[None] | None = None
 
-    async def open(self, host: str, port: int, certificate: tuple[Path, Path] | None) -> int:
-        """Listens, over TLS with a chain and its key, and returns the port. Raises OSError."""
+    async def open(
+        self,
+        host: str,
+        port: int,
+        certificate: tuple[Path, Path] | None,
+        client_authorities: bytes | None = None,
+    ) -> int:
+        """Listens, over TLS with a chain and its key, and returns the port. Raises OSError.
+
+        `client_authorities`: those, in PEM, that callers' certificates must come from; None asks for none.
+        """
         context = None
         if certificate is not None:
-            renewed = RenewedContext(*certificate)
+            renewed = RenewedContext(*certificate, client_authorities)
             context = await asyncio.to_thread(renewed.load)
             self._renewing = asyncio.create_task(renewed.keep_current())
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

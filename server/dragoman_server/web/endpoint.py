@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from dragoman_server.engine import DeadlineExpiredError
-from dragoman_server.service.call import log_if_internal, refusal_fields
+from dragoman_server.service.call import TRACE_RESPONSE, log_if_internal, refusal_fields
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.statuses import code_of
 from dragoman_server.web.events import EventStream
@@ -77,6 +77,8 @@ class Endpoint:
                     *message.get("headers", []),
                     (ID_HEADER.lower().encode(), exchange.id.encode()),
                 ]
+                if exchange.trace_response is not None:
+                    message["headers"].append((TRACE_RESPONSE.encode(), exchange.trace_response.encode()))
             await send(message)
 
         answering = asyncio.create_task(self._answer(exchange, send_named))

@@ -21,6 +21,8 @@ ID_HEADER = "X-Request-ID"
 """Names a request in the log: the caller's own, or one that the answer tells."""
 TIMEOUT_HEADER = "X-Timeout-Seconds"
 """How long a caller waits at most, where that is less than the server lets it."""
+CERTIFIED_NAMES = "dragoman.certified_names"
+"""Key of a scope: the names of the certificate that its connection has shown."""
 MAX_FORM_FIELDS = 10_000
 """Most fields of a form."""
 
@@ -45,6 +47,8 @@ class Exchange:
         """All of it, once it is read."""
         self.is_logged = False
         """Whether a line of the log tells of it."""
+        self.trace_response: str | None = None
+        """What the answer tells of its trace, where there is one."""
         self._receive = receive
         self._route = route
         self._api = api
@@ -169,13 +173,16 @@ class Exchange:
         visit = Visit(
             method=method,
             peer=self.peer,
-            identify=lambda: self.core.callers.name(shown),
+            identify=lambda: self.core.callers.name(shown, self.request.scope.get(CERTIFIED_NAMES, ())),
             time_remaining=self.time_remaining,
             on_answered=self.on_answered,
+            carrier=lambda: self.request.headers,
             fields={"api": self._api, "route": self._route, "request_id": self.id},
         )
         self.is_logged = True
         async with self.core.open_call(visit) as call:
+            if call.trace is not None:
+                self.trace_response = call.trace.answer
             yield call
 
     def on_answered(self, function: Callable[[], object]) -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dragoman_server.apart import run_apart, wait_for
 
@@ -16,9 +18,13 @@ logger = logging.getLogger(__name__)
 class RenewedContext:
     """A chain of certificates, the server's own first, and its key, as its connections use them."""
 
-    def __init__(self, chain: Path, key: Path) -> None:
+    def __init__(self, chain: Path, key: Path, client_authorities: bytes | None = None) -> None:
+        """`client_authorities`: what callers' certificates must come from, in PEM; None asks for none."""
         self._chain, self._key = chain, key
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if client_authorities is not None:
+            self._context.load_verify_locations(cadata=client_authorities.decode())
+            self._context.verify_mode = ssl.CERT_REQUIRED
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._versions = self._look()
 
@@ -42,6 +48,13 @@ class RenewedContext:
 
     def _look(self) -> list[tuple[int, int, int] | None]:
         return [_version(path) for path in (self._chain, self._key)]
+
+
+def certified_names(certificate: Mapping[str, Any] | None) -> list[str]:
+    """Of a certificate as ssl describes it, the common name first."""
+    shown = certificate or {}
+    pairs = [pair for part in shown.get("subject", ()) for pair in part if pair[0] == "commonName"]
+    return [str(name) for _, name in (*pairs, *shown.get("subjectAltName", ()))]
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,10 +43,14 @@ async def translate(running: RunningServer, **more: object) -> pb.TranslateRespo
 
 
 async def test_texts_go_through_the_servers_language_and_both_models_are_named(
-    start_server: StartServer, two_models: Path
+    start_server: StartServer, two_models: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     running = await start_server(models=two_models, pivot="en")
     answer = await translate(running, return_alignments=True)
+    await running.calls_are_counted()
+    (call,) = [vars(record) for record in caplog.records if record.message == "call"]
+    assert call["characters"] == len("Ja, 12. Nein."), "the caller's own text counts, and once"
     translation = answer.translations[0]
     assert translation.text == "Ja, 12. Nein."
     assert [model.name for model in answer.path] == ["de-en", "en-fr"]

@@ -14,6 +14,7 @@ from dragoman_server.engine import (
 from dragoman_server.engine.errors import QueueTooSlowError
 from dragoman_server.errors import (
     BodyTooLargeError,
+    CallerLimitError,
     GlossaryNotFoundError,
     IdleStreamError,
     InvalidRequestError,
@@ -34,6 +35,9 @@ ERRORS = {
     ModelNotFoundError("no such model"): "NOT_FOUND",
     GlossaryNotFoundError("no such glossary"): "NOT_FOUND",
     TooManyCallsError(1000): "RESOURCE_EXHAUSTED",
+    CallerLimitError(
+        "ada began 9 calls", limit="calls-per-minute", value=9, retry_seconds=7
+    ): "RESOURCE_EXHAUSTED",
     TooManyWatchesError(10, "--max-health-watches"): "RESOURCE_EXHAUSTED",
     UnknownCallerError("who is it?"): "UNAUTHENTICATED",
     IdleStreamError(1): "ABORTED",

@@ -19,7 +19,8 @@ class UnknownCallers(grpc.aio.ServerInterceptor):
     ) -> "Handler | None":
         """Wraps the handler of the call."""
         handler = await continuation(handler_call_details)
-        if handler is None or not handler_call_details.method.startswith(self._prefix):
+        is_asked = self._callers.are_asked and handler_call_details.method.startswith(self._prefix)
+        if handler is None or not is_asked:
             return handler
         try:
             self._callers.identify(handler_call_details.invocation_metadata)

@@ -1,12 +1,12 @@
 """DeepL's API, version 2, for what is here. What is not is refused by name, never passed over in silence."""
 
-from collections import Counter
 from collections.abc import Mapping
 
 from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import (
+    CallerLimitError,
     GlossaryNotFoundError,
     InvalidRequestError,
     ModelNotFoundError,
@@ -25,9 +25,9 @@ from dragoman_server.web.statuses import http_status, message_of, retry_headers
 MAX_TEXTS = 50
 """Most texts of a request, as DeepL has it."""
 UNLIMITED_CHARACTERS = 1_000_000_000_000
-"""What DeepL tells those whose characters nobody counts."""
+"""What DeepL tells those who have no limit."""
 
-_FORBIDDEN, _BAD_REQUEST = 403, 400
+_FORBIDDEN, _BAD_REQUEST, _QUOTA_EXCEEDED = 403, 400, 456
 # DeepL's clients refuse a bare "EN" or "PT" as a target, and its list has none.
 _REGIONS = {"en": ("EN-GB", "EN-US"), "pt": ("PT-BR", "PT-PT")}
 # What says nothing more than that nothing is wanted.
@@ -61,70 +61,68 @@ def write_error(error: Exception) -> Response:
         status = _FORBIDDEN
     elif isinstance(error, ModelNotFoundError | UnsupportedError):
         status = _BAD_REQUEST
+    elif isinstance(error, CallerLimitError) and error.limit == "characters-per-day":
+        # Its clients come again at once for 429, and don't for this.
+        status = _QUOTA_EXCEEDED
     return JSONResponse({"message": message_of(error)}, status, headers=retry_headers(status_of(error)))
 
 
 API = Api(name="deepl", write_error=write_error, takes_token_in_body=True)
 
 
-class DeepL:
-    """The requests, and how many characters each caller has had translated since the server began."""
-
-    def __init__(self) -> None:
-        self._num_characters: Counter[str | None] = Counter()
-
-    async def translate(self, exchange: Exchange) -> Response:
-        """POST /v2/translate."""
-        fields = await exchange.fields()
-        async with exchange.open_call("Translate", token=fields.string("auth_key")) as call:
-            texts = _texts_of(fields)
-            _refuse_others(fields)
-            template = pb.TranslateRequest(
-                source_language=(fields.string("source_lang") or "").lower(),
-                target_language=fields.required_string("target_lang").lower(),
-            )
-            tags = fields.string("tag_handling") or ""
-            if tags not in ("", "html", "xml"):
-                raise refusal("tag_handling", f"is {quote(tags)}; it must be html or xml")
-            if tags:
-                template.text_format = pb.TEXT_FORMAT_HTML
-            _read_split(fields, texts, template, has_tags=bool(tags))
-            _read_glossaries(fields, exchange, template)
-            answers = await translate_texts(exchange.core, call, texts, template, field="text")
-            self._num_characters[call.caller] += sum(map(len, texts))
-        return JSONResponse(
-            {
-                "translations": [
-                    {
-                        "detected_source_language": answer.source_language.upper(),
-                        "text": answer.text,
-                        "billed_characters": len(text),
-                    }
-                    for answer, text in zip(answers, texts, strict=True)
-                ]
-            }
+async def translate(exchange: Exchange) -> Response:
+    """POST /v2/translate."""
+    fields = await exchange.fields()
+    async with exchange.open_call("Translate", token=fields.string("auth_key")) as call:
+        texts = _texts_of(fields)
+        _refuse_others(fields)
+        template = pb.TranslateRequest(
+            source_language=(fields.string("source_lang") or "").lower(),
+            target_language=fields.required_string("target_lang").lower(),
         )
+        tags = fields.string("tag_handling") or ""
+        if tags not in ("", "html", "xml"):
+            raise refusal("tag_handling", f"is {quote(tags)}; it must be html or xml")
+        if tags:
+            template.text_format = pb.TEXT_FORMAT_HTML
+        _read_split(fields, texts, template, has_tags=bool(tags))
+        _read_glossaries(fields, exchange, template)
+        answers = await translate_texts(exchange.core, call, texts, template, field="text")
+    return JSONResponse(
+        {
+            "translations": [
+                {
+                    "detected_source_language": answer.source_language.upper(),
+                    "text": answer.text,
+                    "billed_characters": answer.num_characters,
+                }
+                for answer in answers
+            ]
+        }
+    )
 
-    async def languages(self, exchange: Exchange) -> Response:
-        """GET /v2/languages, of sources or of targets."""
-        fields = await exchange.fields()
-        async with exchange.open_call("ListModels", token=fields.string("auth_key")):
-            kind = fields.string("type") or "source"
-            if kind not in ("source", "target"):
-                raise refusal("type", f"is {quote(kind)}; it must be source or target")
-            pairs = targets_by_source(exchange.core)
-        if kind == "source":
-            return JSONResponse([_language(code.upper()) for code in pairs])
-        targets = sorted({target for targets in pairs.values() for target in targets})
-        codes = [code for target in targets for code in _REGIONS.get(target.lower(), (target.upper(),))]
-        return JSONResponse([{**_language(code), "supports_formality": False} for code in codes])
 
-    async def usage(self, exchange: Exchange) -> Response:
-        """GET /v2/usage: what this caller has had translated since the server began."""
-        fields = await exchange.fields()
-        async with exchange.open_call("Usage", token=fields.string("auth_key")) as call:
-            number = self._num_characters[call.caller]
-        return JSONResponse({"character_count": number, "character_limit": UNLIMITED_CHARACTERS})
+async def languages(exchange: Exchange) -> Response:
+    """GET /v2/languages, of sources or of targets."""
+    fields = await exchange.fields()
+    async with exchange.open_call("ListModels", token=fields.string("auth_key")):
+        kind = fields.string("type") or "source"
+        if kind not in ("source", "target"):
+            raise refusal("type", f"is {quote(kind)}; it must be source or target")
+        pairs = targets_by_source(exchange.core)
+    if kind == "source":
+        return JSONResponse([_language(code.upper()) for code in pairs])
+    targets = sorted({target for targets in pairs.values() for target in targets})
+    codes = [code for target in targets for code in _REGIONS.get(target.lower(), (target.upper(),))]
+    return JSONResponse([{**_language(code), "supports_formality": False} for code in codes])
+
+
+async def usage(exchange: Exchange) -> Response:
+    """GET /v2/usage: what this caller has had translated today, over either door."""
+    fields = await exchange.fields()
+    async with exchange.open_call("Usage", token=fields.string("auth_key")) as call:
+        number, most = call.allowance.characters_today, call.allowance.limits.characters_per_day
+    return JSONResponse({"character_count": number, "character_limit": most or UNLIMITED_CHARACTERS})
 
 
 async def unsupported(exchange: Exchange) -> Response:

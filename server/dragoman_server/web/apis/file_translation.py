@@ -45,6 +45,7 @@ async def translate_file(
     Raises InvalidRequestError with the first text's error if all failed, and what the core raises.
     """
     units = file.units
+    call.allowance.check_today(sum(len(unit.text) for unit in units), "file")
     asked = pb.TranslateStreamConfig()
     asked.CopyFrom(config)
     asked.source_language = config.source_language or await _detect(core, file)

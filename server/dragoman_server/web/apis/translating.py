@@ -30,6 +30,8 @@ class Answer:
     """The text's, as it was named or detected; "" where the text holds nothing that tells."""
     confidence: float = 1.0
     """How likely that is: 1 where it was named."""
+    num_characters: int = 0
+    """The text's, as they count for its caller: 0 where it stays as it is."""
 
 
 async def translate_texts(
@@ -54,22 +56,25 @@ async def translate_texts(
             answers[rank] = Answer(text=texts[rank], source_language=language, confidence=confidence)
         else:
             groups.setdefault(language, []).append(rank)
-    for language, ranks in groups.items():
-        message = pb.TranslateRequest()
-        message.CopyFrom(template)
-        message.source_language = language
-        message.texts.extend(texts[rank] for rank in ranks)
-        try:
-            response = await core.translate(message, call)
-        except InvalidRequestError as error:
-            raise _renamed(error, field, ranks) from error
-        for rank, translation in zip(ranks, response.translations, strict=True):
-            answers[rank] = Answer(
-                text=translation.text,
-                alternatives=tuple(each.text for each in translation.hypotheses[1:]),
-                source_language=language,
-                confidence=languages[rank][1],
-            )
+    num_characters = sum(len(texts[rank]) for ranks in groups.values() for rank in ranks)
+    async with call.characters(num_characters, field=field):
+        for language, ranks in groups.items():
+            message = pb.TranslateRequest()
+            message.CopyFrom(template)
+            message.source_language = language
+            message.texts.extend(texts[rank] for rank in ranks)
+            try:
+                response = await core.translate_part(message, call)
+            except InvalidRequestError as error:
+                raise _renamed(error, field, ranks) from error
+            for rank, translation in zip(ranks, response.translations, strict=True):
+                answers[rank] = Answer(
+                    text=translation.text,
+                    alternatives=tuple(each.text for each in translation.hypotheses[1:]),
+                    source_language=language,
+                    confidence=languages[rank][1],
+                    num_characters=len(texts[rank]),
+                )
     return [answer for answer in answers if answer is not None]
 
 

@@ -1,0 +1,64 @@
+"""Prometheus metrics of callers, by name, where the server asks who calls."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+MAX_NAMES = 200
+"""So many callers have series of their own, those that called first."""
+REST = "other"
+"""All further ones together."""
+
+
+class CallerMetrics:
+    """What each caller has had and was refused. Callers without a name count nowhere here."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._names: set[str] = set()
+        self._calls = Counter(
+            "dragoman_caller_calls_total", "Calls let in, by caller.", ("caller",), registry=registry
+        )
+        self._in_progress = Gauge(
+            "dragoman_caller_calls_in_progress",
+            "Calls in progress, by caller.",
+            ("caller",),
+            registry=registry,
+        )
+        self._characters = Counter(
+            "dragoman_caller_characters_total",
+            "Characters of texts translated or linked, by caller.",
+            ("caller",),
+            registry=registry,
+        )
+        self._refusals = Counter(
+            "dragoman_caller_refusals_total",
+            "Calls and items refused for a limit of --caller-limits, by caller and limit.",
+            ("caller", "limit"),
+            registry=registry,
+        )
+
+    def on_enter(self, name: str | None) -> None:
+        """A call was let in."""
+        if name is not None:
+            self._calls.labels(self._label(name)).inc()
+            self._in_progress.labels(self._label(name)).inc()
+
+    def on_leave(self, name: str | None) -> None:
+        """It is answered, or will never be."""
+        if name is not None:
+            self._in_progress.labels(self._label(name)).dec()
+
+    def on_characters(self, name: str | None, number: int) -> None:
+        """So many were translated or linked."""
+        if name is not None:
+            self._characters.labels(self._label(name)).inc(number)
+
+    def on_refusal(self, name: str | None, limit: str) -> None:
+        """A call or an item of a stream was refused."""
+        if name is not None:
+            self._refusals.labels(self._label(name), limit).inc()
+
+    def _label(self, name: str) -> str:
+        if name not in self._names:
+            if len(self._names) >= MAX_NAMES:
+                return REST
+            self._names.add(name)
+        return name

@@ -1,0 +1,1 @@
+"""How much each caller may ask for, and how much it has had."""

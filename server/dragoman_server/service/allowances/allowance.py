@@ -1,0 +1,159 @@
+"""What one caller has of what it may. Belongs to the event loop's thread."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dragoman_server.errors import CallerLimitError, InvalidRequestError, Violation
+from dragoman_server.metrics.callers import CallerMetrics
+from dragoman_server.service.allowances.caller_limits import CallerLimits
+from dragoman_server.service.allowances.day import Today, seconds_until_midnight
+from dragoman_server.service.allowances.window import Window
+
+# A call may end at any moment.
+_CALL_RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """Two clocks: one that is never set, and one that knows the day."""
+
+    seconds: Callable[[], float] = time.monotonic
+    utc_seconds: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """Characters that were let through."""
+
+    num_characters: int
+    seconds: float
+    utc_seconds: float
+
+
+class Allowance:
+    """One caller's calls and characters, held to its limits and told to the metrics."""
+
+    def __init__(self, name: str | None, limits: CallerLimits, metrics: CallerMetrics, clock: Clock) -> None:
+        """`name`: None for everybody, where nobody is asked who they are."""
+        self.limits = limits
+        """May be changed at any time; what was let through counts on."""
+        self.num_calls = 0
+        """Calls in progress."""
+        self._name = name
+        self._metrics = metrics
+        self._clock = clock
+        self._calls, self._characters, self._today = Window(), Window(), Today()
+        self._turn = asyncio.Lock()
+
+    @property
+    def characters_today(self) -> int:
+        """Characters that were let through since midnight, UTC."""
+        return self._today.total(self._clock.utc_seconds())
+
+    def enter(self) -> None:
+        """A call comes in, which must `leave`. Raises CallerLimitError, and the call counts nowhere then."""
+        limits, now = self.limits, self._clock.seconds()
+        with self._refusals_counted():
+            if limits.calls is not None and self.num_calls >= limits.calls:
+                raise self._error(f"has {self.num_calls} calls in progress", "calls", _CALL_RETRY_SECONDS)
+            most = limits.calls_per_minute
+            if most is not None and (seconds := self._calls.seconds_until_room(1, most, now)):
+                began = f"began {self._calls.total(now)} calls in the last minute"
+                raise self._error(began, "calls_per_minute", seconds)
+        self._calls.add(1, now)
+        self.num_calls += 1
+        self._metrics.on_enter(self._name)
+
+    def leave(self) -> None:
+        """A call that came in is answered, or will never be."""
+        self.num_calls -= 1
+        self._metrics.on_leave(self._name)
+
+    def take(self, num_characters: int, field: str) -> Taken:
+        """Lets characters through, which are `used` or given back.
+
+        Raises CallerLimitError where there is no room for them now, InvalidRequestError, for `field`, where
+        there never is; and takes nothing then.
+        """
+        with self._refusals_counted():
+            return self._take(num_characters, field)
+
+    async def take_in_turn(self, num_characters: int, field: str, until: asyncio.Event) -> Taken:
+        """As `take`, but waits for room that a minute brings, behind others that wait, until an event."""
+        with self._refusals_counted():
+            async with self._turn:
+                while True:
+                    try:
+                        return self._take(num_characters, field)
+                    except CallerLimitError as error:
+                        if error.limit != "characters-per-minute" or until.is_set():
+                            raise
+                        seconds = error.retry_seconds
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(seconds):
+                            await until.wait()
+
+    def use(self, taken: Taken) -> None:
+        """What was let through is translated or linked."""
+        self._metrics.on_characters(self._name, taken.num_characters)
+
+    def give_back(self, taken: Taken) -> None:
+        """What was let through came to nothing, and does not count."""
+        self._characters.give_back(taken.num_characters, taken.seconds)
+        self._today.give_back(taken.num_characters, taken.utc_seconds)
+
+    def check_today(self, num_characters: int, field: str) -> None:
+        """Raises as `take` where today has no room for so many. For what is taken bit by bit."""
+        with self._refusals_counted():
+            self._check_today(num_characters, field)
+
+    def _take(self, num_characters: int, field: str) -> Taken:
+        now, utc_now = self._clock.seconds(), self._clock.utc_seconds()
+        self._check_today(num_characters, field)
+        most = self.limits.characters_per_minute
+        if most is not None:
+            _check_size(num_characters, most, "characters_per_minute", field)
+            if seconds := self._characters.seconds_until_room(num_characters, most, now):
+                had = self._characters.total(now)
+                told = f"sends {num_characters} characters, and has had {had} in the last minute"
+                raise self._error(told, "characters_per_minute", seconds)
+        self._characters.add(num_characters, now)
+        self._today.add(num_characters, utc_now)
+        return Taken(num_characters=num_characters, seconds=now, utc_seconds=utc_now)
+
+    def _check_today(self, num_characters: int, field: str) -> None:
+        most, utc_now = self.limits.characters_per_day, self._clock.utc_seconds()
+        if most is None:
+            return
+        _check_size(num_characters, most, "characters_per_day", field)
+        if (had := self._today.total(utc_now)) + num_characters > most:
+            told = f"sends {num_characters} characters, and has had {had} today"
+            raise self._error(told, "characters_per_day", seconds_until_midnight(utc_now))
+
+    @contextmanager
+    def _refusals_counted(self) -> Iterator[None]:
+        try:
+            yield
+        except CallerLimitError as error:
+            self._metrics.on_refusal(self._name, error.limit)
+            raise
+
+    def _error(self, told: str, field: str, retry_seconds: float) -> CallerLimitError:
+        return CallerLimitError(
+            f"{self._name or 'the caller'} {told}",
+            limit=field.replace("_", "-"),
+            value=getattr(self.limits, field),
+            retry_seconds=retry_seconds,
+        )
+
+
+def _check_size(num_characters: int, most: int, limit: str, field: str) -> None:
+    """Raises InvalidRequestError for more than there ever is room for."""
+    if num_characters > most:
+        name = limit.replace("_", "-")
+        told = f"has {num_characters} characters, and this caller's limit is {name}={most}; send less at once"
+        raise InvalidRequestError([Violation(field=field, description=told)])

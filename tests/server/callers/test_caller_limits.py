@@ -1,0 +1,204 @@
+"""A real server with limits of its callers, by both doors."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+import deepl
+import grpc
+import pytest
+from click.testing import CliRunner
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+from tests.server.access import ADA, BOB, shows
+from tests.server.conftest import RunningServer, StartProcess, StartServer
+from tests.server.web.conftest import ask
+
+from dragoman import AsyncClient, OverloadedError
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.cli import serve
+
+GERMAN = {"source_language": "de", "target_language": "en"}
+DE_EN = {"source": "de", "target": "en"}
+
+
+@pytest.fixture
+def limits(tmp_path: Path) -> Path:
+    path = tmp_path / "limits"
+    path.write_text("ada characters-per-day=10\n")
+    return path
+
+
+async def translate(running: RunningServer, text: str, token: str = ADA) -> str:
+    request = pb.TranslateRequest(texts=[text], **GERMAN)
+    response = await running.stub.Translate(request, metadata=shows(token))
+    return response.translations[0].text
+
+
+async def refusal(running: RunningServer, text: str, token: str = ADA) -> tuple[str, str, float]:
+    """Of a call that must be refused: why, in a word and in many, and when to come again."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await translate(running, text, token)
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    status = rpc_status.from_call(caught.value)
+    assert status is not None
+    reason, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+    assert status.details[0].Unpack(reason)
+    assert status.details[1].Unpack(retry)
+    return reason.reason, status.message, retry.retry_delay.ToMilliseconds() / 1000
+
+
+def fetch(running: RunningServer, path: str, body: bytes | None = None, token: str = ADA) -> asyncio.Future:
+    url, headers = f"http://127.0.0.1:{running.server.http_port}{path}", {"Authorization": f"Bearer {token}"}
+    return asyncio.ensure_future(asyncio.to_thread(ask, url, body, headers))
+
+
+async def test_a_caller_beyond_its_day_is_refused_by_both_doors_and_others_are_not(
+    start_server: StartServer, tokens: Path, limits: Path
+) -> None:
+    running = await start_server(http_port=0, tokens=tokens, caller_limits=limits)
+    assert await translate(running, "Ja. Nein.") == "Ja. Nein."
+    reason, message, retry_seconds = await refusal(running, "Ja.")
+    assert reason == "CALLER_LIMIT"
+    assert "ada sends 3 characters, and has had 9 today" in message
+    assert "characters-per-day=10 (--caller-limits): try again in " in message
+    assert 0 < retry_seconds <= 86_400
+    answer = await fetch(
+        running, "/v1/translate", b'{"texts":["Ja."],"sourceLanguage":"de","targetLanguage":"en"}'
+    )
+    assert (answer.status, answer.json["error"]["status"]) == (429, "RESOURCE_EXHAUSTED")
+    assert abs(int(answer.headers["Retry-After"]) - retry_seconds) < 60
+    answer = await fetch(running, "/translate", b"q=Ja.&source=de&target=en")
+    assert answer.status == 429
+    assert "has had 9 today" in answer.json["error"]
+    file = (
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nJa.\r\n--x\r\n'
+        b'Content-Disposition: form-data; name="source"\r\n\r\nde\r\n--x\r\n'
+        b'Content-Disposition: form-data; name="target"\r\n\r\nen\r\n--x--\r\n'
+    )
+    url = f"http://127.0.0.1:{running.server.http_port}/translate_file"
+    headers = {"Authorization": f"Bearer {ADA}", "Content-Type": "multipart/form-data; boundary=x"}
+    assert (await asyncio.to_thread(ask, url, file, headers)).status == 429
+    assert await translate(running, "Ja.", BOB) == "Ja."
+    assert await translate(running, "J") == "J"
+    assert running.metric("dragoman_caller_characters_total", caller="ada") == 10
+    assert running.metric("dragoman_caller_characters_total", caller="bob") == 3
+    assert running.metric("dragoman_caller_refusals_total", caller="ada", limit="characters-per-day") == 4
+    async with asyncio.timeout(30):
+        while running.metric("dragoman_caller_calls_in_progress"):
+            await asyncio.sleep(0.01)
+
+
+async def test_deepl_s_client_is_told_of_its_usage_and_that_it_is_through(
+    start_server: StartServer, tokens: Path, limits: Path
+) -> None:
+    running = await start_server(http_port=0, tokens=tokens, caller_limits=limits)
+    await translate(running, "Ja. Nein.")
+
+    def use() -> tuple[int | None, int | None]:
+        client = deepl.DeepLClient(ADA, server_url=f"http://127.0.0.1:{running.server.http_port}")
+        usage = client.get_usage().character
+        with pytest.raises(deepl.QuotaExceededException):
+            client.translate_text("Nein.", source_lang="DE", target_lang="EN-GB")
+        client.close()
+        return usage.count, usage.limit
+
+    assert await asyncio.to_thread(use) == (9, 10)
+
+
+async def test_what_the_server_refuses_does_not_count(
+    start_server: StartServer, tokens: Path, limits: Path
+) -> None:
+    running = await start_server(tokens=tokens, caller_limits=limits)
+    for request in (
+        pb.TranslateRequest(texts=["Ja. Ja."], source_language="de", target_language="xx"),
+        pb.TranslateRequest(texts=["Ja. Ja."], options=pb.DecodingOptions(beam_size=99), **GERMAN),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError):
+            await running.stub.Translate(request, metadata=shows(ADA))
+    with pytest.raises(grpc.aio.AioRpcError, match="texts: has 11 characters, and this caller's limit is"):
+        await translate(running, "x" * 11)
+    assert await translate(running, "Ja. Nein. ") == "Ja. Nein. "
+
+
+async def test_calls_at_once_are_bounded_and_a_cancelled_one_makes_room(
+    start_server: StartServer, tokens: Path, limits: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    limits.write_text("* calls=1\n")
+    running = await start_server(http_port=0, tokens=tokens, caller_limits=limits)
+    for _ in range(3):
+        stream = running.stub.TranslateStream(metadata=shows(ADA))
+        await stream.write(pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**GERMAN)))
+        await stream.write(pb.TranslateStreamRequest(item=pb.TranslateStreamItem(id="1", text="Ja.")))
+        await stream.read()
+        reason, message, _ = await refusal(running, "Ja.")
+        assert (reason, "ada has 1 calls in progress" in message) == ("CALLER_LIMIT", True)
+        assert (await fetch(running, "/v1/models")).status == 429
+        assert await translate(running, "Ja.", BOB) == "Ja."
+        assert running.metric("dragoman_caller_calls_in_progress", caller="ada") == 1
+        stream.cancel()
+        async with asyncio.timeout(30):
+            while running.metric("dragoman_caller_calls_in_progress", caller="ada"):
+                await asyncio.sleep(0.01)
+    assert await translate(running, "Ja.") == "Ja."
+    refused = next(vars(each) for each in caplog.records if vars(each).get("outcome") == "RESOURCE_EXHAUSTED")
+    assert (refused["caller"], "calls=1" in refused["reason"]) == ("ada", True)
+
+
+async def test_items_of_a_stream_are_refused_one_by_one_when_the_day_is_through(
+    start_server: StartServer, tokens: Path, limits: Path
+) -> None:
+    running = await start_server(host="127.0.0.1", tokens=tokens, caller_limits=limits)
+    async with AsyncClient(f"127.0.0.1:{running.server.port}", token=ADA) as client:
+        texts = [(number, "Ja.") for number in range(5)]
+        results = [result async for result in client.translate_stream(texts, in_order=True, **DE_EN)]
+        assert [result.error is None for result in results] == [True] * 3 + [False] * 2
+        error = results[-1].error
+        assert isinstance(error, OverloadedError)
+        assert error.retry_after_seconds is not None
+        assert error.reason == "CALLER_LIMIT"
+
+
+async def test_a_reload_changes_limits_and_what_was_had_counts_on(
+    start_server: StartServer, tokens: Path, limits: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await start_server(tokens=tokens, caller_limits=limits)
+    await translate(running, "Ja. Nein.")
+    limits.write_text("ada characters-per-day=12\n")
+    await refusal(running, "Ja.")
+    await running.server.reload()
+    assert await translate(running, "Ja.") == "Ja."
+    assert (await refusal(running, "Ja."))[1].startswith("ada sends 3 characters, and has had 12 today")
+    # Tokens are taken away, whatever the limits say of callers who are gone.
+    tokens.write_text(f"bob {BOB}\n")
+    await running.server.reload()
+    (record,) = [record for record in caplog.records if record.message == "limits not reloaded"]
+    assert "line 1: 'ada' is no caller of the file of tokens" in vars(record)["reason"]
+    assert running.metric("dragoman_last_reload_successful") == 0
+    with pytest.raises(grpc.aio.AioRpcError, match="none of those"):
+        await translate(running, "Ja.")
+
+
+def test_a_server_whose_limits_are_none_does_not_start(
+    start_process: StartProcess, models: Path, tokens: Path, limits: Path
+) -> None:
+    limits.write_text("ada calls=none\n")
+    arguments = ["--models", str(models), "--port", "0", "--caller-limits", str(limits)]
+    server = start_process(*arguments, "--tokens", str(tokens))
+    assert "line 1: calls is 'none'" in str(server.wait_for("not serving")["reason"])
+    assert server.end()[0] == 1
+    ran = CliRunner().invoke(serve, arguments)
+    assert (ran.exit_code, "--caller-limits is given without tokens" in ran.output) == (2, True)
+
+
+async def test_callers_beyond_the_first_two_hundred_count_together(
+    start_server: StartServer, tokens: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.metrics.callers.MAX_NAMES", 1)
+    running = await start_server(tokens=tokens)
+    for token in (BOB, ADA, BOB):
+        await translate(running, "Ja.", token)
+    assert running.metric("dragoman_caller_calls_total", caller="bob") == 2
+    assert running.metric("dragoman_caller_calls_total", caller="other") == 1
+    assert running.metric("dragoman_caller_calls_total", caller="ada") == 0
