@@ -28,7 +28,7 @@ def test_whoever_starts_processes_that_decode_opens_no_graph() -> None:
 
     def num_sessions() -> int:
         gc.collect()
-        return sum(isinstance(found, onnxruntime.InferenceSession) for found in gc.get_objects())
+        return sum(type(found) is onnxruntime.InferenceSession for found in gc.get_objects())
 
     before = num_sessions()
     running = open_engine(
