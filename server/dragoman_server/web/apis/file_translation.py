@@ -92,13 +92,14 @@ async def translate_file(
 
 async def _detect(core: ServiceCore, file: FileTexts) -> str:
     """The language of a file's beginning. Raises InvalidRequestError."""
+    most = min(_DETECTION_CHARACTERS, core.limits.max_text_characters)
     beginning, num_characters = [], 0
     for unit in file.units:
         beginning.append(unit.text)
         num_characters += len(unit.text)
-        if num_characters >= _DETECTION_CHARACTERS:
+        if num_characters >= most:
             break
-    request = pb.DetectLanguageRequest(texts=[" ".join(beginning)[:_DETECTION_CHARACTERS]])
+    request = pb.DetectLanguageRequest(texts=[" ".join(beginning)[:most]])
     detected = (await core.detect_language(request)).texts[0]
     if not detected.language:
         served = ", ".join(all_languages(core.models))
