@@ -31,7 +31,7 @@ def tune_weights(lists: Sequence[Sequence[Listed]], references: Sequence[str], *
     used_F = candidates.features_NF.any(axis=0)
     start_F = np.array([START[name] for name in FEATURES]) * used_F
     weights_F, _ = tune(candidates, start_F, num_starts=NUM_STARTS, random=np.random.default_rng(seed))
-    return weights_F * used_F
+    return weights_F * used_F + 0.0  # No -0.
 
 
 def choose(lists: Sequence[Sequence[Listed]], weights_F: Numbers) -> list[str]:
