@@ -45,6 +45,7 @@ CONFIGS: dict[str, ModelConfig] = {
         attention_units=9,
     ),
     "plain": PlainConfig(embedding_size=12, layers=1, units=14, reverse_source=False),
+    "plain-simple": PlainConfig(cell="rnn", embedding_size=12, embedding_scale=4.0, layers=2, units=14),
     "plain-reversed": PlainConfig(embedding_size=12, embedding_scale=4.0, layers=3, units=14),
     "luong-local-m": LuongConfig(
         embedding_size=12,

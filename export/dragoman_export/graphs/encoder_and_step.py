@@ -19,8 +19,8 @@ from dragoman_export.graphs.window import PredictedWindowGraph
 from dragoman_training.models import Seq2Seq, Tensors
 from dragoman_training.models.layers.attention import ScoredAttention
 from dragoman_training.models.layers.continuing_attention import ContinuingAttention
-from dragoman_training.models.layers.lstm import ForwardLayer
 from dragoman_training.models.layers.recurrent import BidirectionalLayer
+from dragoman_training.models.layers.stacked import ForwardLayer
 from dragoman_training.models.layers.transformer_attention import PastAttention, SelfAttention
 from dragoman_training.models.layers.window import PredictedWindow
 

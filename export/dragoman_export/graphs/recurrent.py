@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from dragoman_training.models.layers.lstm import ForwardLayer
 from dragoman_training.models.layers.recurrent import BidirectionalLayer
+from dragoman_training.models.layers.stacked import ForwardLayer
 
 Attributes = dict[
     str, int | float | str | bool | Sequence[int] | Sequence[float] | Sequence[str] | Sequence[bool]
@@ -21,6 +21,8 @@ Attributes = dict[
 
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 """For each gate in ONNX's order its place in PyTorch's: i f g o -> i o f c, and r z n -> z r h."""
+ALWAYS = 100.0
+"""The sigmoid of it is 1, and of its negative 0, to less than what a float32 can tell from a state."""
 
 
 class RecurrentNode(nn.Module):
@@ -39,10 +41,7 @@ class RecurrentNode(nn.Module):
 
         def stack(*names: str) -> nn.Parameter:
             """The named parameters below each other, directions behind each other, in ONNX's order."""
-            stacked = [
-                torch.cat([reorder_gates(getattr(rnn, name), GATES[operator]) for name in names])
-                for rnn in directions
-            ]
+            stacked = [torch.cat([_gates(rnn, name, operator) for name in names]) for rnn in directions]
             return nn.Parameter(torch.stack(stacked).detach(), requires_grad=False)
 
         # ONNX's W [N, G·H, D], R [N, G·H, H] and B [N, 2·G·H], input biases before recurrent ones.
@@ -93,12 +92,25 @@ class ForwardGraphLayer(RecurrentNode):
     """Does what a ForwardLayer does, in one node."""
 
     def __init__(self, layer: ForwardLayer) -> None:
-        super().__init__("LSTM", "forward", (layer.rnn,))
+        super().__init__("LSTM" if isinstance(layer.rnn, nn.LSTM) else "GRU", "forward", (layer.rnn,))
 
-    def forward(self, inputs_STD: Tensor, length_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns states [S, T, H], 0 at padding, and hidden and cell at the end, [S, H] twice."""
-        states_STH, hidden_1SH, cell_1SH = self.run(inputs_STD, length_S)
-        return states_STH, hidden_1SH[0], cell_1SH[0]
+    def forward(self, inputs_STD: Tensor, length_S: Tensor) -> tuple[Tensor, ...]:
+        """Returns states [S, T, H], 0 at padding, and hidden, and an LSTM's cell, at the end, [S, H]."""
+        states_STH, *last = self.run(inputs_STD, length_S)
+        return states_STH, *(value_1SH[0] for value_1SH in last)
+
+
+def _gates(rnn: nn.RNNBase, name: str, operator: str) -> Tensor:
+    """A parameter in ONNX's order: [G·H, ...].
+
+    A simple network is a GRU that never keeps and never resets. onnxruntime's own node for it does not give
+    a sentence the same bits in every batch, and this one does.
+    """
+    parameter: Tensor = getattr(rnn, name)
+    if not isinstance(rnn, nn.RNN):
+        return reorder_gates(parameter, GATES[operator])
+    closed = -ALWAYS if name == "bias_ih_l0" else 0.0
+    return torch.cat([torch.full_like(parameter, closed), torch.full_like(parameter, -closed), parameter])
 
 
 def reorder_gates(stacked: Tensor, order: tuple[int, ...]) -> Tensor:

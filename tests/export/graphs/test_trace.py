@@ -12,8 +12,8 @@ from dragoman_export.contract import tensor_contract
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graphs.trace import OPSET, Graphs, trace
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.models.layers.lstm import ForwardLayer
 from dragoman_training.models.layers.recurrent import BidirectionalLayer
+from dragoman_training.models.layers.stacked import ForwardLayer
 
 
 def shapes(values: list[ir.Value]) -> dict[str, tuple[str, list[int | str]]]:

@@ -73,11 +73,16 @@ def lstm(input_G: Vector, recurrent_G: Vector, state: State) -> State:
     return sigmoid(o) * np.tanh(cell), cell
 
 
-CELLS: dict[str, Callable[[Vector, Vector, State], State]] = {"gru": gru, "lstm": lstm}
+def simple(input_G: Vector, recurrent_G: Vector, state: State) -> State:
+    """The network of Elman (1990): all of the last state comes in again."""
+    return np.tanh(input_G + recurrent_G), state[1]
+
+
+CELLS: dict[str, Callable[[Vector, Vector, State], State]] = {"gru": gru, "lstm": lstm, "rnn": simple}
 
 
 def recurrent_layer(
-    cell: Literal["gru", "lstm"],
+    cell: Literal["gru", "lstm", "rnn"],
     weights: Weights,
     name: str,
     inputs_TD: Sequence[Vector],
@@ -99,7 +104,7 @@ def recurrent_layer(
 
 
 def bidirectional_encoder(
-    cell: Literal["gru", "lstm"], weights: Weights, num_layers: int, inputs_TD: Sequence[Vector]
+    cell: Literal["gru", "lstm", "rnn"], weights: Weights, num_layers: int, inputs_TD: Sequence[Vector]
 ) -> tuple[list[Vector], Vector, Vector]:
     """Annotations h_j = [→h_j; ←h_j] of layers on layers (Bahdanau et al. 2015, section 3.2 and A.2.1).
 

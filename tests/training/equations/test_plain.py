@@ -3,6 +3,8 @@
 Shapes: T source positions, U target positions, E embedding width.
 """
 
+from typing import Literal
+
 import pytest
 from tests.training.equations.plain_loops import Vector, linear, recurrent_layer, weights_of
 from tests.training.equations.tiny_pairs import SOURCES, TARGETS, assert_features, compute, model_of
@@ -19,15 +21,16 @@ def follow(model: Plain, source: list[int], target: list[int]) -> list[Vector]:
     states = [weights["source_embedding.weight"][token] * config.embedding_scale for token in source]
     outputs = [weights["target_embedding.weight"][token] * config.embedding_scale for token in target]
     for layer in range(config.layers):
-        states, end = recurrent_layer("lstm", weights, f"encoder.layers.{layer}.rnn", states)
-        outputs, _ = recurrent_layer("lstm", weights, f"decoder.layers.{layer}", outputs, end)
+        states, end = recurrent_layer(config.cell, weights, f"encoder.layers.{layer}.rnn", states)
+        outputs, _ = recurrent_layer(config.cell, weights, f"decoder.layers.{layer}", outputs, end)
     return [linear(weights, "readout", top) for top in outputs]
 
 
 @pytest.mark.parametrize("reverse_source", [True, False], ids=["reversed", "as written"])
-def test_decoder_begins_where_the_encoder_ends(reverse_source: bool) -> None:
+@pytest.mark.parametrize("cell", ["lstm", "rnn"])
+def test_decoder_begins_where_the_encoder_ends(reverse_source: bool, cell: Literal["lstm", "rnn"]) -> None:
     config = PlainConfig(
-        embedding_size=6, embedding_scale=2.0, layers=2, units=5, reverse_source=reverse_source
+        cell=cell, embedding_size=6, embedding_scale=2.0, layers=2, units=5, reverse_source=reverse_source
     )
     model = model_of(config)
     assert isinstance(model, Plain)

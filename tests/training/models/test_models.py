@@ -42,6 +42,7 @@ NARROW = SIZES | {"encoder_units": 7}
 CONFIGS |= {
     "plain": PlainConfig(embedding_size=12, embedding_scale=4, units=14, layers=2, reverse_source=False),
     "plain-reversed": PlainConfig(embedding_size=12, units=14),
+    "plain-simple": PlainConfig(cell="rnn", embedding_size=12, embedding_scale=4, units=14, layers=2),
     "luong-dot": LuongConfig(**NARROW, score="dot"),  # type: ignore[arg-type]
     "luong-scaled-dot": LuongConfig(**NARROW, score="scaled_dot", input_feeding=False),  # type: ignore[arg-type]
     "luong-concat": LuongConfig(**SIZES, score="concat", input_feeding=False, embedding_scale=4),  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ def check_free(folder: Path) -> None:
 def save_aligner(aligner: Aligner, folder: Path) -> None:
     """Writes the folder, all of it or nothing."""
     check_free(folder)
-    with _beside(folder) as partial:
+    with written_whole(folder) as partial:
         for side in _SIDES:
             words = aligner.source.words if side == "source" else aligner.target.words
             (partial / f"{side}.words").write_text(
@@ -109,7 +109,7 @@ def _load_direction(path: Path, kind: str) -> DirectedModel:
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
+def written_whole(folder: Path) -> Iterator[Path]:
     """A folder that takes the place of `folder` once all is written, and of which nothing is left before."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")

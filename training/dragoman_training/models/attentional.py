@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from dragoman_training.models.layers.attention import Attention
 from dragoman_training.models.layers.embedding import embeddings, fold_scale
-from dragoman_training.models.layers.lstm import StackedLSTM
 from dragoman_training.models.layers.output import OutputLayer
 from dragoman_training.models.layers.recurrent import BidirectionalEncoder, BidirectionalLayer, LSTMCell
+from dragoman_training.models.layers.stacked import StackedRecurrent
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
 from dragoman_training.recipe.checks import require_at_least, require_positive, require_share
 
@@ -103,7 +103,8 @@ class AttentionalLSTM(Seq2Seq):
             )
             self.cells = nn.ModuleList(LSTMCell(units) for _ in range(config.decoder_layers))
         else:
-            self.decoder = StackedLSTM(
+            self.decoder = StackedRecurrent(
+                "lstm",
                 input_size=width,
                 hidden_size=units,
                 num_layers=config.decoder_layers,

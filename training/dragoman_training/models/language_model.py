@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dragoman_training.models.layers.continuing_attention import Beginning, ContinuingAttention, OwnPast
-from dragoman_training.models.layers.lstm import ForwardLayer, StackedLSTM
 from dragoman_training.models.layers.output import OutputLayer
+from dragoman_training.models.layers.stacked import ForwardLayer, StackedRecurrent
 from dragoman_training.models.layers.window import sentence_length
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
 from dragoman_training.recipe.checks import require_at_least, require_positive, require_share
@@ -72,8 +72,8 @@ class LanguageModel(Seq2Seq):
         self.bos = vocabulary.bos
         self.embedding = nn.Embedding(vocabulary.target_size, width)
         nn.init.normal_(self.embedding.weight, std=config.embedding_std)
-        self.decoder = StackedLSTM(
-            input_size=width, hidden_size=units, num_layers=config.layers, dropout=config.dropout
+        self.decoder = StackedRecurrent(
+            "lstm", input_size=width, hidden_size=units, num_layers=config.layers, dropout=config.dropout
         )
         # The same layers, over sources of several lengths.
         self.reader = nn.ModuleList(

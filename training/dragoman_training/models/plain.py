@@ -1,4 +1,4 @@
-"""Deep LSTM encoder-decoder without attention (Sutskever et al. 2014).
+"""Deep recurrent encoder-decoder without attention (Sutskever et al. 2014), of LSTMs or simple networks.
 
 Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, E embedding width, H units.
 """
@@ -10,8 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from dragoman_training.models.layers.embedding import embeddings, fold_scale
-from dragoman_training.models.layers.lstm import ForwardEncoder, ForwardLayer, StackedLSTM
 from dragoman_training.models.layers.output import OutputLayer
+from dragoman_training.models.layers.stacked import (
+    ForwardEncoder,
+    ForwardLayer,
+    StackedCell,
+    StackedRecurrent,
+)
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
 from dragoman_training.recipe.checks import require_at_least, require_positive, require_share
 
@@ -22,6 +27,8 @@ class PlainConfig:
 
     family: Literal["plain"] = "plain"
     """Names this family in a recipe."""
+    cell: StackedCell = "lstm"
+    """`lstm`, as in the paper, or `rnn`, the simple network h = tanh(W x + U h + b) (Elman 1990)."""
     reverse_source: bool = True
     """Whether the encoder reads a source's tokens from the last to the first, its end still last (section
     3.3)."""
@@ -33,7 +40,7 @@ class PlainConfig:
     """What embeddings are multiplied by where they are read, not where the tied output layer reads them; the
     table begins so much smaller, and so learns that much faster."""
     layers: int = 4
-    """LSTM layers of the encoder, and of the decoder; the paper has 4."""
+    """Recurrent layers of the encoder, and of the decoder; the paper has 4."""
     units: int = 512
     """Units of each layer; the paper has 1,000."""
     dropout: float = 0.3
@@ -62,10 +69,18 @@ class Plain(Seq2Seq):
             vocabulary, width, config.embedding_std / config.embedding_scale
         )
         self.encoder = ForwardEncoder(
-            input_size=width, hidden_size=config.units, num_layers=config.layers, dropout=config.dropout
+            config.cell,
+            input_size=width,
+            hidden_size=config.units,
+            num_layers=config.layers,
+            dropout=config.dropout,
         )
-        self.decoder = StackedLSTM(
-            input_size=width, hidden_size=config.units, num_layers=config.layers, dropout=config.dropout
+        self.decoder = StackedRecurrent(
+            config.cell,
+            input_size=width,
+            hidden_size=config.units,
+            num_layers=config.layers,
+            dropout=config.dropout,
         )
         self.readout = nn.Linear(config.units, width)
         self.dropout = nn.Dropout(config.dropout)
@@ -83,8 +98,9 @@ class Plain(Seq2Seq):
             source_ST = reverse(source_ST, source_length_S)
         ends = self.encoder(self.source_embedding(source_ST) * self._embedding_scale, source_length_S)
         state: Tensors = {}
-        for layer, (hidden_SH, cell_SH) in enumerate(ends):
-            state[f"hidden{layer}"], state[f"cell{layer}"] = hidden_SH, cell_SH
+        for layer, end in enumerate(ends):
+            for name, value_SH in zip(("hidden", "cell"), end, strict=False):
+                state[f"{name}{layer}"] = value_SH
         return {"mask": mask_ST}, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:

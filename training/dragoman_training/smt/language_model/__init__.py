@@ -1,0 +1,1 @@
+"""What sentences of the target language look like: P(e), by n-grams."""

@@ -1,0 +1,1 @@
+"""Which phrases translate which, learnt from linked words."""
