@@ -86,6 +86,8 @@ class Endpoint:
         try:
             await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not answering.done():
+                # Also where the answer had begun: what came of it nobody has read.
+                status = CLIENT_GONE
                 answering.cancel()
                 await asyncio.wait({answering})
             elif not answering.cancelled() and (error := answering.exception()) is not None:
