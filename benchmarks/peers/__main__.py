@@ -64,7 +64,14 @@ def _chosen_sizes(context: click.Context, parameter: click.Parameter, value: str
 
 
 def _compare_on_same_weights(
-    names: Sequence[str], corpus: Corpus, text: Path, folder: Path, *, threads: int, repeats: int
+    names: Sequence[str],
+    corpus: Corpus,
+    text: Path,
+    folder: Path,
+    *,
+    threads: int,
+    repeats: int,
+    exports: bool,
 ) -> dict[str, Any]:
     """What goes into the report's results."""
     rows: list[dict[str, object]] = []
@@ -72,7 +79,7 @@ def _compare_on_same_weights(
     for name in names:
         try:
             measured, version = compare_on_same_weights(
-                name, corpus, text, folder, threads=sorted({1, threads}), repeats=repeats
+                name, corpus, text, folder, threads=sorted({1, threads}), repeats=repeats, exports=exports
             )
         except PeerMissingError as error:
             raise click.ClickException(str(error)) from error
@@ -114,6 +121,12 @@ def _compare_on_same_weights(
     type=click.Path(file_okay=False, path_type=Path),
     help="With --same-weights, where the checkpoints are kept.",
 )
+@click.option(
+    "--export/--no-export",
+    "exports",
+    default=True,
+    help="With --same-weights, export them anew, or measure the bundles that a run before has exported.",
+)
 @repeats_option
 @json_option
 @markdown_option
@@ -127,6 +140,7 @@ def peers(
     peers: list[str],
     same_weights: list[str],
     models: Path,
+    exports: bool,
     repeats: int,
     json_path: Path | None,
     markdown_path: Path | None,
@@ -145,7 +159,7 @@ def peers(
     corpus = read_corpus(source, None, limit)
     if same_weights:
         report = _compare_on_same_weights(
-            same_weights, corpus, source, models, threads=threads, repeats=repeats
+            same_weights, corpus, source, models, threads=threads, repeats=repeats, exports=exports
         )
         Report(
             command=command_line("benchmarks.peers"),

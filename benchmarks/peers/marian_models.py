@@ -59,8 +59,10 @@ def install() -> Path:
     return make_environment("ctranslate2-marian", *INSTALLS)
 
 
-def make_models(python: Path, name: str, text: Path, folder: Path, *, threads: int) -> MarianModels:
-    """Both models, of a checkpoint that is made unless the folder has it. Our export is made anew each time.
+def make_models(
+    python: Path, name: str, text: Path, folder: Path, *, threads: int, exports: bool
+) -> MarianModels:
+    """Both models, of a checkpoint that is made unless the folder has it, exported anew if `exports` says so.
 
     Raises ClickException where a command fails.
     """
@@ -72,8 +74,9 @@ def make_models(python: Path, name: str, text: Path, folder: Path, *, threads: i
     if not (converted / "model.bin").exists():
         _run(python.with_name("ct2-transformers-converter"), "--model", checkpoint, "--output_dir", converted)
     bundle = folder / name / "bundles" / name / "1"
-    options = ("--precisions", "int8", "--force", "--threads", threads)
-    _run(sys.executable, "-m", "dragoman", "export", "--from-hf", checkpoint, "--out", bundle, *options)
+    if exports or not bundle.exists():
+        options = ("--precisions", "int8", "--force", "--threads", threads)
+        _run(sys.executable, "-m", "dragoman", "export", "--from-hf", checkpoint, "--out", bundle, *options)
     ids = json.loads((checkpoint / "vocab.json").read_text(encoding="utf-8"))
     return MarianModels(bundle=open_bundle(bundle), converted=converted, pieces=sorted(ids, key=ids.get))
 

@@ -42,13 +42,20 @@ class Task:
 
 
 def compare_on_same_weights(
-    name: str, corpus: Corpus, text: Path, folder: Path, *, threads: Sequence[int], repeats: int
+    name: str,
+    corpus: Corpus,
+    text: Path,
+    folder: Path,
+    *,
+    threads: Sequence[int],
+    repeats: int,
+    exports: bool,
 ) -> tuple[list[dict[str, object]], dict[str, object]]:
     """Rows of one size's figures, and what CTranslate2 says of itself. Raises PeerMissingError."""
     python = install()
     progress = Progress(2 * len(BEAMS) * len(threads) * repeats * 2)
     progress.say(f"{name}: {SIZES[name]}: making the models")
-    models = make_models(python, name, text, folder, threads=max(threads))
+    models = make_models(python, name, text, folder, threads=max(threads), exports=exports)
     end = models.bundle.manifest.source_ids.eos
     sentences = [[*ids, end] for ids in models.bundle.source_tokenizer.encode_ids(corpus.sources)]
     steps = max(1, round(sum(map(len, sentences)) / len(sentences)))
