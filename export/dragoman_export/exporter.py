@@ -20,6 +20,7 @@ from dragoman_export.card.model_card import write_card
 from dragoman_export.contract import shortlist_memory, tensor_contract
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.alignment_head import with_alignment_head
+from dragoman_export.graphs.cpu_kernels import takes_cpu_kernels
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_export.graphs.trace import Graphs, trace
 from dragoman_export.int8 import quantize
@@ -256,7 +257,11 @@ def make_graphs(
     graphs: dict[str, Graphs] = {}
     if "fp32" in precisions or "int8" in precisions:
         report("fp32: making the graphs")
-        graphs["fp32"] = exact = trace(model)
+        for_cpu = "int8" in precisions and takes_cpu_kernels(model)
+        if "fp32" in precisions or not for_cpu:
+            graphs["fp32"] = exact = trace(model)
+        if for_cpu:
+            exact = trace(model, for_cpu=True)
     if "int8" in precisions:
         report("int8: quantizing the graphs")
         states = bounded_states(exact.encoder.graph, exact.decoder_step.graph)
