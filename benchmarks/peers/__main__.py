@@ -1,16 +1,17 @@
 """`python -m benchmarks.peers`: options in, tables out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 from dragoman_bundle import BundleError, open_bundle
 from rich.console import Console
 
-from benchmarks.corpus import read_corpus
+from benchmarks.corpus import Corpus, read_corpus
 from benchmarks.engines import SystemMissingError
 from benchmarks.environment import PeerMissingError
 from benchmarks.machine import describe_machine
@@ -28,7 +29,9 @@ from benchmarks.options import (
     threads_option,
 )
 from benchmarks.peers import ours
-from benchmarks.peers.tables import compare, peer_table, ratio_table
+from benchmarks.peers.marian_models import SIZES
+from benchmarks.peers.same_weights import compare_on_same_weights
+from benchmarks.peers.tables import compare, peer_table, ratio_table, same_weights_table
 from benchmarks.peers.toolkits import LEFT_OUT, TOOLKITS
 from benchmarks.peers.worker import Decoded, running_worker
 from benchmarks.progress import Progress
@@ -53,6 +56,44 @@ def _chosen_peers(context: click.Context, parameter: click.Parameter, value: str
     return names
 
 
+def _chosen_sizes(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:
+    names = [name for name in value.split(",") if name]
+    if unknown := [name for name in names if name not in SIZES]:
+        raise click.BadParameter(f"there is no size {unknown[0]!r}; there are {', '.join(SIZES)}")
+    return names
+
+
+def _compare_on_same_weights(
+    names: Sequence[str],
+    corpus: Corpus,
+    text: Path,
+    folder: Path,
+    *,
+    threads: int,
+    repeats: int,
+    exports: bool,
+) -> dict[str, Any]:
+    """What goes into the report's results."""
+    rows: list[dict[str, object]] = []
+    version: Mapping[str, object] = {}
+    for name in names:
+        try:
+            measured, version = compare_on_same_weights(
+                name, corpus, text, folder, threads=sorted({1, threads}), repeats=repeats, exports=exports
+            )
+        except PeerMissingError as error:
+            raise click.ClickException(str(error)) from error
+        rows += measured
+    return {
+        "input": corpus.name,
+        "sentences": len(corpus.sources),
+        "sizes": {name: asdict(SIZES[name]) for name in names},
+        "peers": {"ctranslate2": version},
+        "repeats": repeats,
+        "rows": rows,
+    }
+
+
 @click.command(context_settings=CONTEXT)
 @bundle_option
 @input_option
@@ -66,6 +107,26 @@ def _chosen_peers(context: click.Context, parameter: click.Parameter, value: str
     callback=_chosen_peers,
     help="What to compare with. Each is installed by pip into .venv-peers/ when it is first used.",
 )
+@click.option(
+    "--same-weights",
+    default="",
+    callback=_chosen_sizes,
+    help="Instead of all that, compare with CTranslate2 on checkpoints of these sizes, with random weights: "
+    f"any of {', '.join(SIZES)}, with commas between. Takes beams 4 and 1, and threads 1 up to --threads.",
+)
+@click.option(
+    "--models",
+    default=Path("runs/same-weights"),
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With --same-weights, where the checkpoints are kept.",
+)
+@click.option(
+    "--export/--no-export",
+    "exports",
+    default=True,
+    help="With --same-weights, export them anew, or measure the bundles that a run before has exported.",
+)
 @repeats_option
 @json_option
 @markdown_option
@@ -77,6 +138,9 @@ def peers(
     beam: int,
     threads: int,
     peers: list[str],
+    same_weights: list[str],
+    models: Path,
+    exports: bool,
     repeats: int,
     json_path: Path | None,
     markdown_path: Path | None,
@@ -89,9 +153,20 @@ def peers(
     \b
       python -m benchmarks.peers --bundle models/de-en/1 --json peers.json --markdown peers.md
       python -m benchmarks.peers --bundle models/de-en/1 --peers ctranslate2 --limit 100
+      python -m benchmarks.peers --same-weights small,base,opus --limit 120
     """
     machine = describe_machine()
     corpus = read_corpus(source, None, limit)
+    if same_weights:
+        report = _compare_on_same_weights(
+            same_weights, corpus, source, models, threads=threads, repeats=repeats, exports=exports
+        )
+        Report(
+            command=command_line("benchmarks.peers"),
+            results={"machine": machine, **report},
+            tables=[same_weights_table(report["rows"], corpus.name, len(corpus.sources), repeats)],
+        ).publish(Console(), json_path=json_path, markdown_path=markdown_path)
+        return
     try:
         opened = open_bundle(bundle)
     except BundleError as error:

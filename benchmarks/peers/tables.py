@@ -81,3 +81,27 @@ def ratio_table(ratios: Sequence[Row]) -> Table:
         rows=ratios,
         note="Each ratio is the median of the repeats' own.",
     )
+
+
+def same_weights_table(rows: Sequence[Row], name: str, num_sentences: int, repeats: int) -> Table:
+    """Speed of both systems on the same weights."""
+    return Table(
+        title=f"The same weights in int8, {name}, {num_sentences:,} sentences, median of {repeats}",
+        columns=(
+            Column(key="size", header="model"),
+            Column(key="input", header="input"),
+            Column(key="threads", header="threads", format="d"),
+            Column(key="beam", header="beam", format="d"),
+            Column(key="engine", header="engine, target tokens/s", format=",.0f"),
+            Column(key="ctranslate2", header="CTranslate2", format=",.0f"),
+            Column(key="setting", header="its workers x threads, batch"),
+            Column(key="engine_ms", header="engine, ms", format=",.0f"),
+            Column(key="ctranslate2_ms", header="CTranslate2, ms", format=",.0f"),
+            Column(key="ratio", header="ratio", format=".2f"),
+            Column(key="spread", header="spread", format=".0%"),
+        ),
+        rows=rows,
+        note="MarianMT checkpoints with random weights, exported here and converted by CTranslate2's own "
+        "converter. Both are given the same token ids and decode the same number of tokens. Ratios are of "
+        "target tokens a second, ours to CTranslate2's in its fastest setting, as the median of the repeats.",
+    )

@@ -49,8 +49,6 @@ LSTM_SIZES = {
 def ctranslate2(*, bundle: Path, beam: int, threads: int) -> Toolkit:
     """CTranslate2, a Transformer of 3+3 layers and width 256: several workers, or several threads of one."""
     shares = {(threads, 1), (1, threads)}
-    flags = describe_machine(())["flags"]
-    assert isinstance(flags, list)
     return Toolkit(
         name="ctranslate2",
         install=partial(make_environment, "ctranslate2", ("ctranslate2==4.8.5",)),
@@ -60,9 +58,15 @@ def ctranslate2(*, bundle: Path, beam: int, threads: int) -> Toolkit:
             for workers, each in sorted(shares, reverse=True)
             for batch in (4, 8, 16, 32)
         ],
-        # It chooses AVX2 by itself on some processors that have more.
-        environment={"CT2_FORCE_CPU_ISA": "AVX512"} if "avx512f" in flags else {},
+        environment=fastest_instructions(),
     )
+
+
+def fastest_instructions() -> dict[str, str]:
+    """What CTranslate2 is told of the processor: it chooses AVX2 by itself on some that have more."""
+    flags = describe_machine(())["flags"]
+    assert isinstance(flags, list)
+    return {"CT2_FORCE_CPU_ISA": "AVX512"} if "avx512f" in flags else {}
 
 
 def joeynmt(*, bundle: Path, beam: int, threads: int) -> Toolkit:

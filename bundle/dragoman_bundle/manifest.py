@@ -22,10 +22,10 @@ from dragoman_bundle.ranges import (
     check_number,
 )
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 """2 added the shortlist, 3 `attention_of_input`, 4 a quality's `shortlist` and `length_penalty`, 5
 `language_token`, 6 `source_end`."""
-READABLE_VERSIONS = (1, 2, 3, 4, 5, 6)
+READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7)
 MANIFEST_FILE = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20
 """Most bytes of one that is read. Others have a few thousand."""
@@ -107,6 +107,9 @@ class TensorSpec:
     that a growing state holds, "C" candidates of a sentence."""
     growth_axis: int | None
     """The axis of a state that grows by one at each step; None for a state of fixed size."""
+    padded_behind: tuple[str, ...] = ()
+    """Precisions in which a growing state's rows begin at the axis's first position, and shorter ones are
+    padded behind; in the others they end at the last, and are padded before. Since version 7."""
 
     def __post_init__(self) -> None:
         check_line("a tensor's name", self.name, _MAX_LINE)
@@ -123,6 +126,8 @@ class TensorSpec:
                 check_line(f"{self.name}'s size", size, _MAX_LINE)
         if self.growth_axis is not None:
             check_number(f"{self.name}'s growth_axis", self.growth_axis, 0, len(self.shape) - 1)
+        for precision in self.padded_behind:
+            check_precision(precision)
 
 
 @dataclass(frozen=True, kw_only=True)

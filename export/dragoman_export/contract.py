@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import onnx_ir as ir
 from dragoman_bundle.manifest import TensorContract, TensorSpec
 
+from dragoman_export.graphs.cpu_kernels import PAST
 from dragoman_export.graphs.trace import GROWTH, Graphs
 from dragoman_export.shortlist.graphs import ShortlistGraphs
 
@@ -29,11 +30,20 @@ def tensor_contract(graphs: Mapping[str, Graphs]) -> TensorContract:
             dtype={precision: DTYPES[value.dtype] for precision, value in zip(steps, inputs, strict=True)},
             shape=shape,
             growth_axis=shape.index(GROWTH) if GROWTH in shape else None,
+            padded_behind=tuple(
+                precision for precision, value in zip(steps, inputs, strict=True) if _is_packed(value)
+            ),
         )
     return TensorContract(
         memory=tuple(spec for name, spec in specs.items() if name.startswith("memory.")),
         state=tuple(spec for name, spec in specs.items() if name.startswith("state.")),
     )
+
+
+def _is_packed(state: ir.Value) -> bool:
+    """Whether its rows, once they are gathered by parent, are read by the kernel that packs pasts."""
+    gathered = [node.outputs[0] for node in state.consumers() if node.op_type == "Gather"]
+    return any(node.op_type == PAST for value in gathered for node in value.consumers())
 
 
 def shortlist_memory(graphs: Mapping[str, ShortlistGraphs]) -> tuple[TensorSpec, ...]:

@@ -15,10 +15,12 @@ from dragoman_bundle.names import check_language, check_name
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.writer import seal, staged_bundle
 
+from dragoman_export.calibration.observing import Steps, find_steps
 from dragoman_export.card.model_card import write_card
 from dragoman_export.contract import shortlist_memory, tensor_contract
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.alignment_head import with_alignment_head
+from dragoman_export.graphs.cpu_kernels import takes_cpu_kernels
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_export.graphs.trace import Graphs, trace
 from dragoman_export.int8 import quantize
@@ -39,7 +41,7 @@ from dragoman_export.tokenizer_files import write_tokenizers
 from dragoman_training.alignment.saved import load_aligner
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.models import Seq2Seq
+from dragoman_training.models import Seq2Seq, Transformer
 
 
 def export_bundle(
@@ -171,7 +173,12 @@ def export_subject(
             source_end=subject.source_end,
             text=text,
         )
-        graphs = make_graphs(subject.model, precisions, stages.begin)
+        find = None
+        if isinstance(subject.model, Transformer):
+            find = partial(
+                find_steps, words=gate.words, open_stepper=partial(OnnxStepper.between, source, target)
+            )
+        graphs = make_graphs(subject.model, precisions, stages.begin, find)
         shortlist_graphs = {}
         if learnt is not None:
             stages.begin("making the graphs of the shortlist")
@@ -237,21 +244,32 @@ def _way_out(refused: str, passed: Collection[str], precisions: Sequence[str]) -
 
 
 def make_graphs(
-    model: Seq2Seq, precisions: Sequence[str], report: Callable[[str], None] = lambda line: None
+    model: Seq2Seq,
+    precisions: Sequence[str],
+    report: Callable[[str], None] = lambda line: None,
+    find: Callable[[Graphs], Steps] | None = None,
 ) -> dict[str, Graphs]:
     """The graphs of a model in each of the precisions "fp32", "int8" and "fp16" that is asked for.
 
-    `report` is told which one is made before it is.
+    `report` is told which one is made before it is. `find` finds, in the fp32 graphs, the steps of int8 that
+    rows share; without it each row has its own.
     """
     graphs: dict[str, Graphs] = {}
     if "fp32" in precisions or "int8" in precisions:
         report("fp32: making the graphs")
-        graphs["fp32"] = trace(model)
+        for_cpu = "int8" in precisions and takes_cpu_kernels(model)
+        if "fp32" in precisions or not for_cpu:
+            graphs["fp32"] = exact = trace(model)
+        if for_cpu:
+            exact = trace(model, for_cpu=True)
     if "int8" in precisions:
         report("int8: quantizing the graphs")
-        encoder, step = graphs["fp32"].encoder, graphs["fp32"].decoder_step
-        states = bounded_states(encoder.graph, step.graph)
-        graphs["int8"] = Graphs(quantize(encoder), quantize(step, states))
+        states = bounded_states(exact.encoder.graph, exact.decoder_step.graph)
+        steps = Steps({}, {}) if find is None else find(exact)
+        graphs["int8"] = Graphs(
+            quantize(exact.encoder, steps=steps.encoder),
+            quantize(exact.decoder_step, states, steps.decoder_step),
+        )
     if "fp16" in precisions:
         report("fp16: making the graphs")
         graphs["fp16"] = trace(model, dtype=torch.float16)

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from benchmarks.environment import PeerMissingError
+from benchmarks.peers.__main__ import peers
+from benchmarks.peers.same_weights import FILE, Task, settings_of_peer
 from benchmarks.peers.tables import compare
 from benchmarks.peers.toolkits import LSTM_SIZES, lstm_sizes
 from benchmarks.peers.worker import running_worker
@@ -62,6 +65,19 @@ def test_a_peer_that_ends_says_why(tmp_path: Path) -> None:
         running_worker(Path(sys.executable), script, {}, {}),
     ):
         pass
+
+
+def test_a_size_that_there_is_not_is_refused() -> None:
+    refused = CliRunner().invoke(peers, ["--same-weights", "small,huge"])
+    assert refused.exit_code == 2
+    assert "there is no size 'huge'; there are small, base, opus" in refused.output
+
+
+@pytest.mark.parametrize(("threads", "shares"), [(1, {(1, 1)}), (2, {(2, 1), (1, 2)})])
+def test_a_peer_may_have_workers_or_threads(threads: int, shares: set[tuple[int, int]]) -> None:
+    task = Task(sentences=[[1]], steps=7, input=FILE, beam=4, threads=threads)
+    found = {(each["workers"], each["threads_per_worker"]) for each in settings_of_peer(task)}
+    assert found == shares
 
 
 def test_the_fastest_setting_of_a_peer_counts() -> None:

@@ -18,10 +18,10 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
     ("edit", "message"),
     [
         (
-            lambda m: m.update(format_version=7),
-            "format_version is 7, and this release reads 1, 2, 3, 4, 5, 6;",
+            lambda m: m.update(format_version=8),
+            "format_version is 8, and this release reads 1, 2, 3, 4, 5, 6, 7;",
         ),
-        (lambda m: m.update(format_version=7, novelty=True), "format_version is 7, and this release reads 1"),
+        (lambda m: m.update(format_version=8, novelty=True), "format_version is 8, and this release reads 1"),
         (lambda m: m.update(language_token=">>fr<<"), "language_token needs source_pieces"),
         (lambda m: m.pop("format_version"), "key 'format_version' is missing"),
         (lambda m: m.update(licens="x"), r'unknown key "manifest\.licens"; did you mean "manifest\.licence"'),

@@ -19,16 +19,22 @@ class RememberedTraces:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def __call__(self, model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
+    def __call__(
+        self,
+        model: Seq2Seq,
+        *,
+        dtype: torch.dtype = torch.float32,
+        for_cpu: bool = False,
+    ) -> Graphs:
         made: list[Graphs] = []
 
         def make(folder: Path) -> None:
-            graphs = trace(model, dtype=dtype)
+            graphs = trace(model, dtype=dtype, for_cpu=for_cpu)
             ir.save(graphs.encoder, folder / "encoder.onnx")
             ir.save(graphs.decoder_step, folder / "decoder_step.onnx")
             made.append(graphs)
 
-        folder = once(self._folder / f"trace-{_fingerprint(model, dtype)}", make)
+        folder = once(self._folder / f"trace-{_fingerprint(model, dtype, for_cpu)}", make)
         if made:
             # Whoever comes first goes on with what was traced, as outside of tests.
             return made[0]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from dragoman_export.graphs.attention import AttentionGraph
 from dragoman_export.graphs.best import best_continuations
 from dragoman_export.graphs.continuing import ContinuingAttentionGraph
+from dragoman_export.graphs.cpu_kernels import use_cpu_kernels
 from dragoman_export.graphs.past import PastAttentionGraph, check_head_width
 from dragoman_export.graphs.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
 from dragoman_export.graphs.window import PredictedWindowGraph
@@ -81,14 +82,16 @@ def in_order(tensors: Tensors) -> tuple[Tensor, ...]:
     return tuple(tensors[name] for name in sorted(tensors))
 
 
-def export_ready(model: Seq2Seq) -> Seq2Seq:
+def export_ready(model: Seq2Seq, *, for_cpu: bool = False) -> Seq2Seq:
     """A copy for export, in evaluation mode: recurrent layers as ONNX nodes, attention with fixed sums.
 
-    The scale of embeddings is in the weights that read them.
+    The scale of embeddings is in the weights that read them. `for_cpu` as for `trace`.
 
     Raises ValueError for a Transformer's heads that are too wide for their sums to be fixed.
     """
     model = copy.deepcopy(model).eval().requires_grad_(False)
+    if for_cpu:
+        use_cpu_kernels(model)
     for module in model.modules():
         if isinstance(module, Seq2Seq):
             module.fold_embedding_scale()

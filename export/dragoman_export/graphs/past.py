@@ -1,5 +1,7 @@
 """Attention over a past padded on the left, with sums that depend neither on padding nor on neighbours.
 
+For any device; `cpu_kernels` has what is quicker on a CPU.
+
 The same care as in `attention`, and more: a product cuts a long sum into blocks, 256 positions each for
 heads 64 wide, and exact zeros before what counts would move the cuts. So the past of every row is brought to
 begin at the row's own first position, and ends in zeros, which are harmless. Heads are at most 128 wide for

@@ -43,10 +43,13 @@ class Graphs:
     decoder_step: ir.Model
 
 
-def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32) -> Graphs:
-    """Both graphs of a model, with its parameters in `dtype`: float32 or float16."""
+def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32, for_cpu: bool = False) -> Graphs:
+    """Both graphs of a model, with its parameters in `dtype`: float32 or float16.
+
+    With `for_cpu` a Transformer attends by onnxruntime's kernels for CPUs, which other devices lack.
+    """
     memory_names, state_names = tensor_names(model)
-    ready = export_ready(model).to(dtype)
+    ready = export_ready(model, for_cpu=for_cpu).to(dtype)
     s, t, k, p = (torch.export.Dim(name, min=1) for name in ("S", "T", "K", "P"))
     u = torch.export.Dim(GROWTH, min=0)
     encoder = _export(

@@ -3,13 +3,15 @@
 A row x becomes the codes floor(x · 127 / max|x| + 128.5), which count in steps of max|x| / 127 around 128.
 What lies within -1 and 1 may count in steps of 1/127 instead, all rows alike: one node in place of seven, and
 no pass over the product to scale its rows; but coarser, as the largest value of a row is mostly less than 1.
+So may values whose size is known from samples (`calibration`), in a step of their own.
 Codes are unsigned, because x86 multiplies unsigned by signed bytes many times faster than signed by signed.
 
 Shapes: K inputs, N outputs; rows are all axes but the last.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import onnx_ir as ir
@@ -38,7 +40,9 @@ class QuantizedRows:
 
     codes: ir.Value
     step: ir.Value | None
-    """[..., 1] float32; None where every row's is 1/127."""
+    """[..., 1] float32; None where all rows share one."""
+    shared_step: ir.Value
+    """A number: what all rows count in; 1 where each has a step of its own beside it."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,20 @@ class Int8Graph:
     """A graph that is being rewritten: every activation is rounded once, every weight stored once."""
 
     def __init__(
-        self, graph: ir.Graph, bounded: Collection[ir.Value] = (), kept: Collection[str] = ()
+        self,
+        graph: ir.Graph,
+        bounded: Collection[ir.Value] = (),
+        kept: Collection[str] = (),
+        steps: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
-        """`bounded` are values within -1 and 1, `kept` the names of weights that stay in fp32."""
+        """`bounded` are values within -1 and 1, `kept` the names of weights that stay in fp32.
+
+        `steps` are what values of these names count in, whichever row.
+        """
         self.graph = graph
         self.bounded = set(bounded)
         self.kept = frozenset(kept)
+        self.steps = steps
         graph.opset_imports[KERNELS] = 1
         self._rows: dict[tuple[ir.Value, bool], QuantizedRows] = {}
         self.last_axis = self.constant("int8.last_axis", np.array([-1], np.int64))
@@ -90,19 +102,30 @@ class Int8Graph:
         """Codes of the rows of `value` for such a product, made once and reused."""
         shared = self.share_a_step(value, outputs)
         if (value, shared) not in self._rows:
-            quantize = self.quantize_bounded_rows if shared else self.quantize_rows
-            self._rows[value, shared] = quantize(tape, value)
+            known = 1 / LARGEST if shared else self.steps.get(str(value.name))
+            self._rows[value, shared] = (
+                self.quantize_rows(tape, value) if known is None else self.quantize_by(tape, value, known)
+            )
         return self._rows[value, shared]
 
     def know_rows(self, value: ir.Value, rows: QuantizedRows) -> None:
         """Says what a value's rows are in codes, where these were there first."""
         self._rows[value, False] = rows
 
-    def quantize_bounded_rows(self, tape: Tape, value: ir.Value) -> QuantizedRows:
-        """A node that rounds rows [..., K] within -1 and 1 to codes."""
-        step = self.constant("int8.one_over_largest_code", np.float32(1 / LARGEST))
+    def own_steps(self, codes: ir.Value, step: ir.Value) -> QuantizedRows:
+        """Codes of rows each of which has a step of its own."""
+        return QuantizedRows(codes=codes, step=step, shared_step=self._number(1))
+
+    def quantize_by(self, tape: Tape, value: ir.Value, step: float) -> QuantizedRows:
+        """A node that rounds rows [..., K] to codes of that step; what is beyond the largest becomes that."""
+        number = self._number(step)
         zero_point = self.constant("int8.zero_point", np.uint8(ZERO_POINT))
-        return QuantizedRows(codes=tape.op("QuantizeLinear", [value, step, zero_point]), step=None)
+        codes = tape.op("QuantizeLinear", [value, number, zero_point])
+        return QuantizedRows(codes=codes, step=None, shared_step=number)
+
+    def _number(self, value: float) -> ir.Value:
+        number = np.float32(value)
+        return self.constant(f"int8.step_{number!s}", number)
 
     def quantize_rows(self, tape: Tape, value: ir.Value) -> QuantizedRows:
         """Nodes that round the rows of a float32 value [..., K] to codes, each row in steps of its own."""
@@ -116,7 +139,7 @@ class Int8Graph:
         shifted = tape.op("Add", [tape.op("Mul", [value, tape.op("Div", [largest_code, maximum])]), offset])
         # A cast to an integer drops the fraction, and what it drops it from is positive: it is a floor.
         codes = tape.op("Cast", [shifted], {"to": ir.DataType.UINT8})
-        return QuantizedRows(codes=codes, step=tape.op("Mul", [maximum, inverse]))
+        return self.own_steps(codes, tape.op("Mul", [maximum, inverse]))
 
     def product(
         self, tape: Tape, rows: QuantizedRows, weight: StoredWeight, bias: ir.Value | None = None
@@ -127,9 +150,7 @@ class Int8Graph:
         as it is written; rows with steps of their own take a pass more, and one for the bias.
         """
         zero_point = self.constant("int8.zero_point", np.uint8(ZERO_POINT))
-        shared = np.float32(1 / LARGEST if rows.step is None else 1)
-        step = self.constant("int8.one_over_largest_code" if rows.step is None else "int8.one_float", shared)
-        inputs: list[ir.Value | None] = [rows.codes, weight.codes, step, weight.scale, zero_point, None]
+        inputs = [rows.codes, weight.codes, rows.shared_step, weight.scale, zero_point, None]
         if rows.step is None:
             return tape.op(PRODUCT, [*inputs, bias], domain=KERNELS)
         result = tape.op("Mul", [tape.op(PRODUCT, inputs, domain=KERNELS), rows.step])

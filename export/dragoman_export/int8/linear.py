@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
 from dragoman_export.graphs.initializers import there
-from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, QuantizedRows, StoredWeight, width_of
+from dragoman_export.int8.graph import ZERO_POINT, Int8Graph, StoredWeight, width_of
 from dragoman_export.int8.matrix_product import MatrixProduct, float_matrix, matrix_product, row_constant
 
 POSITIONS = "positions.table_LD"
@@ -95,7 +95,7 @@ def replace_embedding(int8: Int8Graph, node: ir.Node) -> None:
     unsigned = tape.op("Cast", [tape.op("Add", [codes, offset])], {"to": ir.DataType.UINT8})
     int8.replace(node, tape, [embedding])
     # Where it is multiplied, nothing is rounded again.
-    int8.know_rows(embedding, QuantizedRows(codes=unsigned, step=scale))
+    int8.know_rows(embedding, int8.own_steps(unsigned, scale))
 
 
 def _added_bias(node: ir.Node) -> tuple[ir.Value | None, ir.Node]:

@@ -1,6 +1,7 @@
 """A float32 graph as an int8 graph."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 import onnx_ir as ir
 from onnx_ir.passes.common import CommonSubexpressionEliminationPass, RemoveUnusedNodesPass
@@ -21,14 +22,20 @@ REWRITES = {
 }
 
 
-def quantize(model: ir.Model, bounded_inputs: Collection[str] = ()) -> ir.Model:
+def quantize(
+    model: ir.Model,
+    bounded_inputs: Collection[str] = (),
+    steps: Mapping[str, float] = MappingProxyType({}),
+) -> ir.Model:
     """A copy with all products with constant matrices, recurrent layers and token embeddings in int8.
 
     Products with the weights of `kept_weights` stay as they are.
-    Inputs of the given names are known to lie within -1 and 1.
+    Inputs of the given names are known to lie within -1 and 1. Values that are named in `steps` are rounded
+    in these for all rows; others in each row's own.
     """
     model = model.clone()
-    int8 = Int8Graph(model.graph, bounded_values(model.graph, bounded_inputs), kept_weights(model.graph))
+    bounded = bounded_values(model.graph, bounded_inputs)
+    int8 = Int8Graph(model.graph, bounded, kept_weights(model.graph), steps)
     for node in list(model.graph):
         if node.op_type == "Add":
             merge_sum(int8, node)

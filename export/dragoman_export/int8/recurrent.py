@@ -9,14 +9,14 @@ Shapes: S sentences, N directions, R = N·S rows, T source positions, D input wi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx_ir as ir
 from onnx_ir.tape import Tape
 
 from dragoman_export.graphs.initializers import constant_array, there
-from dragoman_export.int8.graph import Int8Graph, QuantizedRows, StoredWeight
+from dragoman_export.int8.graph import LARGEST, Int8Graph, StoredWeight
 
 DIRECTIONS = {"forward": ("forward",), "bidirectional": ("forward", "backward")}
 """Names of the directions that a node's attribute stands for."""
@@ -96,7 +96,8 @@ def _direction(
     weight = int8.weight(input_name, input_weight[place].T, output_axis=1)
     bias = int8.constant(f"{bias_name}.input", input_bias if separate else input_bias + recurrent_bias)
     rows = int8.rows(tape, source, weight.num_outputs)
-    rows = QuantizedRows(
+    rows = replace(
+        rows,
         codes=_in_time(int8, tape, rows.codes, direction),
         step=None if rows.step is None else _in_time(int8, tape, rows.step, direction),
     )
@@ -172,11 +173,10 @@ def _body(
     old = [_input(f"state_{place}", ["R", hidden_size]) for place in range(NUM_STATES[operator])]
     projected = _input("projected", ["R", GATES[operator] * hidden_size])
     inside = _input("inside", ["R", 1])
-    codes = _part(tape, int8.quantize_bounded_rows(tape, old[0]).codes, len(directions), axis=0)
+    rows = int8.quantize_by(tape, old[0], 1 / LARGEST)
+    codes = _part(tape, rows.codes, len(directions), axis=0)
     products = [
-        int8.product(
-            tape, QuantizedRows(each, step=None), direction.recurrent_weight, direction.recurrent_bias
-        )
+        int8.product(tape, replace(rows, codes=each), direction.recurrent_weight, direction.recurrent_bias)
         for each, direction in zip(codes, directions, strict=True)
     ]
     cell = _lstm_cell if operator == "LSTM" else _gru_cell

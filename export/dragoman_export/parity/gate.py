@@ -125,21 +125,22 @@ class ParityGate:
             max_steps=min(decoding.max_output_tokens, TEXT_STEPS),
             follows_draws=text is None,
         )
-        self._words = self._listen(model)
-        self._rounded = self._words.loss_of_model(self._rounded_model)
+        self.words = self._listen(model)
+        """What the model says of the text."""
+        self._rounded = self.words.loss_of_model(self._rounded_model)
 
     def check(self, stepper: OnnxStepper, precision: str) -> Parity:
         """Decodes with the graphs. Raises ParityError where they differ by more than the precision allows."""
-        found = self._words.loss_of_graphs(stepper)
-        _check_loss(precision, found, self._rounded, self._words)
+        found = self.words.loss_of_graphs(stepper)
+        _check_loss(precision, found, self._rounded, self.words)
         num_identical = self._search(stepper, precision, self._batches)
-        return self._conclude(found, self._rounded, self._words, self._batches, num_identical)
+        return self._conclude(found, self._rounded, self.words, self._batches, num_identical)
 
     def check_shortlist(self, stepper: ShortlistStepper, precision: str) -> Parity:
         """Decodes with the graphs of a shortlist. Raises ParityError as `check` does."""
         random = np.random.default_rng(2)
         candidates = [
-            _random_candidates(random, stepper.vocabulary_size, stepper.eos_id) for _ in self._words.sources
+            _random_candidates(random, stepper.vocabulary_size, stepper.eos_id) for _ in self.words.sources
         ]
         words = self._listen(kept_to(self._model, candidates))
         rounded = words.loss_of_model(kept_to(self._rounded_model, candidates))

@@ -61,15 +61,20 @@ class OnnxStepper:
 
     def encode(self, sources: Sequence[Sequence[int]]) -> Context:
         """Memory and first state of sentences."""
+        return self.run_encoder(sources)[1]
+
+    def run_encoder(self, sources: Sequence[Sequence[int]]) -> tuple[Arrays, Context]:
+        """The same with all that the graph returns beside it, by name."""
         length_S = np.array([len(source) for source in sources], np.int64)
         source_ST = np.full((len(sources), length_S.max()), self.source_pad_id, np.int64)
         for row, source in zip(source_ST, sources, strict=True):
             row[: len(source)] = source
         outputs = run_session(self._encoder, {"source": source_ST, "source_length": length_S})
-        return Context(
-            memory={name: value for name, value in outputs.items() if name.startswith("memory.")},
-            state={name: value for name, value in outputs.items() if name.startswith("state.")},
+        memory, state = (
+            {name: outputs.pop(name) for name in list(outputs) if name.startswith(kind)}
+            for kind in ("memory.", "state.")
         )
+        return outputs, Context(memory=memory, state=state)
 
     def step(
         self, context: Context, token_SK: Ids, parent_SK: Ids, score_SK: Scores

@@ -16,7 +16,7 @@ from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.options import DecoderOptions
 
 
-@pytest.fixture(scope="module", params=["transformer", "lm", "ensemble"])
+@pytest.fixture(scope="module", params=["transformer-post", "lm", "ensemble"])
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return export_family(request.param, tmp_path_factory.mktemp("models"))
 

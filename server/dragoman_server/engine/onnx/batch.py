@@ -16,7 +16,7 @@ from dragoman_bundle.manifest import TensorContract
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
 from dragoman_server.engine.onnx.ages import Ages
 from dragoman_server.engine.onnx.candidates import BatchCandidates, Offer
-from dragoman_server.engine.onnx.tensors import Array, Memory, Moves, align_right, join_rows, steps_to_keep
+from dragoman_server.engine.onnx.tensors import Array, Memory, Moves, align, join_rows, steps_to_keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,14 +37,16 @@ class OnnxBatch:
         self,
         session: onnxruntime.InferenceSession,
         contract: TensorContract,
-        candidates: BatchCandidates | None = None,
-        run_options: onnxruntime.RunOptions | None = None,
+        precision: str,
+        candidates: BatchCandidates | None,
+        run_options: onnxruntime.RunOptions,
     ) -> None:
         self._session = session
         self._run_options = run_options
         self._candidates = candidates
         self._buffers = {spec.name: Memory(_axis(spec.shape, "T")) for spec in contract.memory}
         self._growth_axis = {spec.name: spec.growth_axis for spec in contract.state}
+        self._padded_behind = {spec.name: precision in spec.padded_behind for spec in contract.state}
         self._grows = any(axis is not None for axis in self._growth_axis.values())
         self._memory: dict[str, Array] = {}
         self._state: dict[str, Array] = {}
@@ -104,7 +106,13 @@ class OnnxBatch:
         for name, growth_axis in self._growth_axis.items():
             arrays = [encoded.state[name] for encoded in joined]
             if name in self._state:
-                self._state[name] = join_rows(self._state[name], arrays, growth_axis, self._num_grown)
+                self._state[name] = join_rows(
+                    self._state[name],
+                    arrays,
+                    growth_axis,
+                    self._num_grown,
+                    padded_behind=self._padded_behind[name],
+                )
             else:
                 self._state[name] = np.concatenate(arrays)
 
@@ -117,7 +125,8 @@ class OnnxBatch:
         for name, growth_axis in self._growth_axis.items():
             if growth_axis is not None:
                 array = self._state[name]
-                self._state[name] = align_right(array, growth_axis, array.shape[growth_axis] - excess)
+                length = array.shape[growth_axis] - excess
+                self._state[name] = align(array, growth_axis, length, padded_behind=self._padded_behind[name])
 
 
 def _next(state: str) -> str:

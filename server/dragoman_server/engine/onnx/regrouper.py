@@ -55,6 +55,8 @@ class Regrouper:
         self._growth_axis = {
             spec.name: spec.growth_axis for spec in contract.state if spec.growth_axis is not None
         }
+        # Of all pasts alike, as one index of steps takes them all.
+        self._padded_behind = any(precision in spec.padded_behind for spec in contract.state)
         self._past_kind = {
             spec.name: (np.dtype(spec.dtype[precision]), spec.shape)
             for spec in contract.state
@@ -147,9 +149,10 @@ class Regrouper:
                 "is_lived": np.zeros((len(row_R), 1), np.bool_),
                 **{f"running.{name}": value for name, value in self._stand_in.items()},
             }
+        first = 0 if self._padded_behind else num_steps - num_grown
         return {
             "running_row": np.where(is_old_R, row_R, 0),
-            "step": np.arange(num_steps - num_grown, num_steps),
+            "step": np.arange(first, first + num_grown),
             "is_lived": np.repeat(is_old_R[:, None], num_grown, axis=1),
         }
 

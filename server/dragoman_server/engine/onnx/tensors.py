@@ -120,23 +120,37 @@ class Memory:
         target[into, *before, common:] = 0
 
 
-def join_rows(running: Array, joined: Sequence[Array], growth_axis: int | None, max_age: int) -> Array:
+def join_rows(
+    running: Array,
+    joined: Sequence[Array],
+    growth_axis: int | None,
+    max_age: int,
+    *,
+    padded_behind: bool = False,
+) -> Array:
     """The rows of a state tensor followed by those of newcomers, each part [rows, ...].
 
-    Along a growth axis, to which every step adds one on the right, rows are padded or trimmed on the left to
-    what a row has that lived through `max_age` steps.
+    Along a growth axis, to which every step adds one, rows are padded or trimmed to what a row has that lived
+    through `max_age` steps, as `align` does.
     """
     if growth_axis is None:
         return np.concatenate([running, *joined])
     length = joined[0].shape[growth_axis] + max_age
-    return np.concatenate([align_right(array, growth_axis, length) for array in (running, *joined)])
+    return np.concatenate(
+        [align(array, growth_axis, length, padded_behind=padded_behind) for array in (running, *joined)]
+    )
 
 
-def align_right(array: Array, axis: int, length: int) -> Array:
-    """The array with so many positions along the axis: the last it has, zeros before them."""
-    last = np.moveaxis(array, axis, 0)[max(0, array.shape[axis] - length) :]
-    padding = np.zeros((length - len(last), *last.shape[1:]), array.dtype)
-    return np.ascontiguousarray(np.moveaxis(np.concatenate([padding, last]), 0, axis))
+def align(array: Array, axis: int, length: int, *, padded_behind: bool) -> Array:
+    """The array with so many positions along the axis.
+
+    They are the last it has, with zeros before them, or with `padded_behind` the first, with zeros behind.
+    """
+    first = 0 if padded_behind else max(0, array.shape[axis] - length)
+    kept = np.moveaxis(array, axis, 0)[first : first + length]
+    padding = np.zeros((length - len(kept), *kept.shape[1:]), array.dtype)
+    parts = [kept, padding] if padded_behind else [padding, kept]
+    return np.ascontiguousarray(np.moveaxis(np.concatenate(parts), 0, axis))
 
 
 def steps_to_keep(num_grown: int, max_age: int) -> int:

@@ -1,0 +1,98 @@
+"""Watches what goes into the products of a Transformer's graphs while it translates samples.
+
+Shapes: S sentences, T source positions, N rows, K inputs of a product.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+
+from dragoman_export.calibration.steps import shared_step
+from dragoman_export.graph_files import write_graphs
+from dragoman_export.graphs.initializers import constant_array
+from dragoman_export.graphs.trace import Graphs
+from dragoman_export.int8.matrix_product import matrix_product
+from dragoman_export.parity.loss import OwnWords
+from dragoman_export.parity.onnx_stepper import OnnxStepper
+
+MAX_ROWS = 64
+"""Most rows of an activation that are kept of one run of a graph."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What activations count in, by their names in either graph."""
+
+    encoder: Mapping[str, float]
+    decoder_step: Mapping[str, float]
+
+
+def find_steps(graphs: Graphs, words: OwnWords, open_stepper: Callable[[Path], OnnxStepper]) -> Steps:
+    """Steps for the activations of fp32 graphs whose rows may share one, found along a model's own words."""
+    shown = Graphs(_showing(graphs.encoder), _showing(graphs.decoder_step))
+    with TemporaryDirectory() as folder:
+        write_graphs(shown, Path(folder) / "shown")
+        stepper = open_stepper(Path(folder) / "shown")
+        names = [_inputs_of_products(model) for model in (graphs.encoder, graphs.decoder_step)]
+        encoder_rows, step_rows = _observe(stepper, words, *names)
+    return Steps(_steps(encoder_rows), _steps(step_rows))
+
+
+def _observe(
+    stepper: OnnxStepper, words: OwnWords, of_encoder: list[str], of_step: list[str]
+) -> tuple["_Rows", "_Rows"]:
+    encoder_rows, step_rows = _Rows(of_encoder), _Rows(of_step)
+    length_S = np.array([len(source) for source in words.sources])
+    is_inside_ST = np.arange(length_S.max()) < length_S[:, None]
+    shown, context = stepper.run_encoder(words.sources)
+    encoder_rows.add(shown, is_inside_ST)
+    parent_S1 = np.arange(len(words.sources))[:, None]
+    score_S1 = np.zeros((len(words.sources), 1), np.float32)
+    for token_S, runs_S in zip(words.read_SU.numpy().T, words.runs_US, strict=True):
+        token_S1 = np.ascontiguousarray(token_S[:, None])
+        shown, context = stepper.run_step(context, token_S1, parent_S1, score_S1, forced_SK=token_S1)
+        step_rows.add(shown, runs_S)
+    return encoder_rows, step_rows
+
+
+class _Rows:
+    """What was seen of activations, evenly spread, and of each the row with the largest value."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self.seen: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
+
+    def add(self, shown: Mapping[str, NDArray[Any]], counts: NDArray[np.bool_]) -> None:
+        """Takes what a graph has shown; `counts` says which rows, in their order, are no padding."""
+        for name in self._names:
+            rows_NK = shown[name].reshape(counts.size, -1)[counts.ravel()]
+            spread = np.linspace(0, len(rows_NK) - 1, min(MAX_ROWS, len(rows_NK))).round().astype(np.int64)
+            largest = np.abs(rows_NK).max(axis=1).argmax()
+            self.seen[name].append(rows_NK[np.union1d(spread, [largest])])
+
+
+def _steps(rows: _Rows) -> dict[str, float]:
+    steps = {name: shared_step(np.concatenate(parts)) for name, parts in rows.seen.items()}
+    return {name: step for name, step in steps.items() if step is not None}
+
+
+def _showing(model: ir.Model) -> ir.Model:
+    """A copy that returns what goes into its products, too."""
+    model = model.clone()
+    returned = {value.name for value in model.graph.outputs}
+    values = {value.name: value for node in model.graph for value in node.outputs}
+    model.graph.outputs.extend(values[name] for name in _inputs_of_products(model) if name not in returned)
+    return model
+
+
+def _inputs_of_products(model: ir.Model) -> list[str]:
+    """Names of what is multiplied by constant matrices."""
+    products = filter(None, map(matrix_product, model.graph))
+    return sorted({str(product.rows.name) for product in products if constant_array(product.rows) is None})

@@ -1,0 +1,59 @@
+"""Rows that share a step of int8, found on samples: where it costs little, with nothing between products."""
+
+import numpy as np
+import onnx_ir as ir
+import onnxruntime
+import pytest
+from onnx_ir.tape import Tape
+
+from dragoman_export.calibration.steps import MARGIN, shared_step
+from dragoman_export.int8 import quantize
+from dragoman_export.int8.graph import Int8Graph
+
+NORMAL = np.random.default_rng(1).normal(size=(40, 64)).astype(np.float32)
+
+
+def test_rows_of_one_size_share_a_step_that_reaches_beyond_the_largest() -> None:
+    step = shared_step(NORMAL)
+    assert step == pytest.approx(MARGIN * np.abs(NORMAL).max() / 127)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        NORMAL * np.where(np.arange(40) == 7, 100, 1)[:, None].astype(np.float32),
+        NORMAL * 10.0 ** np.linspace(-3, 3, 40)[:, None].astype(np.float32),
+        np.zeros((40, 64), np.float32),
+    ],
+    ids=["one is far larger", "of all sizes", "nothing"],
+)
+def test_rows_keep_steps_of_their_own_where_a_common_one_would_lose_much(rows: np.ndarray) -> None:
+    assert shared_step(rows) is None
+
+
+def test_a_known_step_takes_one_node_before_a_product_and_none_behind() -> None:
+    generator = np.random.default_rng(2)
+    weight = generator.normal(size=(64, 48)).astype(np.float32)
+    bias = generator.normal(size=48).astype(np.float32)
+    source = ir.Value(name="x", shape=ir.Shape(["R", 64]), type=ir.TensorType(ir.DataType.FLOAT))
+    graph = ir.Graph([source], [], nodes=[], opset_imports={"": 20}, name="product")
+    int8, tape = Int8Graph(graph), Tape()
+    product = tape.op("MatMul", [source, int8.constant("w", weight)])
+    product.shape = ir.Shape(["R", 48])
+    result = tape.op("Add", [product, int8.constant("b", bias)])
+    result.name, result.dtype, result.shape = "y", ir.DataType.FLOAT, product.shape
+    graph.extend(tape.nodes)
+    graph.outputs.append(result)
+    step = shared_step(NORMAL)
+    assert step is not None
+    model = quantize(ir.Model(graph, ir_version=10), steps={"x": step})
+    assert [node.op_type for node in model.graph] == ["QuantizeLinear", "MatMulIntegerToFloat"]
+    session = onnxruntime.InferenceSession(
+        ir.to_proto(model).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    expected = NORMAL @ weight + bias
+    (found,) = session.run(None, {"x": NORMAL})
+    assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()
+    # What is beyond the largest that was seen counts as that, and nothing overflows.
+    (beyond,) = session.run(None, {"x": 1_000 * NORMAL})
+    assert np.abs(beyond - bias).max() <= 127 * step * np.abs(weight).sum(axis=0).max()
