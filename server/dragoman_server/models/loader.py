@@ -141,8 +141,9 @@ def open_engine(
                 warm_up=warm_up,
                 timeout_seconds=timeout,
                 num_engines=size,
+                first_number=sum(sizes[:place]),
             )
-            for size in sizes
+            for place, size in enumerate(sizes)
         ]
     pool = EnginePool(engines, admission)
     pool.start()

@@ -110,11 +110,13 @@ class Translator:
             _check_room(request.model, request.texts, request.options.priority)
         executor = None if _is_small(request) else self._executors[request.options.priority]
         is_given_up = threading.Event()
+        began = time.monotonic()
         try:
             documents = await _run(executor, lambda: _prepare(request, deadline, is_given_up))
         except asyncio.CancelledError:
             is_given_up.set()
             raise
+        text_seconds = time.monotonic() - began
         priority = _priority(request.options, _num_tokens(documents))
         is_first, waited_seconds = True, 0.0
         while True:
@@ -136,11 +138,14 @@ class Translator:
                 )
                 waited_seconds += seconds
                 futures += some
+            began = time.monotonic()
             documents, written = await _run(
                 executor,
                 functools.partial(_go_on, request.model, documents, futures, waited_seconds, write),
             )
+            text_seconds += time.monotonic() - began
             if written:
+                request.model.metrics.on_text_work(text_seconds, request.options.priority)
                 return written[0]
             is_first = False
 

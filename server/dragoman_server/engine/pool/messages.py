@@ -23,6 +23,8 @@ class Begin:
     """Translated before all others, and told to nobody."""
     num_engines: int
     """Engines of the process, each a thread over the one decoder."""
+    first_number: int
+    """Number of the first of them among the engines of the model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,12 +63,14 @@ class EngineProcess:
         warm_up: Sentence | None = None,
         timeout_seconds: float = 30.0,
         num_engines: int = 1,
+        first_number: int = 0,
     ) -> None:
         """`opener` is pickled, and opens the decoder over there. `warm_up` is translated before the engine
         is ready, and counted nowhere. A process that is silent for `timeout_seconds`, longer than any run of
-        a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch.
+        a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch;
+        the first is the model's engine `first_number`.
         """
-        self._begin = Begin(opener, limits, warm_up, num_engines)
+        self._begin = Begin(opener, limits, warm_up, num_engines, first_number)
         self._tell = listener
         self._timeout_seconds = timeout_seconds
         self._on_change: Callable[[], None] = lambda: None

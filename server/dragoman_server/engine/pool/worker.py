@@ -24,7 +24,6 @@ from dragoman_server.engine.errors import EngineClosedError
 from dragoman_server.engine.events import (
     BatchStepped,
     Event,
-    GroupEncoded,
     Outcome,
     QueueLeft,
     SentenceEnded,
@@ -69,7 +68,7 @@ class _Outbox:
     def put_nowait(self, message: object) -> None:
         """Keeps a message until the next `flush`, from any thread."""
         self._messages.append(message)
-        if not isinstance(message, GroupEncoded | BatchStepped):
+        if not isinstance(message, BatchStepped):
             self._is_awaited = True
 
     def flush(self) -> None:
@@ -136,7 +135,12 @@ class _Crew:
             warm(decoder, begin.limits, begin.warm_up)
         self._chorus = _Chorus(outbox, begin.num_engines)
         self._engines = [
-            Engine(decoder, limits=begin.limits, listener=partial(self._chorus.hear, number))
+            Engine(
+                decoder,
+                limits=begin.limits,
+                listener=partial(self._chorus.hear, number),
+                number=begin.first_number + number,
+            )
             for number in range(begin.num_engines)
         ]
         # Who is let in has been decided on the other side.
