@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.image import imread
 from tests.server.conftest import free_port
 from tests.server.copying_bundle import write_bundle
 from tests.server.server_process import ServerProcess
 
+from benchmarks.dashboard.drawing import draw
 from benchmarks.dashboard.panels import Panel, read_annotations, read_panels
 from benchmarks.dashboard.prometheus import Prometheus, PrometheusError, running_prometheus
 from dragoman import Client, DragomanError
@@ -48,9 +50,8 @@ def call_until(is_over: threading.Event, address: str) -> None:
                 assert timeout < 1
 
         def run_job() -> None:
-            for _ in client.translate_stream(
-                itertools.takewhile(goes_on, itertools.repeat("ja nein")), **languages
-            ):
+            texts = itertools.takewhile(goes_on, itertools.repeat("ja nein"))
+            for _ in client.translate_stream(enumerate(texts), **languages):
                 pass
 
         def goes_on(_: str) -> bool:
@@ -163,6 +164,24 @@ def test_every_rule_is_evaluated(watched: Prometheus, rules: list[dict[str, Any]
             assert has_data(watched, rule["record"]), rule["record"]
 
 
-def test_what_is_no_expression_is_an_error(watched: Prometheus, tmp_path: Path) -> None:
+def test_the_dashboards_questions_are_drawn(watched: Prometheus, tmp_path: Path) -> None:
+    panels = [panel for panel in read_panels(RATE_INTERVAL) if panel.row.endswith("?")]
+    assert {panel.kind for panel in panels} == {"timeseries", "heatmap", "table"}
+    now = time.time()
+    draw(
+        panels,
+        watched,
+        begin=now - 5,
+        end=now,
+        step_seconds=SCRAPE_SECONDS,
+        marks=[now - 2],
+        caption="A test.",
+        path=tmp_path / "picture.png",
+    )
+    height, width, _ = imread(tmp_path / "picture.png").shape
+    assert height > width > 1000
+
+
+def test_what_is_no_expression_is_an_error(watched: Prometheus) -> None:
     with pytest.raises(PrometheusError, match="parse error"):
         watched.query("sum(")
