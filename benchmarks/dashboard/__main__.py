@@ -40,7 +40,7 @@ QUESTIONS = ("Near capacity?", "Which stage?", "Is quality drifting?")
 """The rows that are drawn."""
 CAPTION = (
     "Our own drawing of the queries of Grafana's dashboard, by `python -m benchmarks.dashboard`. {rates} "
-    "requests/s in turn; dashed: a reload with a new version, and a batch job begins; then some texts are damaged."
+    "requests/s in turn; dashed: a reload to a new version and a batch job; later some texts are damaged."
 )
 DEADLINE_SECONDS = 10.0
 DAMAGED_SHARE = 0.3
