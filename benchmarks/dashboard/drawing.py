@@ -17,7 +17,7 @@ from benchmarks.dashboard.prometheus import Prometheus
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
 """Okabe and Ito (2008): told apart by most people whose colours are others."""
 _LINES = ("-", "--", ":", "-.")
-_INCHES = (0.62, 0.36)
+_INCHES = (0.62, 0.3)
 """Width of one of the 24 columns, height of one of their rows."""
 _SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
