@@ -16,6 +16,7 @@ from benchmarks.dashboard.prometheus import Prometheus
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
 """Okabe and Ito (2008): told apart by most people whose colours are others."""
+_STAGES = ("text", "queue", "encode", "decode", "request")
 _LINES = ("-", "--", ":", "-.")
 _INCHES = (0.62, 0.3)
 """Width of one of the 24 columns, height of one of their rows."""
@@ -100,23 +101,38 @@ def _draw_lines(
         rows = [dict(zip(series.times, series.values, strict=True)) for _, series in found]
         heights = np.nan_to_num([[row.get(at, 0.0) for at in times] for row in rows])
         axes.stackplot(times, heights, labels=[name for name, _ in found], colors=COLOURS, alpha=0.75)
-    highest = 0.0
+    right = axes.twinx() if any(name in panel.on_the_right for name, _ in found) else axes
     for number, (name, series) in enumerate(found):
-        highest = max(highest, max((value for value in series.values if math.isfinite(value)), default=0.0))
         if not panel.is_stacked:
             line = _LINES[number // len(COLOURS) % len(_LINES)]
-            axes.plot(
+            (right if name in panel.on_the_right else axes).plot(
                 series.times,
                 series.values,
                 line,
                 color=COLOURS[number % len(COLOURS)],
                 label=name,
             )
-    axes.set_ylim(0, None if highest else 1)
+    if panel.is_logarithmic:
+        axes.set_yscale("log")
+    else:
+        for each in {axes, right}:
+            each.set_ylim(0, None if found else 1)
     _label(axes, panel.unit)
     if found:
+        handles, names = axes.get_legend_handles_labels()
+        if right is not axes:
+            more_handles, more_names = right.get_legend_handles_labels()
+            right.grid(visible=False)
+            right.spines["right"].set_visible(True)
+            handles, names = handles + more_handles, [*names, *(f"{name} (right)" for name in more_names)]
         axes.legend(
-            loc="upper left", fontsize=5.8, framealpha=0.75, ncols=1 + (len(found) > 6), handlelength=1.4
+            handles,
+            names,
+            loc="upper left",
+            fontsize=5.8,
+            framealpha=0.75,
+            ncols=1 + (len(found) > 6),
+            handlelength=1.4,
         )
     else:
         axes.text(0.5, 0.5, "0", transform=axes.transAxes, ha="center", va="center", color="#888888")
@@ -154,7 +170,7 @@ def _draw_table(
     keys = list(dict.fromkeys(key for column in columns for key in column))
     cells = [
         [*key, *(f"{column[key] * 1000:.4g} ms" if key in column else "" for column in columns)]
-        for key in sorted(keys, key=lambda key: key[1], reverse=True)
+        for key in sorted(keys, key=lambda key: (key[1] == "bulk", _STAGES.index(key[0])))
     ]
     axes.axis("off")
     table = axes.table(

@@ -34,6 +34,9 @@ class Panel:
     """As Grafana calls it, such as "timeseries"."""
     unit: str
     is_stacked: bool
+    is_logarithmic: bool
+    on_the_right: frozenset[str]
+    """Series whose axis is the right one."""
     place: tuple[int, int, int, int]
     """Left edge, upper edge, width and height, of 24 columns."""
     targets: tuple[Target, ...]
@@ -46,6 +49,7 @@ def read_panels(rate_interval: str) -> list[Panel]:
         if panel["type"] == "row":
             row = panel["title"]
             continue
+        custom = panel["fieldConfig"]["defaults"].get("custom", {})
         defaults, place = panel["fieldConfig"]["defaults"], panel["gridPos"]
         panels.append(
             Panel(
@@ -53,7 +57,13 @@ def read_panels(rate_interval: str) -> list[Panel]:
                 row=row,
                 kind=panel["type"],
                 unit=defaults["unit"],
-                is_stacked="stacking" in defaults.get("custom", {}),
+                is_stacked="stacking" in custom,
+                is_logarithmic="scaleDistribution" in custom,
+                on_the_right=frozenset(
+                    override["matcher"]["options"]
+                    for override in panel["fieldConfig"]["overrides"]
+                    if {"id": "custom.axisPlacement", "value": "right"} in override["properties"]
+                ),
                 place=(place["x"], place["y"], place["w"], place["h"]),
                 targets=tuple(
                     Target(expression=fill_in(target["expr"], rate_interval), legend=target["legendFormat"])

@@ -138,6 +138,11 @@ def test_the_three_questions_have_answers(watched: Prometheus) -> None:
     assert len(busy) == 2
     assert all(0 < share < 1.2 for share in busy.values())
     assert sum(values("Refusals").values()) > 0
+    load = values("Rows in use, and load")
+    assert 0 < load["de-en/1 interactive load"] < 1.2
+    room = values("Requests, and how many p99 allows")
+    assert room["de-en/1 now"] > 0
+    assert room["de-en/1 p99 at 1 s, estimate"] >= 0
     stages = watched.query(panels["Stages: p50, p95, p99"].targets[0].expression)
     assert {(each.labels["stage"], each.labels["priority"]) for each in stages} == {
         (stage, priority)
