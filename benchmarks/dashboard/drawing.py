@@ -59,7 +59,7 @@ def draw(
                 row = panel.row
                 figure.text(0.012, 1 - (top - 0.55) / height, row, fontsize=12, weight="bold", va="center")
             left, lower = (x + 1.25) / 24, 1 - (top + tall - 0.95) / height
-            axes = figure.add_axes((left, lower, (width - 1.6) / 24, (tall - 2.0) / height))
+            axes = figure.add_axes((left, lower, (width - 1.9) / 24, (tall - 2.0) / height))
             axes.set_title(panel.title)
             _DRAWN[panel.kind](axes, panel, prometheus, begin, end, step_seconds)
             if panel.kind != "table":
