@@ -36,7 +36,7 @@ from benchmarks.serve.server_process import ServerProcess, running_server
 from dragoman.v1 import translation_pb2 as pb
 
 SCRAPE_SECONDS = 1.0
-RATE_INTERVAL = "15s"
+RATE_INTERVAL = "25s"
 QUESTIONS = ("Near capacity?", "Which stage?", "Is quality drifting?")
 """The rows that are drawn."""
 CAPTION = (

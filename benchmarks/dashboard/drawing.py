@@ -167,9 +167,10 @@ def _draw_table(
     for target in panel.targets:
         found = prometheus.query_range(target.expression, end, end, step_seconds)
         columns.append({(s.labels["stage"], s.labels["priority"]): s.values[-1] for s in found})
+    seconds = EngFormatter("s", places=1)
     keys = list(dict.fromkeys(key for column in columns for key in column))
     cells = [
-        [*key, *(f"{column[key] * 1000:.4g} ms" if key in column else "" for column in columns)]
+        [*key, *(seconds(column[key]) if key in column else "" for column in columns)]
         for key in sorted(keys, key=lambda key: (key[1] == "bulk", _STAGES.index(key[0])))
     ]
     axes.axis("off")

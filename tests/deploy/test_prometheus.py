@@ -101,7 +101,7 @@ def test_the_objective_is_the_same_limit_wherever_it_stands(
     limits |= {
         float(limit)
         for expression in expressions
-        for limit in re.findall(r"(?:p99_5m|\)\)\)) / ([0-9.]+)\s*\* \(1 - ", expression)
+        for limit in re.findall(r"(?:p99_5m|\)\)\)) / ([0-9.]+)\s*\* clamp_min\(1 - ", expression)
     }
     [limit] = limits
     assert limit in LATENCY_BUCKETS
