@@ -170,11 +170,11 @@ def test_every_rule_is_evaluated(watched: Prometheus, rules: list[dict[str, Any]
 
 
 def test_the_dashboards_questions_are_drawn(watched: Prometheus, tmp_path: Path) -> None:
-    panels = [panel for panel in read_panels(RATE_INTERVAL) if panel.row.endswith("?")]
-    assert {panel.kind for panel in panels} == {"timeseries", "heatmap", "table"}
+    panels = {panel.kind: panel for panel in read_panels(RATE_INTERVAL) if panel.row.endswith("?")}
+    assert panels.keys() == {"timeseries", "heatmap", "table"}
     now = time.time()
     draw(
-        panels,
+        sorted(panels.values(), key=lambda panel: panel.place[1]),
         watched,
         begin=now - 5,
         end=now,
@@ -184,7 +184,7 @@ def test_the_dashboards_questions_are_drawn(watched: Prometheus, tmp_path: Path)
         path=tmp_path / "picture.png",
     )
     height, width, _ = imread(tmp_path / "picture.png").shape
-    assert height > width > 1000
+    assert min(height, width) > 300
 
 
 def test_what_is_no_expression_is_an_error(watched: Prometheus) -> None:
