@@ -29,12 +29,19 @@ class ServerError(RuntimeError):
 class ServerProcess:
     """A running server."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int, metrics_port: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], port: int, metrics_port: int, models: Path) -> None:
         self._process = process
         self.process_id = process.pid
-        self._metrics_port = metrics_port
+        self.metrics_address = f"127.0.0.1:{metrics_port}"
+        """Where its metrics are scraped."""
+        self.models = models
+        """The folder that it serves."""
         self.address = f"127.0.0.1:{port}"
         """Where it listens."""
+
+    def reload(self) -> None:
+        """Has it read its folder again."""
+        self._process.send_signal(signal.SIGHUP)
 
     def steps_and_rows(self) -> tuple[float, float]:
         """How many decoder steps it has taken and how many rows they had in all."""
@@ -51,7 +58,7 @@ class ServerProcess:
         return None if family is None else family.samples[0].value
 
     def _read_metrics(self) -> dict[str, Metric]:
-        url = f"http://127.0.0.1:{self._metrics_port}/metrics"
+        url = f"http://{self.metrics_address}/metrics"
         with urllib.request.urlopen(url, timeout=30) as response:
             text = response.read().decode()
         return {family.name: family for family in text_string_to_metric_families(text)}
@@ -99,7 +106,7 @@ def running_server(
         with log.open("wb") as stream, pinned_to(cores):
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
         try:
-            yield ServerProcess(process, _await_port(process, log), metrics_port)
+            yield ServerProcess(process, _await_port(process, log), metrics_port, models)
         finally:
             _stop(process)
 

@@ -37,6 +37,7 @@ from dragoman_server.api.service import TranslationService
 from dragoman_server.config import ServerConfig
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.engine import DeviceUnavailableError
+from dragoman_server.engine.pool.processors import count_processors
 from dragoman_server.glossaries import FOLDER, Glossaries, GlossaryError
 from dragoman_server.logs import Log
 from dragoman_server.metrics.callers import CallerMetrics
@@ -122,7 +123,7 @@ class Server:
             cancel_seconds=config.drain_seconds,
             on_demand=self._make_on_demand(loader),
         )
-        self._registry.register(ProcessMetrics(self._models.pids))
+        self._registry.register(ProcessMetrics(self._models.pids, count_processors()))
         self._close_metrics_port: Callable[[], None] = lambda: None
         self._has_ended = asyncio.Event()
         self._certificate: Certificate | None = None
@@ -151,6 +152,7 @@ class Server:
         except BaseException:
             await self._close(flush_seconds=0)
             raise
+        self._metrics.last_reload.set_to_current_time()
         self._open()
         ports = {"port": self.port, "metrics_port": self._config.metrics_port, "http_port": self.http_port}
         logger.info("ready", extra={"host": self._config.host, **ports, "models": self._keys()})
@@ -207,6 +209,7 @@ class Server:
         except (DeviceUnavailableError, RepositoryError, TimeoutError) as error:
             logger.error("not reloaded", extra={"reason": str(error), "models": self._keys()})
             return False
+        self._metrics.last_reload.set_to_current_time()
         self._open()
         await self._models.load_pinned()
         logger.info("reloaded" if files_are_read else "models reloaded", extra={"models": self._keys()})

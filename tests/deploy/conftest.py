@@ -1,5 +1,6 @@
 """The deployment's files, parsed, and what the server really has to set against them."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -9,7 +10,6 @@ import click
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry
-from prometheus_client.process_collector import ProcessCollector
 from tests.deploy.dockerfile import Instruction, final_stage, read_dockerfile
 from tests.engine.house import VOCABULARY, endless, pool_over
 from tests.engine.table_decoder import TableDecoder
@@ -18,6 +18,7 @@ from tests.server.copying_bundle import MANIFEST
 from dragoman.v1 import translation_pb2
 from dragoman_server.api.interceptors.call_metrics import CallMetrics
 from dragoman_server.cli import serve
+from dragoman_server.metrics.process import ProcessMetrics
 from dragoman_server.metrics.translation import Metrics, ModelMetrics
 
 ROOT = Path(__file__).parents[2]
@@ -101,10 +102,22 @@ def rules() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
+def dashboard() -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads((ROOT / "deploy/grafana/dashboards/dragoman.json").read_text())
+    return parsed
+
+
+@pytest.fixture(scope="session")
+def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those that show something."""
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+@pytest.fixture(scope="session")
 def exported() -> dict[str, frozenset[str]]:
     """By name of a sample that the server exports, and of `up`: its labels, and those that a scrape adds."""
     registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
+    registry.register(ProcessMetrics(list, 2))
     model = ModelMetrics(Metrics(registry), MANIFEST)
     engine = pool_over(TableDecoder(endless, VOCABULARY))
     model.on_serve()

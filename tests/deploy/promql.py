@@ -8,7 +8,7 @@ _RANGE = re.compile(r"\[[^\]]*\]")
 _GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
 _NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 _SELECTOR = re.compile(rf"\b({_NAME})\b(?!\s*\()(?:\s*{{([^}}]*)}})?")
-_KEYWORDS = frozenset({"and", "or", "unless", "bool", "offset", "inf", "nan"})
+_KEYWORDS = frozenset({"and", "or", "unless", "bool", "offset", "inf", "nan", "group_left", "group_right"})
 
 
 @dataclass(frozen=True, kw_only=True)

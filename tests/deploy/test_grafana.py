@@ -1,4 +1,3 @@
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,18 +9,6 @@ from tests.deploy.promql import grouping_labels, selectors
 
 FOLDER = ROOT / "deploy" / "grafana"
 SERVICE = 'grpc_service="dragoman.v1.TranslationService", grpc_method="Translate"'
-
-
-@pytest.fixture(scope="module")
-def dashboard() -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads((FOLDER / "dashboards" / "dragoman.json").read_text())
-    return parsed
-
-
-@pytest.fixture(scope="module")
-def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those that show something."""
-    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +36,10 @@ def test_dashboard_shows_only_what_the_server_exports(
 
 
 def test_dashboard_shows_every_metric_of_translation(
-    panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
+    dashboard: dict[str, Any], panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
 ) -> None:
-    shown = {selector.metric for expression in expressions(panels) for selector in selectors(expression)}
+    asked = expressions(panels) + [annotation["expr"] for annotation in dashboard["annotations"]["list"]]
+    shown = {selector.metric for expression in asked for selector in selectors(expression)}
     histograms = {name.removesuffix("_bucket") for name in exported if name.endswith("_bucket")}
     for name in exported:
         family = next((base for base in histograms if name.startswith(base)), None)
@@ -166,6 +154,7 @@ def test_every_panel_asks_the_provisioned_data_source(
     asked = [panel["datasource"] for panel in panels]
     asked += [target["datasource"] for panel in panels for target in panel["targets"]]
     asked += [variable["datasource"] for variable in dashboard["templating"]["list"]]
+    asked += [annotation["datasource"] for annotation in dashboard["annotations"]["list"]]
     assert all(one == expected for one in asked)
 
 

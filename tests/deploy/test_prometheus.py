@@ -1,8 +1,12 @@
+import re
 import subprocess
 from typing import Any
 
+import pytest
 from tests.deploy.conftest import ROOT, needs_promtool
 from tests.deploy.promql import grouping_labels, selectors
+
+from dragoman_server.metrics.series import LATENCY_BUCKETS
 
 FOLDER = ROOT / "deploy" / "prometheus"
 
@@ -52,10 +56,13 @@ def test_every_alert_says_what_is_wrong_and_what_to_do(rules: list[dict[str, Any
         "DragomanBundleRefused",
         "DragomanModelNotLoaded",
         "DragomanReloadFailed",
-        "DragomanSlow",
+        "DragomanLatencyBurnsFast",
+        "DragomanLatencyBurnsSlowly",
+        "DragomanNearCapacity",
         "DragomanErrors",
         "DragomanRefusals",
         "DragomanTextsHarmed",
+        "DragomanUnsure",
         "DragomanQueueNearlyFull",
         "DragomanCpuFallback",
     ]
@@ -75,5 +82,26 @@ def test_promtool_accepts_configuration_and_rules() -> None:
 
 
 @needs_promtool
-def test_alerts_fire_when_they_should_and_only_then() -> None:
-    subprocess.run(["promtool", "test", "rules", ROOT / "tests" / "deploy" / "alerts.yml"], check=True)
+@pytest.mark.parametrize("name", ["alerts", "alerts_over_days"])
+def test_alerts_fire_when_they_should_and_only_then(name: str) -> None:
+    subprocess.run(["promtool", "test", "rules", ROOT / "tests" / "deploy" / f"{name}.yml"], check=True)
+
+
+def test_the_objective_is_the_same_limit_wherever_it_stands(
+    rules: list[dict[str, Any]], dashboard: dict[str, Any]
+) -> None:
+    expressions = [rule["expr"] for rule in rules]
+    expressions += [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", [])]
+    limits = {
+        float(limit)
+        for expression in expressions
+        for limit in re.findall(r'request_seconds_bucket{[^}]*le="([^"]*)"', expression)
+    }
+    # What p99 is divided by, in the estimates of what there is room for.
+    limits |= {
+        float(limit)
+        for expression in expressions
+        for limit in re.findall(r"(?:p99_5m|\)\)\)) / ([0-9.]+)\s*\* clamp_min\(1 - ", expression)
+    }
+    [limit] = limits
+    assert limit in LATENCY_BUCKETS

@@ -2,7 +2,8 @@ from tests.deploy.promql import Selector, grouping_labels, selectors
 
 EXPRESSION = """
 histogram_quantile(0.99, sum by (model, le) (rate(a_bucket{model=~"$model", code!~"x|y"}[$__rate_interval])))
-  * on (instance) group_left (precision) job:b:rate5m > 1e3 and c unless sum without (le) (d_total offset 5m)
+  * on (instance) group_left (precision) job:b:rate5m > 1e3 and c
+  unless on () group_left sum without (le) (d_total offset 5m)
 """
 
 

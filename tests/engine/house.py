@@ -12,7 +12,6 @@ from dragoman_server.engine.events import (
     BatchStepped,
     EngineLost,
     Event,
-    GroupEncoded,
     Listener,
     Outcome,
     SentenceEnded,
@@ -56,19 +55,18 @@ class Recorder:
     def __init__(self) -> None:
         self.outcomes: Counter[Outcome] = Counter()
         self.steps: list[tuple[int, int, int, int]] = []
-        self.num_encodes = 0
         self.num_losses = 0
+        self.events: list[BatchStepped] = []
 
     def hear(self, event: Event) -> None:
         match event:
-            case GroupEncoded(seconds):
-                assert seconds >= 0
-                self.num_encodes += 1
             case BatchStepped():
-                assert event.seconds >= 0
+                assert 0 <= event.seconds <= event.busy_seconds
+                assert 0 <= event.num_bulk_rows <= event.num_rows <= event.rows_in_use
                 self.steps.append(
                     (event.num_sentences, event.num_rows, event.source_positions, event.padded_positions)
                 )
+                self.events.append(event)
             case SentenceEnded(outcome):
                 self.outcomes[outcome] += 1
             case EngineLost():

@@ -32,25 +32,29 @@ class QueueLeft:
     """Of each priority, how many of all that were submitted no longer wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupEncoded:
-    """Sentences were encoded together."""
-
-    seconds: float
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStepped:
     """A batch advanced by one token."""
 
+    engine: int
+    """Number of the engine among those of its model."""
     num_sentences: int
     num_rows: int
     """Sentences times beam."""
+    num_bulk_rows: int
+    """Those of bulk among them."""
+    rows_in_use: int
+    """With those of the engine's other batches, which have their turns later."""
     source_positions: int
     """Without padding."""
     padded_positions: int
     """Padding included."""
     seconds: float
+    """Of the decoder's step alone."""
+    busy_seconds: float
+    """Since the last step, or since there was work again: all that the engine did."""
+    row_seconds: float
+    """What a row adds to a turn, as far as turns before tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class TurnEnded:
     """All was told that there is to tell for now: the engine goes on with its next turn, or waits."""
 
 
-Event = QueueLeft | GroupEncoded | BatchStepped | SentenceEnded | EngineLost | TurnEnded
+Event = QueueLeft | BatchStepped | SentenceEnded | EngineLost | TurnEnded
 
 Listener = Callable[[Event], None]
 """Called in the engine's thread, in between its work: it is quick and does not raise."""

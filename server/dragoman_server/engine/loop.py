@@ -23,7 +23,6 @@ from dragoman_server.engine.errors import (
 )
 from dragoman_server.engine.events import (
     BatchStepped,
-    GroupEncoded,
     Listener,
     Outcome,
     QueueLeft,
@@ -81,11 +80,13 @@ class Engine:
         listener: Listener = ignore,
         timeout_seconds: float | None = None,
         scheduler: Scheduler | None = None,
+        number: int = 0,
     ) -> None:
         """With `timeout_seconds`, an engine that takes longer for one run of a graph counts as ended. The
-        `scheduler` is one of the limits unless it is given.
+        `scheduler` is one of the limits unless it is given. `number` tells engines of a model apart.
         """
         self._decoder = decoder
+        self._number = number
         self._tell = listener
         self.num_left: Mapping[Priority, int] = dict.fromkeys(Priority, 0)
         """By priority, how many of those submitted no longer wait, as of the last turn."""
@@ -97,6 +98,8 @@ class Engine:
         self._num_taken_in = dict.fromkeys(Priority, 0)
         # When memory that work took is given back; None where none has been done since it was.
         self._release_at: float | None = None
+        # Since when it works on what it has yet to tell of.
+        self._busy_since = time.monotonic()
         self._has_ended = False
         self._on_change: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._work, name="dragoman-engine", daemon=True)
@@ -221,6 +224,8 @@ class Engine:
             self._show_life()
             is_busy = self._scheduler.num_waiting or self._scheduler.num_running
             has_work = is_busy or self._inbox.wait(self._seconds_to_release())
+            if not is_busy:
+                self._busy_since = time.monotonic()
             if self._inbox.is_closed:
                 return None
             if not has_work:
@@ -312,13 +317,19 @@ class Engine:
         now = time.monotonic()
         self._tell(
             BatchStepped(
+                engine=self._number,
                 num_sentences=len(run.tickets),
                 num_rows=len(run.tickets) * lane.beam_size,
+                num_bulk_rows=lane.num_bulk_rows,
+                rows_in_use=self._scheduler.num_rows,
                 source_positions=run.source_positions,
                 padded_positions=run.padded_positions,
                 seconds=now - started,
+                busy_seconds=now - self._busy_since,
+                row_seconds=self._scheduler.row_seconds,
             )
         )
+        self._busy_since = now
         for place in run.beams.advance(output):
             if (ticket := run.tickets[place]) not in run.finished:
                 run.finished[ticket] = run.beams.hypotheses(place), run.beams.age(place)
@@ -348,7 +359,6 @@ class Engine:
         self._scheduler.on_encode(now - started)
         for ticket in group:
             ticket.encoding_at, ticket.encoded_at = started, now
-        self._tell(GroupEncoded(now - started))
         return encoded
 
     def _fail_batch(self, tickets: Sequence[Ticket], cause: Exception) -> None:

@@ -47,6 +47,10 @@ class Stages:
             self._add("decode", min(self._since + slowest.decode_seconds, now))
         self._since = now
 
+    def seconds(self, name: str) -> float:
+        """All stages of that name together, as far as they have ended."""
+        return sum(stage.ended - stage.began for stage in self.stages if stage.name == name)
+
     def _add(self, name: Literal["text", "queue", "encode", "decode"], ended: float) -> None:
         self.stages.append(Stage(name=name, began=self._since, ended=ended))
         self._since = ended

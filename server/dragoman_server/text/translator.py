@@ -108,8 +108,9 @@ class Translator:
         When cancelled, or when one sentence fails, the others leave the engine. `stages` is told of each.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        if stages is not None:
-            stages.begin()
+        stages = stages or Stages()
+        stages = stages or Stages()
+        stages.begin()
         if not waits:
             _check_room(request.model, request.texts, request.options.priority)
         executor = None if _is_small(request) else self._executors[request.options.priority]
@@ -119,8 +120,7 @@ class Translator:
         except asyncio.CancelledError:
             is_given_up.set()
             raise
-        if stages is not None:
-            stages.end_text()
+        stages.end_text()
         priority = _priority(request.options, _num_tokens(documents))
         is_first, waited_seconds = True, 0.0
         while True:
@@ -142,15 +142,14 @@ class Translator:
                 )
                 waited_seconds += seconds
                 futures += some
-                if stages is not None:
-                    stages.end_search(seconds, [future.result() for future in some])
+                stages.end_search(seconds, [future.result() for future in some])
             documents, written = await _run(
                 executor,
                 functools.partial(_go_on, request.model, documents, futures, waited_seconds, write),
             )
-            if stages is not None:
-                stages.end_text()
+            stages.end_text()
             if written:
+                request.model.metrics.on_text_work(stages.seconds("text"), request.options.priority)
                 return written[0]
             is_first = False
 
@@ -169,8 +168,9 @@ class Translator:
         `stages` is told of each.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        if stages is not None:
-            stages.begin()
+        stages = stages or Stages()
+        stages = stages or Stages()
+        stages.begin()
         model = request.model
         _check_room(model, [source for source, _ in request.pairs], request.options.priority)
         executor = self._executors[request.options.priority]
@@ -180,8 +180,7 @@ class Translator:
         except asyncio.CancelledError:
             is_given_up.set()
             raise
-        if stages is not None:
-            stages.end_text()
+        stages.end_text()
         sentences = [sentence for pair in pairs for sentence in pair.sentences]
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
         futures = await _submit(executor, model, sentences, ended)
@@ -191,8 +190,7 @@ class Translator:
         except BaseException:
             _cancel(futures)
             raise
-        if stages is not None:
-            stages.end_search(0.0, [future.result() for future in futures])
+        stages.end_search(0.0, [future.result() for future in futures])
         remaining = iter(futures)
 
         def complete_all() -> T:
@@ -204,8 +202,7 @@ class Translator:
             )
 
         completed = await _run(executor, complete_all)
-        if stages is not None:
-            stages.end_text()
+        stages.end_text()
         return completed
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from dragoman_server.metrics.translation import LATENCY_BUCKETS
+from dragoman_server.metrics.series import LATENCY_BUCKETS
 
 
 class HttpMetrics:

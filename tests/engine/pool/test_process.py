@@ -95,7 +95,6 @@ def test_every_sentence_gets_the_answer_that_a_thread_gives(recorder: Recorder) 
         [each.tokens for each in found] for found in answers[1]
     ]
     assert recorder.outcomes == {Outcome.FINISHED: 60}
-    assert recorder.num_encodes >= 2
     assert sum(rows for _, rows, _, _ in recorder.steps) > 60
 
 

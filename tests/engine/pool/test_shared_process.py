@@ -59,6 +59,7 @@ def test_each_engine_has_a_batch_of_its_own(shared: EngineProcess, recorder: Rec
         future.cancel()
     wait_until(lambda: sum(recorder.outcomes.values()) == 12)
     assert max(rows for _, rows, _, _ in recorder.steps) == 4
+    assert {step.engine for step in recorder.events} == {0, 1, 2}
 
 
 def test_who_is_cancelled_leaves_an_empty_queue(shared: EngineProcess) -> None:

@@ -38,6 +38,13 @@ def test_a_turn_costs_nothing_but_its_rows_until_several_told_otherwise() -> Non
     assert after(turns, seconds).rows_beside(5, 1.0) == 0
 
 
+def test_what_a_row_adds_is_known_once_turns_differ() -> None:
+    assert TurnCost().row_seconds == 0
+    # Until then rows are all that turns cost.
+    assert after([10], lambda _: 0.014).row_seconds == pytest.approx(0.0014)
+    assert after(ROWS * 8, lambda rows: 0.004 + 0.001 * rows).row_seconds == pytest.approx(0.001)
+
+
 def test_rows_that_take_turns_of_their_own_are_fewer() -> None:
     cost = after(ROWS * 8, lambda rows: 0.009 + 0.001 * rows)
     # One row takes 10 ms, and in one turn 20 rows more take 20 ms more.

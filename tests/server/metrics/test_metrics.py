@@ -25,11 +25,20 @@ async def test_a_call_is_counted_and_timed(running: RunningServer) -> None:
     assert running.metric("dragoman_source_tokens_total", **MODEL) == 12
     assert running.metric("dragoman_target_tokens_total", **MODEL) == 12
     assert running.metric("dragoman_queue_seconds_count", priority="interactive", **MODEL) == 1
-    assert running.metric("dragoman_decode_seconds_count", **MODEL) == 1
+    for stage in ("encode", "decode", "text"):
+        for priority, number in (("interactive", 1), ("bulk", 0)):
+            name = f"dragoman_{stage}_seconds_count"
+            assert running.metric(name, priority=priority, **MODEL) == number
     # The one that warmed the model is not among them.
     assert running.metric("dragoman_sentences_total", outcome="finished", **MODEL) == 2
     assert running.metric("dragoman_step_seconds_count", **MODEL) > 5
     assert running.metric("dragoman_step_rows_sum", **MODEL) > 10
+    busy = running.metric("dragoman_engine_busy_seconds_total", engine="0", **MODEL)
+    assert busy >= running.metric("dragoman_step_seconds_sum", **MODEL) > 0
+    # Two rows at least were in use all the time that it was busy.
+    assert running.metric("dragoman_engine_row_seconds_total", **MODEL) > 2 * busy
+    assert running.metric("dragoman_engine_load_seconds_total", priority="interactive", **MODEL) > 0
+    assert running.metric("dragoman_engine_load_seconds_total", priority="bulk", **MODEL) == 0
     padded = running.metric("dragoman_step_padded_positions_total", **MODEL)
     assert padded >= running.metric("dragoman_step_source_positions_total", **MODEL) > 0
     method = {"grpc_service": "dragoman.v1.TranslationService", "grpc_method": "Translate"}
@@ -67,6 +76,41 @@ async def test_the_model_and_where_its_graphs_run_are_told(running: RunningServe
     for graph in ("encoder", "decoder_step"):
         labels = {"graph": graph, "provider": "CPUExecutionProvider"}
         assert running.metric("dragoman_provider_info", **labels, **MODEL) == 1
+
+
+async def test_how_sure_the_model_was_and_how_long_its_answers_are_is_told_of_each_text(
+    running: RunningServer,
+) -> None:
+    response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja. Nein.", "", "Wort"], **GERMAN))
+    log_probabilities = [
+        each.hypotheses[0].log_probability / each.target_tokens
+        for each in response.translations
+        if each.hypotheses
+    ]
+    assert running.metric("dragoman_token_surprisal_nats_count", **MODEL) == 2
+    told = running.metric("dragoman_token_surprisal_nats_sum", **MODEL)
+    assert told == pytest.approx(-sum(log_probabilities), abs=1e-5)
+    # The copying model answers a token with a token.
+    assert running.metric("dragoman_length_ratio_sum", **MODEL) == 2
+
+
+async def test_who_waits_is_told_by_how_long(start_server: StartServer, slow_models: Path) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_rows=16)
+    running = await start_server(models=slow_models, engine=engine)
+    assert running.metric("dragoman_engine_rows", **MODEL) == 16
+    call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN))
+    async with asyncio.timeout(30):
+        while not running.metric("dragoman_queue_older_sentences", priority="interactive", seconds="0.1"):
+            await asyncio.sleep(0.05)
+    assert running.metric("dragoman_queue_older_sentences", priority="bulk") == 0
+    call.cancel()
+
+
+async def test_a_reload_is_dated(running: RunningServer) -> None:
+    name = "dragoman_last_reload_timestamp_seconds"
+    first = running.metric(name)
+    await running.server.reload()
+    assert 0 < first < running.metric(name)
 
 
 async def test_the_limit_of_the_queue_is_told_beside_who_waits(start_server: StartServer) -> None:

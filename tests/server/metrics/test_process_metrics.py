@@ -1,8 +1,12 @@
 """What the server costs is told of all of its processes together."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -10,6 +14,15 @@ from prometheus_client import CollectorRegistry
 from dragoman_server.metrics.process import ProcessMetrics
 
 BURNS = "import time\nwhile time.process_time() < 0.5: pass\nprint('done', flush=True)\ninput()"
+SHARED_BYTES = 2**26
+MAPS = """
+import mmap, sys
+file = open(sys.argv[1], "rb")
+mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+sum(mapped[::4096])
+print("done", flush=True)
+input()
+"""
 MEMORY = "process_resident_memory_bytes"
 CPU = "process_cpu_seconds_total"
 
@@ -26,9 +39,9 @@ def busy() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_what_other_processes_use_is_added(busy: subprocess.Popen[bytes]) -> None:
     alone, together = CollectorRegistry(), CollectorRegistry()
-    alone.register(ProcessMetrics(list))
+    alone.register(ProcessMetrics(list, 2))
     pids = [busy.pid]
-    together.register(ProcessMetrics(lambda: pids))
+    together.register(ProcessMetrics(lambda: pids, 2))
 
     def read(registry: CollectorRegistry, name: str) -> float:
         value = registry.get_sample_value(name)
@@ -37,6 +50,12 @@ def test_what_other_processes_use_is_added(busy: subprocess.Popen[bytes]) -> Non
 
     assert 0.4 < read(together, CPU) - read(alone, CPU) < 2
     assert read(together, MEMORY) > read(alone, MEMORY) + 2**20
+    threads = "dragoman_threads"
+    assert read(together, threads) == read(alone, threads) + 1
+    assert together.get_sample_value("dragoman_cpu_seconds_total", {"part": "engines"}) == pytest.approx(
+        0.5, abs=0.1
+    )
+    assert read(alone, "dragoman_processors") == 2
     for name in ("process_start_time_seconds", "process_max_fds"):
         assert read(together, name) == read(alone, name)
     # Once it has ended, its memory is free, and what it used was used: a counter never falls.
@@ -44,3 +63,32 @@ def test_what_other_processes_use_is_added(busy: subprocess.Popen[bytes]) -> Non
     pids.clear()
     assert read(together, CPU) - read(alone, CPU) > 0.4
     assert abs(read(together, MEMORY) - read(alone, MEMORY)) < 2**20
+
+
+def test_memory_that_processes_share_is_counted_once() -> None:
+    with ExitStack() as stack:
+        file = Path(stack.enter_context(TemporaryDirectory())) / "weights"
+        file.write_bytes(bytes(SHARED_BYTES))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        processes = [
+            stack.enter_context(subprocess.Popen([sys.executable, "-c", MAPS, file], **pipes))
+            for _ in range(3)
+        ]
+        for process in processes:
+            process.stdout.readline()
+        registry = CollectorRegistry()
+        registry.register(ProcessMetrics(lambda: [process.pid for process in processes], 2))
+        told = registry.get_sample_value(MEMORY)
+        exact = sum(proportional_bytes(pid) for pid in (os.getpid(), *(each.pid for each in processes)))
+        # What is not of this process alone, such as an interpreter that others run, is what differs.
+        assert abs(told - exact) < SHARED_BYTES
+        for process in processes:
+            process.communicate(b"\n")
+
+
+def proportional_bytes(pid: int) -> int:
+    """What the system itself takes for the share of a process."""
+    [line] = [
+        line for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() if line.startswith("Pss:")
+    ]
+    return int(line.split()[1]) * 1024

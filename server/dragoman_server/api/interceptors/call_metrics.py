@@ -20,7 +20,7 @@ from dragoman_server.api.interceptors.interception import (
     behaviour_of,
     make_handler,
 )
-from dragoman_server.metrics.translation import LATENCY_BUCKETS
+from dragoman_server.metrics.series import LATENCY_BUCKETS
 from dragoman_server.service.statuses import cancellation_code
 
 _LABELS = ("grpc_type", "grpc_service", "grpc_method")

@@ -43,6 +43,8 @@ class Start:
 
     num_engines: int
     """Its engines, each a thread over the one decoder."""
+    first_number: int
+    """Number of the first of them among the engines of the model."""
 
 
 @dataclass(frozen=True, slots=True)

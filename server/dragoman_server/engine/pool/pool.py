@@ -15,6 +15,7 @@ from typing import Protocol
 
 from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import EngineClosedError, EngineLostError, QueueFullError
+from dragoman_server.engine.pool.arrivals import Arrivals
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 from dragoman_server.engine.scheduling.throughput import Throughput
 
@@ -87,8 +88,9 @@ class EnginePool:
         self._urgent_load = [0] * num_engines
         self._num_accepted = dict.fromkeys(Priority, 0)
         self._num_unanswered = 0
+        self._arrivals = {priority: Arrivals() for priority in Priority}
         self._throughput = Throughput()
-        # Guards the five above. Not held while engines take sentences in, which for thousands takes a while.
+        # Guards the six above. Not held while engines take sentences in, which for thousands takes a while.
         self._lock = threading.Lock()
         self._waiters: set[Callable[[], object]] = set()
         self.watch(lambda: None)
@@ -98,6 +100,12 @@ class EnginePool:
     def num_waiting(self, priority: Priority) -> int:
         """Sentences of a priority that no batch has taken up, those on their way to an engine among them."""
         return self._num_accepted[priority] - sum(engine.num_left[priority] for engine in self._engines)
+
+    def num_waiting_for(self, priority: Priority, seconds: float) -> int:
+        """How many of them have waited for longer, but for those that overtook others."""
+        moment = time.monotonic() - seconds
+        with self._lock:
+            return self._arrivals[priority].num_before(moment, self.num_waiting(priority))
 
     def max_waiting(self, priority: Priority) -> int:
         """How many of a priority may wait beside those of the others that do."""
@@ -147,6 +155,16 @@ class EnginePool:
         return sum(engine.num_running for engine in self._engines)
 
     @property
+    def num_engines(self) -> int:
+        """Engines there are, whether they decode at the moment or not."""
+        return sum(engine.num_engines for engine in self._engines)
+
+    @property
+    def max_rows(self) -> int:
+        """Most rows that are decoded at a time, by all engines together."""
+        return self.num_engines * self._limits.max_rows
+
+    @property
     def num_alive(self) -> int:
         """Engines that decode."""
         return sum(engine.num_engines for engine in self._engines if engine.is_alive)
@@ -189,9 +207,13 @@ class EnginePool:
         for sentence in sentences:
             self._admission.check(sentence)
         with self._lock:
-            self.check_queue(Counter(sentence.priority for sentence in sentences))
+            coming = Counter(sentence.priority for sentence in sentences)
+            self.check_queue(coming)
             shares = self._deal_out(sentences)
             self._count(sentences, 1)
+            now = time.monotonic()
+            for priority, number in coming.items():
+                self._arrivals[priority].note(now, number, self.num_waiting(priority))
         futures: dict[int, Future[SentenceResult]] = {}
         for engine, share in zip(self._engines, shares, strict=True):
             # An engine that nothing is for sleeps on.
@@ -273,8 +295,7 @@ class EnginePool:
             self._load[number] -= _cost(sentence)
             self._urgent_load[number] -= _cost(sentence) * (sentence.priority is Priority.INTERACTIVE)
             if not future.cancelled() and future.exception() is None:
-                max_rows = sum(engine.num_engines for engine in self._engines) * self._limits.max_rows
-                max_load = max_rows * len(sentence.source)
+                max_load = self.max_rows * len(sentence.source)
                 self._throughput.observe(
                     time.monotonic(),
                     _cost(sentence),

@@ -28,7 +28,7 @@ from dragoman_server.engine.events import (
 from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.pool.backoff import Backoff
-from dragoman_server.engine.pool.messages import Answer, Begin, Cancel, Ping, Pong, Submit
+from dragoman_server.engine.pool.messages import Answer, Begin, Cancel, Ping, Pong, Start, Submit
 from dragoman_server.engine.pool.worker_process import GRACE_SECONDS, WorkerProcess
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
@@ -63,14 +63,18 @@ class EngineProcess:
         warm_up: Sentence | None = None,
         timeout_seconds: float = 30.0,
         num_engines: int = 1,
+        first_number: int = 0,
     ) -> None:
         """`opener` is pickled, and opens the decoder over there. `warm_up` is translated before the engine
         is ready, and counted nowhere. A process that is silent for `timeout_seconds`, longer than any run of
-        a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch.
+        a graph takes, is replaced. Its `num_engines` are threads over one decoder, and each has a batch;
+        the first is the model's engine `first_number`.
         """
         self._begin = Begin(opener, limits, warm_up)
         self.num_engines = num_engines
         """Batches that its process decodes side by side; may be set until it is started."""
+        self.first_number = first_number
+        """Number of the first of these among the engines of the model; as well."""
         self._tell = listener
         self._timeout_seconds = timeout_seconds
         self._on_change: Callable[[], None] = lambda: None
@@ -187,7 +191,7 @@ class EngineProcess:
         if timeout_seconds is not None:
             watchdog.start()
         try:
-            for message in process.start(self.num_engines):
+            for message in process.start(Start(self.num_engines, self.first_number)):
                 self._take(message)
         finally:
             watchdog.cancel()

@@ -26,7 +26,6 @@ from dragoman_server.engine.errors import EngineClosedError
 from dragoman_server.engine.events import (
     BatchStepped,
     Event,
-    GroupEncoded,
     Outcome,
     QueueLeft,
     SentenceEnded,
@@ -75,7 +74,7 @@ class _Outbox:
     def put_nowait(self, message: object) -> None:
         """Keeps a message until the next `flush`, from any thread."""
         self._messages.append(message)
-        if not isinstance(message, GroupEncoded | BatchStepped):
+        if not isinstance(message, BatchStepped):
             self._is_awaited = True
 
     def flush(self) -> None:
@@ -136,13 +135,18 @@ class _Chorus:
 class _Crew:
     """The engines of a process: threads over one decoder, each with a batch."""
 
-    def __init__(self, decoder: Decoder[Any], begin: Begin, num_engines: int, outbox: _Outbox) -> None:
+    def __init__(self, decoder: Decoder[Any], begin: Begin, start: Start, outbox: _Outbox) -> None:
         if begin.warm_up is not None:
             warm(decoder, begin.limits, begin.warm_up)
-        self._chorus = _Chorus(outbox, num_engines)
+        self._chorus = _Chorus(outbox, start.num_engines)
         self._engines = [
-            Engine(decoder, limits=begin.limits, listener=partial(self._chorus.hear, number))
-            for number in range(num_engines)
+            Engine(
+                decoder,
+                limits=begin.limits,
+                listener=partial(self._chorus.hear, place),
+                number=start.first_number + place,
+            )
+            for place in range(start.num_engines)
         ]
         # What is let in has been decided on the other side.
         unbounded = replace(begin.limits, max_queue=sys.maxsize, max_queue_seconds=math.inf)
@@ -210,7 +214,7 @@ def _open(begin: Begin, inbox: Connection, outbox: _Outbox) -> _Crew:
         outbox.put_nowait(Measured(measure_step(decoder, message.sentence)))
         outbox.flush()
     assert isinstance(message, Start)
-    return _Crew(decoder, begin, message.num_engines, outbox)
+    return _Crew(decoder, begin, message, outbox)
 
 
 def _take_pipes() -> tuple[Connection, _Outbox]:

@@ -52,11 +52,11 @@ class WorkerProcess:
         assert isinstance(answer, Measured)
         return answer.step_seconds, messages
 
-    def start(self, num_engines: int) -> list[Any]:
+    def start(self, start: Start) -> list[Any]:
         """Waits until it decodes; returns what it told before. Raises what opening the decoder raised there,
         or DecoderError where the process ended.
         """
-        messages, _ = self._ask(Start(num_engines))
+        messages, _ = self._ask(start)
         return messages
 
     def _ask(self, question: object) -> tuple[list[Any], Any]:

@@ -76,6 +76,16 @@ class Scheduler:
         """Sentences that are being encoded or decoded."""
         return sum(lane.num_running for lane in self._lanes.values())
 
+    @property
+    def num_rows(self) -> int:
+        """Rows that they take."""
+        return sum(lane.num_rows for lane in self._lanes.values())
+
+    @property
+    def row_seconds(self) -> float:
+        """What a row adds to a turn, as far as turns before tell; 0 as long as nothing is known."""
+        return self._turn_cost.row_seconds
+
     def add(self, tickets: Sequence[Ticket]) -> None:
         """Lets tickets wait in the lanes of their beam sizes."""
         for ticket in tickets:

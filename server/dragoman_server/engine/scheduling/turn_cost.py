@@ -55,6 +55,11 @@ class TurnCost:
         fixed, per_row = self._line()
         return fixed + per_row * num_rows
 
+    @property
+    def row_seconds(self) -> float:
+        """What a row adds to a turn; 0 as long as nothing is known."""
+        return self._line()[1] if self._num_turns else 0.0
+
     def rows_beside(self, num_rows: int, slowdown: float, *, num_more_turns: int = 0) -> float:
         """How many rows more make a turn of `num_rows` take `slowdown` times as long.
 
