@@ -24,7 +24,7 @@ _STRING = re.compile(
 )
 """The lines of a translation. Obsolete ones begin otherwise."""
 MAX_QUOTED = 200
-"""Characters of a header that an error has: it may be of any length."""
+"""Characters of a header that an error repeats."""
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;]+);?")
 
 
@@ -61,7 +61,9 @@ class CatalogueFormat:
             present = entry.msgstr if form is None else entry.msgstr_plural[form]
             string = next(strings, None)
             if string is None or string["keyword"] != keyword or self._value(string[0]) != present:
-                raise JobError(f"the message of line {entry.linenum or 1} has no {keyword} where it should stand")
+                raise JobError(
+                    f"the message of line {entry.linenum or 1} has no {keyword} where it should stand"
+                )
             if present or entry.fuzzy or not has_letters(text):
                 continue
             end = string.start() + len(string[0].rstrip())
@@ -76,7 +78,7 @@ class CatalogueFormat:
         try:
             catalogue = self._parse(text)
         except (OSError, ValueError, IndexError, KeyError) as error:
-            raise JobError(f"no catalogue of gettext: {_beginning(str(error))}") from None
+            raise JobError(f"no catalogue of gettext: {str(error)[:MAX_QUOTED]}") from None
         if not list(catalogue) and source.strip() and "msgid" not in source:
             raise JobError("no catalogue of gettext: there is no msgid")
         return catalogue
@@ -121,12 +123,7 @@ def _singular_form(catalogue: "POFile") -> int | None:
             raise ValueError(f"it gives one thing form {form}, and has none above {num_forms - 1}")
     except (ValueError, ZeroDivisionError, RecursionError) as error:
         raise JobError(
-            f"the header's Plural-Forms is broken: {_beginning(header)!r}: {_beginning(str(error))}; "
+            f"the header's Plural-Forms is broken: {header[:MAX_QUOTED]!r}: {str(error)[:MAX_QUOTED]}; "
             'a right one is "nplurals=2; plural=(n != 1);"'
         ) from None
     return form if num_forms > 1 else None
-
-
-def _beginning(text: str) -> str:
-    """What of a text an error quotes."""
-    return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"

@@ -117,8 +117,8 @@ class _Paragraph(TextLines):
 class JsonLines:
     """Every line is an object with a "text". It comes back with a "translation", null where it failed.
 
-    The text may be under another key. "protected_ranges" beside it, pairs of code points, are ranges of it that
-    stay as they are.
+    The text may be under another key. "protected_ranges" beside it are ranges of it, pairs [start, end]
+    of code points, that stay as they are.
 
     A translation that lacks an end has a "translation_truncated" of true beside it. An object that has one of
     both already fails, and one with a "translation" stays what it is.
@@ -178,7 +178,7 @@ def _protected(text: str, ranges: object) -> str:
 
 
 def _joined(text: str) -> str:
-    """The text with its lines joined, and its ranges where they then are, without white space at their ends."""
+    """The text with its lines joined, and its ranges where they are then, without blanks at their ends."""
     ranges = []
     for start, end in ranges_of(text):
         first = end - len(text[start:end].lstrip(BLANK))

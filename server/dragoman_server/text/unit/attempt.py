@@ -6,6 +6,7 @@ around  the unit is cut at all of them, and what is between is translated on its
 """
 
 import enum
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ from dragoman_server.text.source import Source
 from dragoman_server.text.unit.capitals import is_in_capitals, readings
 from dragoman_server.text.unit.placing import Floating
 from dragoman_server.text.unit.rendering import Rendered, outside, render
+
+_SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
 
 
 class Stage(enum.IntEnum):
@@ -93,7 +96,7 @@ def make_task(
     in_capitals = False
     if is_automatic:
         unit = text[start:end]
-        if any(map(str.isdigit, unit)):
+        if any(map(str.isnumeric, unit)):
             numbers = tuple(_numbers(source, span, items, languages))
         if unit.isupper() or items:
             in_capitals = is_in_capitals(
@@ -189,7 +192,7 @@ def _is_of_word(character: str) -> bool:
 def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected]) -> Attempt | None:
     """None where there are no masks for all."""
     is_first = stage is Stage.FIRST
-    items = disjoint((*task.items, *lost)) if lost else task.items
+    items = disjoint((*task.items, *_joined(source, lost))) if lost else task.items
     masked = [item for item in items if not item.floats and not (is_first and item.kind is SpanKind.TERM)]
     text = source.cleaned.text
     texts, sentence = [text[slice(*item.span)] for item in masked], text[slice(*task.span)]
@@ -204,6 +207,21 @@ def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected])
     if not pieces:
         return None
     return Attempt(stage=stage, pieces=(_side_by_side(pieces),))
+
+
+def _joined(source: Source, numbers: Sequence[Protected]) -> list[Protected]:
+    """Numbers with nothing but signs between them as one, such as "8-10" and those of a telephone."""
+    joined: list[Protected] = []
+    for item in numbers:
+        before = joined[-1] if joined else item
+        between = source.cleaned.text[before.span[1] : item.span[0]]
+        span = before.span[0], item.span[1]
+        if joined and _SIGNS_BETWEEN.fullmatch(between) and not source.is_crossed(span):
+            written = "".join((source.output_of(before), between, source.output_of(item)))
+            joined[-1] = replace(before, span=span, output=written)
+        else:
+            joined.append(item)
+    return joined
 
 
 def _side_by_side(pieces: Sequence[Piece]) -> Piece:
