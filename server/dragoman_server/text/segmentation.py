@@ -18,12 +18,19 @@ from dragoman_server.text.sentence_rules import rules_for
 
 # The line ends of str.splitlines.
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
-# What begins a line and belongs to none of its sentences, so that models leave it out or make words of it:
-# bullets, "a)" and "(2)", a chat's times in brackets, marks of quotations, headings and comments. A dash that
-# begins speech is none, nor is a minus sign.
-_NUMBERING = r"\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})\)"
-_TIME = r"\[[\d .,:/-]{1,30}(?: ?[AP]M)?\]"
-_BULLET = re.compile(rf"(?:\s*+(?:[-*•‣◦▪●]|{_NUMBERING}|{_TIME}|>+|#{{1,6}}|/{{2,3}}|/\*+)(?:\s++|$))++")
+# What begins a line and belongs to none of its sentences, so that models leave it out or make words of it. A
+# dash that begins speech is none, nor is a minus sign.
+_BULLET = re.compile(
+    r"""(?:\s*+(?:
+        [-*•‣◦▪●]
+        | \[[ xX]?\]                                                     # a box to tick
+        | \(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})\)                # "a)" and "(2)"
+        | \[[\d .,:/-]{1,30}(?:[ ]?[AP]M)?\]                             # times: "[14:05]" and "14:05 -"
+        | (?:\d[\d./-]{5,9},?[ ])?\d{1,2}:\d{2}(?::\d{2})?(?:[ ]?[AP]M)?[ ][-–](?=\s+[^\W\d])
+        | >+ | \#{1,6} | /{2,3} | /\*+                                   # quotations, headings, comments
+    )(?:\s++|$))++""",
+    re.VERBOSE,
+)
 # What parts the cells of a table in plain text.
 _CELL_END = re.compile(r"\t\s*+|(?:(?<=\s)|^)\|++(?=\s|$)", re.MULTILINE)
 _OTHER_SPACE = re.compile(r"[^\S ]")

@@ -12,6 +12,7 @@ FOUND = {
     "Guten Morgen, ${user}, {{ user.name | upper }}!": ["${user}", "{{ user.name | upper }}"],
     "Das :item fehlt.": [":item"],
     "Ein <b>Wort</b>, <_:link-1/> und a < b > c": ["<b>", "</b>", "<_:link-1/>"],
+    "<!-- Ja. --> Nein.": ["<!--", "-->"],
     "Sie haben {count, plural, one {# Datei} other {# {x} Dateien}} hier.": [
         "{count, plural, one {# Datei} other {# {x} Dateien}}"
     ],

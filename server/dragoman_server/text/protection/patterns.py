@@ -32,7 +32,7 @@ _PATTERNS = {
             r"\$?\{\{\{?[^{}\n]{1,200}\}\}\}?",
             r"\{%[^{}\n]{1,200}%\}",
             # In a text that is told to have markup the tags have been taken out.
-            r"</?[A-Za-z_][^<>\n]{0,200}>",
+            r"</?[A-Za-z_][^<>\n]{0,200}>|<!--|-->",
             r"[$#%@]?\{(?:[\w.\-\[\]]+(?:[:!|][^{}\n]{0,100})?)?\}",
             # In "50 % der" and "100%ig" it is a percentage.
             r"(?<![\w%])%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]",
