@@ -105,6 +105,22 @@ def test_numbers_keep_their_values(answer: Answer, parts: list[str]) -> None:
     assert missing_numbers(numbers, found.text, source_language="de", target_language="en") == []
 
 
+def test_numbers_that_are_lost_are_put_back_as_one_with_their_signs(bundle: Bundle) -> None:
+    def loses(shown: str) -> str:
+        return re.sub(r"[-–%()+]", "", re.sub(r"\b0,5|8|10|030|45\b", "7", shown))
+
+    for text in (
+        "Das sind 0,5 % von uns.",
+        "Von 8-10 Uhr da.",
+        "Ruf +49 (0)30-45 an.",
+        "Es sind 8 % bis 10‰.",
+    ):
+        found = translated(text, bundle, OPTIONS, loses).text
+        assert found == text.replace("0,5", "0.5")
+    # What follows may be something else.
+    assert "8 %s" in translated("Von 8 %s da.", bundle, OPTIONS, loses).text
+
+
 @ANSWERING
 @pytest.mark.parametrize("languages", [("en", "de"), ("en", "fr"), ("en", "es"), ("en", "nl"), ("es", "en")])
 def test_numbers_keep_their_values_between_other_languages(

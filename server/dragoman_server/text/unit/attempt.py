@@ -22,6 +22,7 @@ from dragoman_server.text.unit.capitals import is_in_capitals, readings
 from dragoman_server.text.unit.placing import Floating
 from dragoman_server.text.unit.rendering import Rendered, outside, render
 
+_PERCENT = re.compile(r"[ \u00a0\u202f]?[%‰](?![\w({])")
 _SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
 
 
@@ -192,7 +193,7 @@ def _is_of_word(character: str) -> bool:
 def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected]) -> Attempt | None:
     """None where there are no masks for all."""
     is_first = stage is Stage.FIRST
-    items = disjoint((*task.items, *_joined(source, lost))) if lost else task.items
+    items = disjoint((*task.items, *_put_back(source, task, lost))) if lost else task.items
     masked = [item for item in items if not item.floats and not (is_first and item.kind is SpanKind.TERM)]
     text = source.cleaned.text
     texts, sentence = [text[slice(*item.span)] for item in masked], text[slice(*task.span)]
@@ -209,19 +210,39 @@ def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected])
     return Attempt(stage=stage, pieces=(_side_by_side(pieces),))
 
 
-def _joined(source: Source, numbers: Sequence[Protected]) -> list[Protected]:
-    """Numbers with nothing but signs between them as one, such as "8-10" and those of a telephone."""
-    joined: list[Protected] = []
-    for item in numbers:
-        before = joined[-1] if joined else item
+def _put_back(source: Source, task: Task, lost: Sequence[Protected]) -> list[Protected]:
+    """What is masked of lost numbers: each with those that nothing but signs part from it, as one, such as
+    "8-10" and the parts of a telephone number."""
+    chains: list[list[Protected]] = []
+    for item in task.numbers:
+        before = chains[-1][-1] if chains else item
         between = source.cleaned.text[before.span[1] : item.span[0]]
-        span = before.span[0], item.span[1]
-        if joined and _SIGNS_BETWEEN.fullmatch(between) and not source.is_crossed(span):
-            written = "".join((source.output_of(before), between, source.output_of(item)))
-            joined[-1] = replace(before, span=span, output=written)
+        is_crossed = source.is_crossed((before.span[0], item.span[1]))
+        if chains and _SIGNS_BETWEEN.fullmatch(between) and not is_crossed:
+            chains[-1].append(item)
         else:
-            joined.append(item)
-    return joined
+            chains.append([item])
+    return [
+        _with_percent(source, _joined(source, chain)) for chain in chains if not set(lost).isdisjoint(chain)
+    ]
+
+
+def _joined(source: Source, chain: Sequence[Protected]) -> Protected:
+    first, *others = chain
+    end, written = first.span[1], source.output_of(first)
+    for item in others:
+        written += source.cleaned.text[end : item.span[0]] + source.output_of(item)
+        end = item.span[1]
+    return replace(first, span=(first.span[0], end), output=written)
+
+
+def _with_percent(source: Source, number: Protected) -> Protected:
+    """A number with the sign behind it that makes a hundredth or a thousandth of it."""
+    start, end = number.span
+    sign = _PERCENT.match(source.cleaned.text, end)
+    if sign is None or number.output is None or source.is_crossed((start, sign.end())):
+        return number
+    return replace(number, span=(start, sign.end()), output=number.output + sign[0])
 
 
 def _side_by_side(pieces: Sequence[Piece]) -> Piece:
