@@ -18,8 +18,21 @@ from dragoman_server.text.sentence_rules import rules_for
 
 # The line ends of str.splitlines.
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
-# The bullet of a list's item, which models leave out. A dash that begins speech is none, nor is a minus sign.
-_BULLET = re.compile(r"\s*[-*•‣◦▪●]\s+")
+# What begins a line and belongs to none of its sentences, so that models leave it out or make words of it. A
+# dash that begins speech is none, nor is a minus sign.
+_BULLET = re.compile(
+    r"""(?:\s*+(?:
+        [-*•‣◦▪●]
+        | \[[ xX]?\]                                                     # a box to tick
+        | \(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5}|[IVX]{1,5})\)                # "a)" and "(2)"
+        | \[[\d .,:/-]{1,30}(?:[ ]?[AP]M)?\]                             # times: "[14:05]" and "14:05 -"
+        | (?:\d[\d./-]{5,9},?[ ])?\d{1,2}:\d{2}(?::\d{2})?(?:[ ]?[AP]M)?[ ][-–](?=\s+[^\W\d])
+        | >+ | \#{1,6} | /{2,3} | /\*+                                   # quotations, headings, comments
+    )(?:\s++|$))++""",
+    re.VERBOSE,
+)
+# What parts the cells of a table in plain text.
+_CELL_END = re.compile(r"\t\s*+|(?:(?<=\s)|^)\|++(?=\s|$)", re.MULTILINE)
 _OTHER_SPACE = re.compile(r"[^\S ]")
 _SPACES = re.compile(r"\s+")
 _CLAUSE_END = re.compile(r"[,;:.!?…)\]–—][\"'”’»]*\s+|\s[-–—]\s+|[、。，；：！？]\s*")
@@ -42,16 +55,18 @@ def segment(text: str, *, language: str, mode: Segmentation) -> list[Span]:
     """The ranges of the units, in order; none has white space at its ends or holds a line end.
 
     Each holds a letter. Of what does not, such as "1." or "😀", a model makes words that nobody wrote. A
-    list's bullet belongs to no sentence.
+    list's bullet belongs to no sentence, and the cells of a table are each on their own.
     """
     spans = []
     for line in _LINE.finditer(text):
         if mode is Segmentation.LINE:
             sentences: Iterator[Span] = iter((line.span(),))
         else:
-            bullet = _BULLET.match(text, *line.span())
-            start = bullet.end() if bullet else line.start()
-            sentences = _sentences(text, (start, line.end()), language)
+            sentences = (
+                sentence
+                for cell in _cells(text, line.span())
+                for sentence in _sentences(text, cell, language)
+            )
         trimmed = (_trim(text, sentence) for sentence in sentences)
         spans += [span for span in trimmed if span and holds_letter(text[slice(*span)])]
     return spans
@@ -97,6 +112,23 @@ def join(gaps: Sequence[str], pieces: Sequence[str], *, filler: str) -> tuple[st
 def filler_for(language: str) -> str:
     """What separates two sentences in that language where the source language wrote nothing."""
     return " " if writes_spaces(language) else ""
+
+
+def _cells(text: str, line: Span) -> Iterator[Span]:
+    """The parts of a line that are apart, without what begins the line and is no part of a sentence."""
+    start, end = line
+    bullet = _BULLET.match(text, start, end)
+    if bullet:
+        start = bullet.end()
+    if text[start:end].rstrip().endswith("*/"):
+        comment = text[start:end].rstrip().removesuffix("/").rstrip("*")
+        end = start + len(comment) if comment[-1:].isspace() else end
+    for boundary in _CELL_END.finditer(text, start, end):
+        if start < boundary.start():
+            yield start, boundary.start()
+        start = boundary.end()
+    if start < end:
+        yield start, end
 
 
 def _sentences(text: str, line: Span, language: str) -> Iterator[Span]:

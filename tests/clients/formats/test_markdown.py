@@ -98,6 +98,29 @@ def test_links_by_their_text_go_on_to_where_they_went(translate, given, expected
     assert translate("md", given + definitions) == expected + definitions
 
 
+@pytest.mark.parametrize(
+    "element",
+    [
+        "[][name]",
+        "[](http://a.b)",
+        "[]()",
+        "![][name]",
+        "![](c.png)",
+        "[![](c.png)][name]",
+        "[ ][name]",
+        "<i></i>",
+    ],
+)
+@pytest.mark.parametrize(
+    "frame", ["{}\n", "{} ja\n", "ja {} nein\n", "- ja {}\n", "ja **{}** nein\n", "ja{}nein\n"]
+)
+def test_empty_elements_stay_where_they_stood(translate, frame, element):
+    definition = "\n[name]: http://a.b\n"
+    given = frame.format(element)
+    expected = frame.replace("ja", "JA").replace("nein", "NEIN").format(element)
+    assert translate("md", given + definition) == expected + definition
+
+
 def test_a_failed_text_stays(translate):
     assert translate("md", "ja\n\n!INTERNAL a\nb\n\n- nein\n") == "JA\n\n!INTERNAL a\nb\n\n- NEIN\n"
 

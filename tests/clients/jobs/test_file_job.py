@@ -21,7 +21,7 @@ from google.protobuf import duration_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
 from dragoman import Client, ModelNotFoundError, Settings, UnavailableError
-from dragoman.jobs import FileJob, JobError
+from dragoman.jobs import FileJob, FormatOptions, JobError
 from dragoman.jobs import journal as journal_module
 from dragoman.texts import MAX_STREAM_TEXT_BYTES
 
@@ -162,6 +162,44 @@ def test_json_lines_come_back_with_a_translation(client, tmp_path):
         *["INVALID_ARGUMENT"] * 4,
         "NOT_FOUND",
         *["INVALID_ARGUMENT"] * 3,
+    ]
+
+
+def test_json_lines_may_have_ranges_of_their_text_that_stay(client, server, tmp_path):
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    lines = [
+        '{"text": "Herr Grün mag Grün.", "protected_ranges": [[5, 9]]}',
+        '{"text": "ja", "protected_ranges": null}',
+        '{"protected_ranges": [], "text": "nein"}',
+        '{"text": "ja", "protected_ranges": [[0, 3]]}',
+        '{"text": "ja", "protected_ranges": [0, 1]}',
+        '{"text": "ja", "protected_ranges": [[0, "1"]]}',
+        '{"text": "ja", "protected_ranges": "0:1"}',
+        '{"text": "ja", "protected_ranges": {}}',
+    ]
+    source.write_text("".join(f"{line}\n" for line in lines))
+    summary = run(client, source, output)
+    translated = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [line["translation"] for line in translated] == ["HERR GRÜN MAG GRÜN.", "JA", "NEIN"] + [None] * 5
+    assert [line["protected_ranges"] for line in translated[:3]] == [[[5, 9]], None, []]
+    assert server.servicer.ranges[:3] == [[(5, 9)], [], []]
+    errors = [json.loads(line) for line in summary.errors.read_text().splitlines()]
+    assert [error["line"] for error in errors] == [4, 5, 6, 7, 8]
+    told = ("a text of 2 code points", "not a pair", "not a pair of integers", "a string", "an object")
+    assert all(words in error["message"] for words, error in zip(told, errors, strict=True))
+
+
+def test_ranges_are_still_around_their_words_where_lines_are_joined(client, server, tmp_path):
+    text = "Herr \n Grün mag  \r\n\tden Blauen\nund\n- Grün\n\n你\n好 \n"
+    words = ["Grün", "den", "Blauen\nund", "- Grün", "你\n好"]
+    ranges = [[text.index(word), text.index(word) + len(word)] for word in words]
+    ranges += [[4, 7], [text.index("mag") - 1, text.index("den")]]
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps({"text": text, "protected_ranges": ranges}) + "\n")
+    run(client, source, tmp_path / "out.jsonl", options=FormatOptions(join_lines=True))
+    ((joined,),) = server.servicer.messages
+    assert [joined[start:end] for start, end in server.servicer.ranges[0]] == [
+        *("Grün", "den", "Blauen und", "- Grün", "你好", "mag")
     ]
 
 

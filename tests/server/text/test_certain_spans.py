@@ -12,6 +12,7 @@ FOUND = {
     "Guten Morgen, ${user}, {{ user.name | upper }}!": ["${user}", "{{ user.name | upper }}"],
     "Das :item fehlt.": [":item"],
     "Ein <b>Wort</b>, <_:link-1/> und a < b > c": ["<b>", "</b>", "<_:link-1/>"],
+    "<!-- Ja. --> Nein.": ["<!--", "-->"],
     "Sie haben {count, plural, one {# Datei} other {# {x} Dateien}} hier.": [
         "{count, plural, one {# Datei} other {# {x} Dateien}}"
     ],
@@ -23,6 +24,13 @@ FOUND = {
     "In /etc/hosts, ~/x und C:\\Temp\\a.txt steht es.": ["/etc/hosts", "~/x", "C:\\Temp\\a.txt"],
     "Die Datei src/main.py und config.yaml.": ["src/main.py", "config.yaml"],
     "#Frühling mit @anna_b.": ["#Frühling", "@anna_b"],
+    "Artikel AB-4711/X, Sitz 12A, U2 und A380.": ["AB-4711/X", "12A", "U2", "A380"],
+    "IBAN DE89 3704 0044 0532 0130 00, BIC 12X.": ["DE89 3704 0044 0532 0130 00", "12X"],
+    "Die 4F3A-9921-BC, a1b2c3d und COVID-19.": ["4F3A-9921-BC", "a1b2c3d", "COVID-19"],
+    "Nach § 312g in der Hauptstr. 5a steht V1.2.3.": ["312g", "5a", "V1.2.3"],
+    "Der Satz¹ und das Wort²³.": ["¹", "²³"],
+    "Bei 0x1F und 1.5e-5 ist Schluss.": ["0x1F", "1.5e-5"],
+    "80 m², 3 km³, CO₂ und C₆H₁₂O₆ sind 5 µg.": ["m²", "km³", "CO₂", "C₆H₁₂O₆"],
     "Ich 👩\u200d👩\u200d👧\u200d👦 bin 👍🏽 da 🇩🇪 1\ufe0f\u20e3 ❤\ufe0f": [
         "👩\u200d👩\u200d👧\u200d👦",
         "👍🏽",
@@ -48,6 +56,10 @@ def test_it_is_found(text: str) -> None:
         "Nr. #1 ist es. Na: gut :-) :)",
         "Der Preis/die Preise, 3/4 Liter.",
         "Ende.Anfang ohne Leerzeichen.",
+        "Die 20er Jahre, 4-köpfig, U-Bahn, 100%ig, MP3-Player.",
+        "DIE 20ER JAHRE, EINE 3-ZIMMER-WOHNUNG, DAS 1STE, 2ND, 3E.",
+        "The 1990s and 90s, the 1st, le 2e, 17h.",
+        "Geschäft am 3.MAI um 8 UHR? 2.500g, 1,5m.",
     ],
 )
 def test_ordinary_text_is_translated(text: str) -> None:
@@ -56,7 +68,32 @@ def test_ordinary_text_is_translated(text: str) -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    ["{", "%", "a@", "`", "{a,plural,", "/a", "www.", "a.", ":", "#", "1\ufe0f", "\\", "http://", "$", "@a."],
+    [
+        "{",
+        "%",
+        "a@",
+        "`",
+        "{a,plural,",
+        "/a",
+        "www.",
+        "a.",
+        ":",
+        "#",
+        "1\ufe0f",
+        "\\",
+        "http://",
+        "$",
+        "@a.",
+        "A1",
+        "A-",
+        "1a",
+        "a1",
+        "A1-",
+        "1 ",
+        "AB12 ",
+        "A₂",
+        "A1.1",
+    ],
 )
 def test_it_takes_time_in_proportion_to_the_text(unit: str) -> None:
     # What would take the square of it does not end.

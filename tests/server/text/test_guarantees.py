@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -58,6 +59,9 @@ SPANS = st.sampled_from(
         "Łódź",
         "北京",
         "/etc/hosts",
+        "AB-4711/X",
+        "DE89 3704 0044 0532 0130 00",
+        "m²",
         "`x = 1`",
         "{n, plural, one {# Satz. Ja.} other {#}}",
     ]
@@ -85,7 +89,10 @@ def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) ->
     parts=st.lists(
         WORDS
         | st.sampled_from(
-            ["2.500", "-5", "3,5", "17:30", "3.5.2023", "1848", "0301", "1234567", "20.", "1.000.000", "0071"]
+            [
+                *("2.500", "-5", "3,5", "17:30", "3.5.2023", "1848", "0301", "1234567", "20.", "1.000.000"),
+                *("0071", "1½", "½", "10²", "2023-05-03", "8-10", "+49 (0)30 / 12 45-89", "1.2.3", "25:13"),
+            ]
         ),
         min_size=1,
         max_size=10,
@@ -96,6 +103,47 @@ def test_numbers_keep_their_values(answer: Answer, parts: list[str]) -> None:
     found = translated(text, shipped(), OPTIONS, answer)
     numbers = numbers_in(text)
     assert missing_numbers(numbers, found.text, source_language="de", target_language="en") == []
+
+
+def test_numbers_that_are_lost_are_put_back_as_one_with_their_signs(bundle: Bundle) -> None:
+    def loses(shown: str) -> str:
+        return re.sub(r"[-–%()+]", "", re.sub(r"\b0,5|8|10|030|45\b", "7", shown))
+
+    for text in (
+        "Das sind 0,5 % von uns.",
+        "Von 8-10 Uhr da.",
+        "Ruf +49 (0)30-45 an.",
+        "Es sind 8 % bis 10‰.",
+    ):
+        found = translated(text, bundle, OPTIONS, loses).text
+        assert found == text.replace("0,5", "0.5")
+    # What follows may be something else.
+    assert "8 %s" in translated("Von 8 %s da.", bundle, OPTIONS, loses).text
+
+
+@ANSWERING
+@pytest.mark.parametrize("languages", [("en", "de"), ("en", "fr"), ("en", "es"), ("en", "nl"), ("es", "en")])
+def test_numbers_keep_their_values_between_other_languages(
+    bundle: Bundle, answer: Answer, languages: tuple[str, str]
+) -> None:
+    source, target = languages
+    manifest = replace(bundle.manifest, source_language=source, target_language=target)
+    for number in (
+        "12,500.75",
+        "12.500,75",
+        "12 500",
+        "0.5",
+        "1.5",
+        "-3",
+        "5:30",
+        "12/31/2024",
+        "2024-12-31",
+        "3/4",
+    ):
+        found = translated(f"Das sind {number} da.", replace(bundle, manifest=manifest), OPTIONS, answer).text
+        assert not missing_numbers(
+            numbers_in(number), found, source_language=source, target_language=target
+        ), found
 
 
 MARKUP = st.recursive(
@@ -115,6 +163,7 @@ MARKUP = st.recursive(
                 "😀",
                 "<x id='1'/>",
                 "2.500",
+                "8-<b>10</b>",
                 "www.beispiel.de",
             ]
         ),
@@ -320,6 +369,25 @@ def test_a_term_in_markup_is_escaped(bundle: Bundle) -> None:
         protection=Protection(finders=(index,)),
     )
     assert translated("<p>Hund</p>", bundle, options, forgets).text == "<p>a &lt; b</p>"
+
+
+@ANSWERING
+@pytest.mark.parametrize(
+    "source", ["Ein Hund, der viel länger ist als der Satz", "Hund ist da. Ja", "Hund" * 999]
+)
+def test_a_term_longer_than_the_sentence_changes_nothing(bundle: Bundle, answer: Answer, source: str) -> None:
+    index = TermIndex([Term(source=source, target="cat"), Term(source=source + " nicht", target=None)])
+    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
+    plain = TranslationOptions(beam_size=1, length_penalty=1.0)
+    for text in ("Hund ist da.", "Hund"):
+        assert translated(text, bundle, options, answer) == translated(text, bundle, plain, answer)
+
+
+@ANSWERING
+def test_a_term_of_two_sentences_is_one(bundle: Bundle, answer: Answer) -> None:
+    index = TermIndex([Term(source="Ja. Nein", target="perhaps")])
+    options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
+    assert translated("Er sagt: Ja. Nein.", bundle, options, answer).text.count("perhaps") == 1
 
 
 @pytest.mark.parametrize("text", ["駅はどこですか。", "Как дела?", "北京 上海"])

@@ -32,6 +32,12 @@ def missing(source: str, answer: str, source_language: str = "de", target_langua
         ("A4 und 20er", "the 20s and A4"),
         ("10 000 Leute", "10,000 people"),
         ("keine", "none at all"),
+        ("am 2023-05-03", "on 5/3/2023"),
+        ("am 12/31/24", "on 12/31/24"),
+        ("1½ Tassen", "1.5 cups"),
+        ("½ Liter", "½ a litre"),
+        ("10² ist", "10² is"),
+        ("+5 Grad", "5 degrees"),
         ("2 und 2", "2 and 2"),
     ],
 )
@@ -52,6 +58,12 @@ def test_a_value_is_kept(source: str, answer: str) -> None:
         ("030 1", "30 1", ["030"]),
         ("2 und 2", "2", ["2"]),
         ("17:30", "17:03", ["17:30"]),
+        ("25:13 Punkte", "1:13 points", ["25:13"]),
+        ("Version 1.2.3", "version 3.2.1", ["1.2.3"]),
+        ("1½ Tassen", "1 cup", ["1½"]),
+        ("½ Liter", "a litre", ["½"]),
+        ("10² ist", "102 is", ["10²"]),
+        ("10² ist", "10 is", ["10²"]),
     ],
 )
 def test_a_value_is_lost(source: str, answer: str, lost: list[str]) -> None:

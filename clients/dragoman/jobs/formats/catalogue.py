@@ -23,6 +23,8 @@ _STRING = re.compile(
     r'^(?P<keyword>msgstr(?:\[\d+\])?)[ \t]*(?:"(?:[^"\\\n]|\\.)*"[ \t]*\r?\n?)+', re.MULTILINE
 )
 """The lines of a translation. Obsolete ones begin otherwise."""
+MAX_QUOTED = 200
+"""Characters of a header that an error repeats."""
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;]+);?")
 
 
@@ -59,7 +61,9 @@ class CatalogueFormat:
             present = entry.msgstr if form is None else entry.msgstr_plural[form]
             string = next(strings, None)
             if string is None or string["keyword"] != keyword or self._value(string[0]) != present:
-                raise JobError(f"the message of line {entry.linenum} has no {keyword} where it should stand")
+                raise JobError(
+                    f"the message of line {entry.linenum or 1} has no {keyword} where it should stand"
+                )
             if present or entry.fuzzy or not has_letters(text):
                 continue
             end = string.start() + len(string[0].rstrip())
@@ -74,7 +78,7 @@ class CatalogueFormat:
         try:
             catalogue = self._parse(text)
         except (OSError, ValueError, IndexError, KeyError) as error:
-            raise JobError(f"no catalogue of gettext: {str(error)[:300]}") from None
+            raise JobError(f"no catalogue of gettext: {str(error)[:MAX_QUOTED]}") from None
         if not list(catalogue) and source.strip() and "msgid" not in source:
             raise JobError("no catalogue of gettext: there is no msgid")
         return catalogue
@@ -112,11 +116,14 @@ def _singular_form(catalogue: "POFile") -> int | None:
     try:
         if match is None:
             raise ValueError("it has no nplurals and plural")
+        num_forms = int(match[1])
         # What reads compiled catalogues in the standard library; not in the types.
-        form = getattr(gettext, "c2py")(match[2])(1)  # noqa: B009
+        form = int(getattr(gettext, "c2py")(match[2])(1))  # noqa: B009
+        if form >= num_forms:
+            raise ValueError(f"it gives one thing form {form}, and has none above {num_forms - 1}")
     except (ValueError, ZeroDivisionError, RecursionError) as error:
         raise JobError(
-            f"the header's Plural-Forms is broken: {header!r}: {error}; a right one is "
-            '"nplurals=2; plural=(n != 1);"'
+            f"the header's Plural-Forms is broken: {header[:MAX_QUOTED]!r}: {str(error)[:MAX_QUOTED]}; "
+            'a right one is "nplurals=2; plural=(n != 1);"'
         ) from None
-    return int(form) if int(match[1]) > 1 else None
+    return form if num_forms > 1 else None

@@ -47,7 +47,7 @@ def codec_of(encoding: str, head: bytes) -> Codec:
         "\n".encode(name)
     except LookupError:
         raise JobError(
-            f"there is no encoding {encoding!r}; there are utf-8, utf-16, windows-1252, gb18030 and more"
+            f"there is no encoding {encoding[:80]!r}; there are utf-8, utf-16, windows-1252, gb18030 and more"
         ) from None
     family = re.sub("-(le|be)$", "", name)
     for mark, ordered in _MARKS.get(family, ()):

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from dragoman.errors import InvalidRequestError
 from dragoman.jobs.errors import JobError, UnitError
 from dragoman.jobs.format import FormatName, FormatOptions, Input
 from dragoman.jobs.formats.encodings import Codec, codec_of
-from dragoman.jobs.formats.spacing import join_lines
+from dragoman.jobs.formats.spacing import BLANK, join_lines
 from dragoman.jobs.lines import LineFormat, parse_line, raw_lines, transcoded
 from dragoman.jobs.unit import Unit
+from dragoman.protected_text import ProtectedText, ranges_of
 from dragoman.settings import TextFormat
 
 MAX_PARAGRAPH_BYTES = 20_000
@@ -95,6 +97,7 @@ class TextLines:
         return (translation or "").replace("\n", " ").encode()
 
 
+_RANGES = "protected_ranges"
 _TRUNCATED = "translation_truncated"
 """A bare "truncated" is the callers' own: posts of social networks have one beside their "text"."""
 
@@ -114,7 +117,8 @@ class _Paragraph(TextLines):
 class JsonLines:
     """Every line is an object with a "text". It comes back with a "translation", null where it failed.
 
-    The text may be under another key.
+    The text may be under another key. "protected_ranges" beside it are ranges of it, pairs [start, end]
+    of code points, that stay as they are.
 
     A translation that lacks an end has a "translation_truncated" of true beside it. An object that has one of
     both already fails, and one with a "translation" stays what it is.
@@ -139,7 +143,8 @@ class JsonLines:
             text.encode()
         except UnicodeEncodeError as error:
             raise UnitError(f'"{self._key}" has a lone surrogate at code point {error.start}') from None
-        return join_lines(text) if self._join else text
+        text = _protected(text, document.get(_RANGES))
+        return _joined(text) if self._join else text
 
     def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
         """A blank line stays blank."""
@@ -157,6 +162,32 @@ class JsonLines:
             return appended
         # The caller's own bytes: numbers and escapes come back as they were written.
         return content.rstrip().removesuffix(b"}").rstrip() + b", " + appended.removeprefix(b"{")
+
+
+def _protected(text: str, ranges: object) -> str:
+    """The text with its ranges, where it has some. Raises UnitError for what are none."""
+    if ranges is None:
+        return text
+    if not isinstance(ranges, list):
+        kind = _NAMES.get(type(ranges), "an object")
+        raise UnitError(f'"{_RANGES}" is no array of pairs [start, end] but {kind}')
+    try:
+        return ProtectedText(text, ranges)
+    except (TypeError, InvalidRequestError) as error:
+        raise UnitError(str(error)) from None
+
+
+def _joined(text: str) -> str:
+    """The text with its lines joined, and its ranges where they are then, without blanks at their ends."""
+    ranges = []
+    for start, end in ranges_of(text):
+        first = end - len(text[start:end].lstrip(BLANK))
+        last = start + len(text[start:end].rstrip(BLANK)) - 1
+        if first <= last:
+            # Up to a letter, a part is joined as it is within the whole.
+            ranges.append((len(join_lines(text[: first + 1])) - 1, len(join_lines(text[: last + 1]))))
+    joined = join_lines(text)
+    return ProtectedText(joined, ranges) if ranges else joined
 
 
 _NAMES = {

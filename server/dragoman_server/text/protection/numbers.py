@@ -6,6 +6,7 @@ order, a time may be one of twelve hours.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,15 +16,23 @@ from dragoman_bundle.languages import primary_language
 from dragoman_server.text.cleaning import Span
 
 _SPACE = r"[\u00a0\u202f\u2009 ]"
+_FRACTIONS = "½¼¾⅐-⅞↉"
+_RAISED = "²³¹⁰-⁹⁺⁻"
 _NUMBER = re.compile(
-    r"(?:(?<![\w.,\-−)])[-−])?"
-    rf"(?:\d{{1,3}}(?:{_SPACE}\d{{3}})++(?:[.,]\d++)?(?!\d)|\d++(?:[.,:/’']\d++)*+)"
+    r"(?:(?<![\w.,\-−+)])[-−+])?"
+    r"(?:(?<![\w.,/-])\d{4}-\d{2}-\d{2}(?!\d)|"
+    rf"\d{{1,3}}(?:{_SPACE}\d{{3}})++(?:[.,]\d++)?(?!\d)|\d++(?:[.,:/’']\d++)*+)[{_FRACTIONS}{_RAISED}]*+"
+    rf"|[{_FRACTIONS}]"
 )
-_SIGNS = "-−"
+_SIGNS = "-−+"
 _GROUPS = re.compile(r"\d+")
 _SEPARATORS = re.compile(r"[^\d]")
-_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
-_DOTTED_DATE = re.compile(r"\d{1,4}([./])\d{1,2}\1\d{1,4}")
+_TIME = re.compile(r"(2[0-4]|[01]?\d):([0-5]\d)(?::([0-5]\d))?")
+_DAY, _MONTH, _YEAR = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:0?[1-9]|1[0-2])", r"(?:[12]\d{3}|\d{2})"
+_DATE = re.compile(
+    rf"(?:{_DAY}([./]){_MONTH}\1|{_MONTH}(/){_DAY}\2){_YEAR}|[12]\d{{3}}([./-]){_MONTH}\3{_DAY}"
+)
+_WITH_FRACTION = re.compile(rf"(\d*)([{_FRACTIONS}])")
 
 # Languages whose decimals have a point; the others write a comma.
 _POINT = frozenset(("en", "zh", "ja", "ko", "th", "he", "hi", "ms", "sw", "ga", "cy", "ur", "bn", "ta", "te"))
@@ -84,14 +93,18 @@ def in_notation(number: str, *, source_language: str, target_language: str) -> s
 
 def _readings(number: str, language: str) -> frozenset[str]:
     """What a number may mean, as strings that are equal where the values are."""
-    sign = "-" if number[0] in _SIGNS else ""
+    sign = "-" if number[0] in "-−" else ""
     digits = number.lstrip(_SIGNS)
     time = _TIME.fullmatch(digits)
     if time:
         hours, minutes, seconds = int(time[1]), time[2], time[3] or "00"
         return frozenset((f"{hours % 12}:{minutes}:{seconds}",))
-    if _DOTTED_DATE.fullmatch(digits) and not re.fullmatch(r"\d{1,3}(?:\.\d{3})+", digits):
+    if _DATE.fullmatch(digits):
         return frozenset(("/".join(sorted(part.lstrip("0") for part in _GROUPS.findall(digits))),))
+    fraction = _WITH_FRACTION.fullmatch(digits)
+    if fraction:
+        value = int(fraction[1] or 0) + unicodedata.numeric(fraction[2])
+        return frozenset((number, sign + f"{value:.4f}".rstrip("0")))
     point = _decimal_point(language)
     grouped = re.sub(r"[\s\u00a0\u202f\u2009’']", "", digits)
     separators = _SEPARATORS.findall(grouped)
@@ -112,7 +125,7 @@ def _readings(number: str, language: str) -> frozenset[str]:
 
 def _take_parts(number: str, answers: Sequence[str]) -> bool:
     """Whether the groups of a date stand in the answer, in whatever order and with whatever between them."""
-    if not _DOTTED_DATE.fullmatch(number):
+    if not _DATE.fullmatch(number):
         return False
     wanted = Counter(part.lstrip("0") for part in _GROUPS.findall(number))
     has = Counter(part.lstrip("0") for answer in answers for part in _GROUPS.findall(answer))

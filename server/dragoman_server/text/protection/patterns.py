@@ -15,13 +15,16 @@ MAX_ARGUMENT = 4_000
 
 _TRIGGER = re.compile(
     r"[/\\@{%$:`#~<\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2194-\u2bff\u3030\u303d\u3297\u3299"
-    r"\U0001f000-\U0001faff]|\w\.\w"
+    r"\U0001f000-\U0001faff]|\w\.\w|[A-Za-z][/_-]?\d|\d[/_-]?[A-Za-z]|[¹²³⁰-⁹₀-₉]"
 )
 _DOMAINS = "com|org|net|edu|gov|info|io|dev|app|eu|de|ch|uk|fr|nl|pl"
 _SUFFIXES = (
     "txt|md|pdf|docx?|xlsx?|pptx?|odt|csv|tsv|jsonl?|ya?ml|toml|ini|conf|cfg|xml|html?|css|jsx?|tsx?|py|rs|go|java|"
     "cpp|hpp|sh|bat|exe|dll|so|zip|tar|gz|png|jpe?g|gif|svg|mp3|mp4|log|lock|sql|db|po|env"
 )
+_ORDINAL = r"\d++(?:E?R?[NS]?|ST|ND|RD|TH|STE[NRS]?|TE[NRS]?|[EÈ]?ME)(?!\w)"
+_GROUP = r"(?:\d|[A-Z]{1,5}(?![A-Z]))++"
+_GROUPS = rf"{_GROUP}(?:(?:[/_-]|\.(?=\d)){_GROUP})*+"
 _PATTERNS = {
     SpanKind.CODE: r"```[^`]++```|``(?!`)(?:[^`]++|`(?!`))++``|`[^`\n]++`",
     SpanKind.PLACEHOLDER: "|".join(
@@ -29,7 +32,7 @@ _PATTERNS = {
             r"\$?\{\{\{?[^{}\n]{1,200}\}\}\}?",
             r"\{%[^{}\n]{1,200}%\}",
             # In a text that is told to have markup the tags have been taken out.
-            r"</?[A-Za-z_][^<>\n]{0,200}>",
+            r"</?[A-Za-z_][^<>\n]{0,200}>|<!--|-->",
             r"[$#%@]?\{(?:[\w.\-\[\]]+(?:[:!|][^{}\n]{0,100})?)?\}",
             # In "50 % der" and "100%ig" it is a percentage.
             r"(?<![\w%])%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]",
@@ -60,7 +63,23 @@ _PATTERNS = {
     ),
     SpanKind.HASHTAG: r"(?<![\w&/#])#\w*[^\W\d_]\w*",
     SpanKind.MENTION: r"(?<![\w@./])@\w[\w.\-]*(?:@[\w\-]+(?:\.[\w\-]+)+)?",
-    SpanKind.EMOJI: EMOJI,
+    # With the numbers of footnotes, which stand beside a word as well.
+    SpanKind.EMOJI: rf"{EMOJI}|(?<=[^\W\d_])[²³¹⁰-⁹₀-₉]+",
+    SpanKind.REFERENCE: "|".join(
+        (
+            # IBAN, written in fours.
+            r"(?<!\w)[A-Z]{2}\d{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?(?!\w)",
+            r"(?<![\w-])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?!\w)",
+            r"(?<![\w-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,}(?!\w)",
+            # Of products and rooms: "AB-4711/X", "12A", "COVID-19". Not "20ER" and "3-ZIMMER-WOHNUNG".
+            rf"(?<![\w/.,-])(?!{_ORDINAL})(?=[A-Z/_-]*\d)(?=[\d./_-]*[A-Z]){_GROUPS}(?!\w|[/_-]\w)",
+            r"(?<![\w/.,-])(?:0[xX][0-9A-Fa-f]+|\d+(?:\.\d+)?[eE][+-]?\d+)(?!\w)",
+            # "5a" and "312g", but for decades, ordinals and hours: "90s", "2e", "17h".
+            r"(?<![\w/.,-])\d{1,4}[a-dfgi-rt-z](?![\w-])",
+            # Units and formulas: "m²", "CO₂".
+            r"(?<!\w)(?:[A-Za-zµ°]{1,3}[²³⁰-⁹]|(?:[A-Z][a-z]?[₀-₉]*+)++(?<=[₀-₉])(?:[A-Z][a-z]?[₀-₉]*+)*+)(?!\w)",
+        )
+    ),
 }
 _ARGUMENT = (
     r"\{\s{0,10}[\w.]+\s{0,10},\s{0,10}(?:plural|selectordinal|select|choice|number|date|time|ordinal|duration|spellout)"

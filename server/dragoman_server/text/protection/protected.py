@@ -32,6 +32,8 @@ class SpanKind(enum.Enum):
     """A character reference of markup that stands for no letter."""
     TERM = "term"
     """A glossary says what it is translated by."""
+    REFERENCE = "reference"
+    """A number with letters: of a product, an account, a room, or "CO₂" and "m²"."""
     NUMBER = "number"
     UNKNOWN = "unknown"
     """The model has no tokens for it, or it is of another script than the language."""

@@ -1,5 +1,6 @@
 """Words that a model can't read: its vocabulary lacks them in part, or they are of a foreign script."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from dragoman_server.text.alignment import words
@@ -11,7 +12,8 @@ from dragoman_server.text.protection.scripts import is_foreign
 def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language: str) -> Iterator[Protected]:
     """The words of a unit at `span` of `text` that hold any of the `unknown` ranges, neighbours as one.
 
-    A sign that is unknown is left out of the sentence and set in afterwards, as emoji are.
+    A sign that is unknown is left out of the sentence and set in afterwards, as emoji are; one that is
+    doubled, such as "**", stays together.
     """
     start, end = span
     unit = text[start:end]
@@ -22,12 +24,21 @@ def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language
         if not (is_unknown or is_foreign(word, language)):
             continue
         if not any(map(str.isalnum, word)):
-            for place in range(first, last):
+            for place, end_of_run in _runs_of_one_sign(word, first):
                 if any(a <= place < b for a, b in unknown):
-                    yield Protected(span=(start + place, start + place + 1), kind=SpanKind.EMOJI)
+                    yield Protected(span=(start + place, start + end_of_run), kind=SpanKind.EMOJI)
         elif found and not unit[found[-1][1] : first].strip():
             found[-1] = (found[-1][0], last)
         else:
             found.append((first, last))
     for first, last in found:
         yield Protected(span=(start + first, start + last), kind=SpanKind.UNKNOWN)
+
+
+def _runs_of_one_sign(word: str, offset: int) -> Iterator[Span]:
+    """Where in a unit each run of the same sign begins and ends."""
+    place = offset
+    for _, run in itertools.groupby(word):
+        end = place + len(list(run))
+        yield place, end
+        place = end

@@ -6,6 +6,7 @@ around  the unit is cut at all of them, and what is between is translated on its
 """
 
 import enum
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,9 @@ from dragoman_server.text.source import Source
 from dragoman_server.text.unit.capitals import is_in_capitals, readings
 from dragoman_server.text.unit.placing import Floating
 from dragoman_server.text.unit.rendering import Rendered, outside, render
+
+_PERCENT = re.compile(r"[ \u00a0\u202f]?[%‰](?![\w({])")
+_SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
 
 
 class Stage(enum.IntEnum):
@@ -93,7 +97,7 @@ def make_task(
     in_capitals = False
     if is_automatic:
         unit = text[start:end]
-        if any(map(str.isdigit, unit)):
+        if any(map(str.isnumeric, unit)):
             numbers = tuple(_numbers(source, span, items, languages))
         if unit.isupper() or items:
             in_capitals = is_in_capitals(
@@ -189,7 +193,7 @@ def _is_of_word(character: str) -> bool:
 def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected]) -> Attempt | None:
     """None where there are no masks for all."""
     is_first = stage is Stage.FIRST
-    items = disjoint((*task.items, *lost)) if lost else task.items
+    items = disjoint((*task.items, *_put_back(source, task, lost))) if lost else task.items
     masked = [item for item in items if not item.floats and not (is_first and item.kind is SpanKind.TERM)]
     text = source.cleaned.text
     texts, sentence = [text[slice(*item.span)] for item in masked], text[slice(*task.span)]
@@ -204,6 +208,41 @@ def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected])
     if not pieces:
         return None
     return Attempt(stage=stage, pieces=(_side_by_side(pieces),))
+
+
+def _put_back(source: Source, task: Task, lost: Sequence[Protected]) -> list[Protected]:
+    """What is masked of lost numbers: each with those that nothing but signs part from it, as one, such as
+    "8-10" and the parts of a telephone number."""
+    chains: list[list[Protected]] = []
+    for item in task.numbers:
+        before = chains[-1][-1] if chains else item
+        between = source.cleaned.text[before.span[1] : item.span[0]]
+        is_crossed = source.is_crossed((before.span[0], item.span[1]))
+        if chains and _SIGNS_BETWEEN.fullmatch(between) and not is_crossed:
+            chains[-1].append(item)
+        else:
+            chains.append([item])
+    return [
+        _with_percent(source, _joined(source, chain)) for chain in chains if not set(lost).isdisjoint(chain)
+    ]
+
+
+def _joined(source: Source, chain: Sequence[Protected]) -> Protected:
+    first, *others = chain
+    end, written = first.span[1], source.output_of(first)
+    for item in others:
+        written += source.cleaned.text[end : item.span[0]] + source.output_of(item)
+        end = item.span[1]
+    return replace(first, span=(first.span[0], end), output=written)
+
+
+def _with_percent(source: Source, number: Protected) -> Protected:
+    """A number with the sign behind it that makes a hundredth or a thousandth of it."""
+    start, end = number.span
+    sign = _PERCENT.match(source.cleaned.text, end)
+    if sign is None or number.output is None or source.is_crossed((start, sign.end())):
+        return number
+    return replace(number, span=(start, sign.end()), output=number.output + sign[0])
 
 
 def _side_by_side(pieces: Sequence[Piece]) -> Piece:

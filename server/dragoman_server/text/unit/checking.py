@@ -26,8 +26,12 @@ def lost_numbers(
     source: Source, task: Task, rendered: Rendered, answer: str, bundle: Bundle
 ) -> tuple[Protected, ...]:
     """The numbers of a task that an answer without its masks lacks."""
-    masked = {mask.item for mask in rendered.masks}
-    open_numbers = {item.span: item for item in task.numbers if item not in masked}
+    masked = [mask.item.span for mask in rendered.masks]
+    open_numbers = {
+        item.span: item
+        for item in task.numbers
+        if not any(start <= item.span[0] and item.span[1] <= end for start, end in masked)
+    }
     if not open_numbers:
         return ()
     text = source.cleaned.tokenizer_text

@@ -99,7 +99,9 @@ def _set_in(insertion: Floating, write: Callable[[str], None], parts: Sequence[s
     if insertion.replaces_space:
         write(insertion.text)
         return following == " "
-    if insertion.has_space_before and not last.isspace():
+    # A number that stands beside another is not to be a part of it.
+    is_number = last.isdigit() and insertion.text[:1].isdigit()
+    if is_number or (insertion.has_space_before and not last.isspace()):
         write(" ")
     write(insertion.text)
     if insertion.has_space_behind and following.isalnum():

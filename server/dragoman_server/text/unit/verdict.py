@@ -1,6 +1,5 @@
 """What a reader should know of a unit's translation."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from dragoman_server.engine import FinishReason
@@ -17,8 +16,6 @@ from dragoman_server.text.warnings import (
     is_untranslated,
     repeats,
 )
-
-_DIGIT = re.compile(r"\d")
 
 
 def unit_warnings(
@@ -45,7 +42,7 @@ def unit_warnings(
                 yield warn(WarningKind.SPAN_PUT_BACK, item.span)
     for span in lost_numbers:
         yield warn(WarningKind.NUMBER_PUT_BACK, span)
-    if not task.numbers and not lost_numbers and _DIGIT.search(text):
+    if not task.numbers and not lost_numbers and any(map(str.isnumeric, text)):
         found = [number for number in numbers_in(text) if not _is_in(number, task)]
         for number in missing_numbers(
             found, answer.text, source_language=languages[0], target_language=languages[1]

@@ -147,7 +147,72 @@ def test_a_bullet_is_kept_before_the_sentences_of_its_line(bullet: str, before: 
 
 
 @pytest.mark.parametrize(
-    "text", ["– Ja.", "— Ja.", "-5 Grad.", "-Ja.", "*Ja*", "Ja - nein.", "Heiß * kalt.", "-- Ja.", "−5 Grad."]
+    "beginning",
+    [
+        "a) ",
+        "(2) ",
+        "(iv) ",
+        "* b) ",
+        "- [12.03.23, 14:05:33] ",
+        "[9:05 PM] ",
+        "9:05 - ",
+        "12.03.23, 14:05 – ",
+        "- [ ] ",
+        "* [x] ",
+        "> > ",
+        ">> ",
+        "## ",
+        "// ",
+        "/** ",
+        "\t* ",
+    ],
+)
+def test_what_begins_a_line_belongs_to_no_sentence_of_it(beginning: str) -> None:
+    text = f"Ja.\n{beginning}Ich bin da. Du auch.\n{beginning}Wir alle."
+    assert units(text) == ["Ja.", "Ich bin da.", "Du auch.", "Wir alle."]
+
+
+def test_comments_end_outside_of_sentences() -> None:
+    assert units("/* Bitte warten. */\n * Hier auch. **/\na */ b") == [
+        "Bitte warten.",
+        "Hier auch.",
+        "a */ b",
+    ]
+
+
+def test_cells_of_a_table_are_apart() -> None:
+    text = (
+        "| Name | Alter |\n|------|-------|\n| Anna | 30 |\nEins\tzwei\t\tdrei vier\nBrot || Käse\na|b x |y"
+    )
+    cells = ["Name", "Alter", "Anna", "Eins", "zwei", "drei vier", "Brot", "Käse", "a|b x |y"]
+    assert units(text) == cells
+    assert units("Eins\tzwei | drei", mode=Segmentation.LINE) == ["Eins\tzwei | drei"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "– Ja.",
+        "Bitte) ja.",
+        "ab) ja",
+        "[Ja] nein.",
+        "#Ja",
+        "/x ja",
+        ":) Ja.",
+        "(ja) nein",
+        "#1 ja",
+        "9:05 - 10:00 Uhr",
+        "5 - ja",
+        "[y] ja",
+        "— Ja.",
+        "-5 Grad.",
+        "-Ja.",
+        "*Ja*",
+        "Ja - nein.",
+        "Heiß * kalt.",
+        "-- Ja.",
+        "−5 Grad.",
+    ],
 )
 def test_a_dash_a_minus_and_an_asterisk_are_no_bullets(text: str) -> None:
     assert units(text) == [text]

@@ -113,7 +113,7 @@ class _Reader:
         self._note("other")
 
     def _entity(self, name: str, *told: object) -> None:
-        raise JobError(f"it declares an entity, {name!r}; write out what it stands for")
+        raise JobError(f"it declares an entity, {name[:80]!r}; write out what it stands for")
 
     def _note(
         self,
