@@ -118,9 +118,9 @@ def _readings(number: str, language: str) -> frozenset[str]:
     parts = whole.split(group)
     if point in whole or group in decimals or any(len(part) != 3 for part in parts[1:]):
         return frozenset((sign + grouped,))
-    value = "".join(parts).lstrip("0") or "0"
+    integer = "".join(parts).lstrip("0") or "0"
     decimals = decimals.rstrip("0")
-    return frozenset((sign + value + ("." + decimals if decimals else ""),))
+    return frozenset((sign + integer + ("." + decimals if decimals else ""),))
 
 
 def _take_parts(number: str, answers: Sequence[str]) -> bool:
