@@ -14,9 +14,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.decoder import FloatArray, IntArray, StepInput, StepOutput
 from dragoman_server.engine.history import History
-from dragoman_server.engine.onnx.ages import Ages
 from dragoman_server.engine.ranking import Ending, rank
 from dragoman_server.engine.request import FinishReason, Hypothesis, Sentence
 

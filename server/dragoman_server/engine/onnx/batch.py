@@ -13,8 +13,8 @@ import numpy as np
 import onnxruntime
 from dragoman_bundle.manifest import TensorContract
 
+from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
-from dragoman_server.engine.onnx.ages import Ages
 from dragoman_server.engine.onnx.candidates import BatchCandidates, Offer
 from dragoman_server.engine.onnx.tensors import Array, Memory, Moves, align, join_rows, steps_to_keep
 

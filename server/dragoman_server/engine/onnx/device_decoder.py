@@ -20,8 +20,8 @@ from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import ENCODER_GRAPH, REGROUP_GRAPH, SHORTLIST_GRAPH
 from onnxruntime import OrtValue
 
+from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
-from dragoman_server.engine.onnx.ages import Ages
 from dragoman_server.engine.onnx.bound_run import run_bound, run_step
 from dragoman_server.engine.onnx.candidates import CANDIDATE, BatchCandidates, Offer
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
