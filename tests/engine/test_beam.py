@@ -19,10 +19,10 @@ from tests.engine.table_decoder import (
     random_model,
 )
 
-from dragoman_server.engine.beam import Beams, advance
 from dragoman_server.engine.decoder import StepOutput
-from dragoman_server.engine.ranking import normalised_score
 from dragoman_server.engine.request import FinishReason, Hypothesis, SearchOptions, Sentence
+from dragoman_server.engine.search.beam import Beams, advance
+from dragoman_server.engine.search.ranking import normalised_score
 from dragoman_training.decoding.search import Candidates, beam_search
 from dragoman_training.recipe.settings import DecodingConfig
 

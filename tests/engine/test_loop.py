@@ -290,8 +290,8 @@ def test_a_failing_step_fails_its_batch_and_no_other(house: House) -> None:
     [
         "dragoman_server.engine.scheduling.lane.Lane.settle",
         "tests.engine.table_decoder.TableDecoder.open_batch",
-        "dragoman_server.engine.beam.Beams.regroup",
-        "dragoman_server.engine.beam.Beams.advance",
+        "dragoman_server.engine.search.beam.Beams.regroup",
+        "dragoman_server.engine.search.beam.Beams.advance",
     ],
 )
 def test_a_failure_of_our_own_costs_its_batch_and_not_the_engine(

@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from dragoman_server.engine.beam import Beams
 from dragoman_server.engine.decoder import Batch, Decoder
 from dragoman_server.engine.errors import (
     DeadlineExpiredError,
@@ -36,6 +35,7 @@ from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Hypothesis, Priority, Sentence, SentenceResult
 from dragoman_server.engine.scheduling.lane import Lane, Regrouping
 from dragoman_server.engine.scheduling.scheduler import Scheduler
+from dragoman_server.engine.search.beam import Beams
 from dragoman_server.engine.ticket import Ticket
 
 _GRACE_SECONDS = 5.0

@@ -13,10 +13,10 @@ import numpy as np
 import onnxruntime
 from dragoman_bundle.manifest import TensorContract
 
-from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
 from dragoman_server.engine.onnx.candidates import BatchCandidates, Offer
 from dragoman_server.engine.onnx.tensors import Array, Memory, Moves, align, join_rows, steps_to_keep
+from dragoman_server.engine.search.ages import Ages
 
 
 @dataclass(frozen=True, kw_only=True)

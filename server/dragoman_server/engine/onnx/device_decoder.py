@@ -20,7 +20,6 @@ from dragoman_bundle.bundle import BundleGraphs
 from dragoman_bundle.manifest import ENCODER_GRAPH, REGROUP_GRAPH, SHORTLIST_GRAPH
 from onnxruntime import OrtValue
 
-from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
 from dragoman_server.engine.onnx.bound_run import run_bound, run_step
 from dragoman_server.engine.onnx.candidates import CANDIDATE, BatchCandidates, Offer
@@ -29,6 +28,7 @@ from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.regrouper import Part, Regrouper
 from dragoman_server.engine.onnx.tensors import Array, Moves, pad_sources, steps_to_keep
 from dragoman_server.engine.scheduling.padding import padded_positions
+from dragoman_server.engine.search.ages import Ages
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from dragoman_server.engine.beam import Beams
 from dragoman_server.engine.decoder import Decoder
 from dragoman_server.engine.request import Sentence
+from dragoman_server.engine.search.beam import Beams
 
 HOST_SECONDS = 0.0004
 """What Python does between two steps of an engine, while it holds the lock (benchmarks.decode --profile)."""

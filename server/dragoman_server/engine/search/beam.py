@@ -14,11 +14,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dragoman_server.engine.ages import Ages
 from dragoman_server.engine.decoder import FloatArray, IntArray, StepInput, StepOutput
-from dragoman_server.engine.history import History
-from dragoman_server.engine.ranking import Ending, rank
 from dragoman_server.engine.request import FinishReason, Hypothesis, Sentence
+from dragoman_server.engine.search.ages import Ages
+from dragoman_server.engine.search.history import History
+from dragoman_server.engine.search.ranking import Ending, rank
 
 Number = TypeVar("Number", np.int64, np.float32)
 
