@@ -60,9 +60,10 @@ def common_phrases(pairs: list[Pair], aligner: Aligner) -> list[Pair]:
     """English words with what they nearly always are in German."""
     together: Counter[Pair] = Counter()
     for first in range(0, len(pairs), CHUNK):
-        chunk = [tuple(map(aligner.rule.split, pair)) for pair in pairs[first : first + CHUNK]]
-        for (source, target), links in zip(chunk, aligner.align(chunk, "grow-diag-final-and"), strict=True):
-            together.update(linked_phrases(source, target, links))
+        split = aligner.rule.split
+        chunk = [(split(source), split(target)) for source, target in pairs[first : first + CHUNK]]
+        for (words, others), links in zip(chunk, aligner.align(chunk, "grow-diag-final-and"), strict=True):
+            together.update(linked_phrases(words, others, links))
     of_source, of_target = Counter[str](), Counter[str]()
     for (source, target), times in together.items():
         of_source[source] += times

@@ -103,8 +103,8 @@ def _readings(number: str, language: str) -> frozenset[str]:
         return frozenset(("/".join(sorted(part.lstrip("0") for part in _GROUPS.findall(digits))),))
     fraction = _WITH_FRACTION.fullmatch(digits)
     if fraction:
-        value = int(fraction[1] or 0) + unicodedata.numeric(fraction[2])
-        return frozenset((number, sign + f"{value:.4f}".rstrip("0")))
+        quantity = int(fraction[1] or 0) + unicodedata.numeric(fraction[2])
+        return frozenset((number, sign + f"{quantity:.4f}".rstrip("0")))
     point = _decimal_point(language)
     grouped = re.sub(r"[\s\u00a0\u202f\u2009’']", "", digits)
     separators = _SEPARATORS.findall(grouped)
@@ -118,9 +118,9 @@ def _readings(number: str, language: str) -> frozenset[str]:
     parts = whole.split(group)
     if point in whole or group in decimals or any(len(part) != 3 for part in parts[1:]):
         return frozenset((sign + grouped,))
-    integer = "".join(parts).lstrip("0") or "0"
+    value = "".join(parts).lstrip("0") or "0"
     decimals = decimals.rstrip("0")
-    return frozenset((sign + integer + ("." + decimals if decimals else ""),))
+    return frozenset((sign + value + ("." + decimals if decimals else ""),))
 
 
 def _take_parts(number: str, answers: Sequence[str]) -> bool:
