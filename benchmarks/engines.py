@@ -14,7 +14,7 @@ from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.loader import engine_limits, open_engine
-from dragoman_server.system import MAX_QUEUE, BundleSystem
+from dragoman_server.offline.system import MAX_QUEUE, BundleSystem
 from dragoman_server.text.options import Protection, TranslationOptions
 from dragoman_server.text.segmentation import Segmentation
 

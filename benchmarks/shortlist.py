@@ -36,7 +36,7 @@ from benchmarks.options import (
 from benchmarks.progress import Progress
 from benchmarks.report import Column, Report, Row, Table
 from dragoman_export.shortlist.builder import ShortlistOptions, make_shortlist
-from dragoman_server.system import BundleSystem
+from dragoman_server.offline.system import BundleSystem
 from dragoman_training.alignment.pieces.counting import count_links
 from dragoman_training.alignment.pieces.learning import learn_table
 from dragoman_training.alignment.pieces.table import TranslationTable

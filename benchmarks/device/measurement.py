@@ -14,7 +14,7 @@ from dragoman_bundle import Bundle
 from dragoman_server.engine import Batch, Engine, EngineLimits, Sentence, StepInput, StepOutput
 from dragoman_server.engine.decoder import IntArray
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.system import MAX_QUEUE
+from dragoman_server.offline.system import MAX_QUEUE
 
 
 @dataclass(frozen=True, kw_only=True)

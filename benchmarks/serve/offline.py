@@ -11,7 +11,7 @@ from benchmarks.engines import translation_options
 from benchmarks.serve.cores import pinned_to
 from dragoman_server.config import EngineConfig, Precision
 from dragoman_server.models.loader import decoder_options, open_engine
-from dragoman_server.system import MAX_QUEUE, BundleSystem
+from dragoman_server.offline.system import MAX_QUEUE, BundleSystem
 
 
 class OfflineEngine:

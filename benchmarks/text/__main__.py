@@ -29,7 +29,7 @@ from benchmarks.report import Column, Report, Row, Table
 from benchmarks.text.hard_texts import HardText, read_hard_texts
 from benchmarks.text.insertions import OTHER_TERMS, SPANS, TAGS, TERMS, with_spans, with_tags
 from benchmarks.text.kind_lines import KINDS, lines
-from dragoman_server.system import BundleSystem, open_bundle_system
+from dragoman_server.offline.system import BundleSystem, open_bundle_system
 from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
 from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
 from dragoman_server.text.protection.terms import Term, TermIndex

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dragoman_bundle import Bundle
 
 from benchmarks.engines import open_decoder, running_engine, translation_options
-from dragoman_server.system import BundleSystem
+from dragoman_server.offline.system import BundleSystem
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from dragoman_bundle import open_bundle
 from tests.e2e.server_process import ServerProcess
 
 from dragoman import Client
-from dragoman_server.system import open_bundle_system
+from dragoman_server.offline.system import open_bundle_system
 from dragoman_server.text.cleaning import clean
 
 HOUSE = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_server.in_process import open_in_process
+from dragoman_server.offline.in_process import open_in_process
 
 BUNDLE_OPTIONS = {"beam_size": None, "length_penalty": None, "device": "cpu", "precision": "auto"}
 

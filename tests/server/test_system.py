@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from dragoman_bundle import BundleError, open_bundle
 
-from dragoman_server.system import open_bundle_system
+from dragoman_server.offline.system import open_bundle_system
 
 OPTIONS = {"beam_size": 3, "device": "cpu", "precision": "auto"}
 SHIPPED = str(Path(__file__).parents[2] / "models" / "de-en" / "1")

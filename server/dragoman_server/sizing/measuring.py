@@ -9,11 +9,11 @@ from dragoman_bundle import Bundle
 from dragoman_server.config import EngineConfig, Precision
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.models.loader import decoder_options
+from dragoman_server.offline.system import MAX_QUEUE
 from dragoman_server.sizing.calibration import measure_engine
 from dragoman_server.sizing.cores import slowdown_of_all
 from dragoman_server.sizing.figures import EngineFigures, ServerFigures
 from dragoman_server.sizing.served import measure_server
-from dragoman_server.system import MAX_QUEUE
 from dragoman_server.text.document import prepare
 from dragoman_server.text.options import TranslationOptions
 

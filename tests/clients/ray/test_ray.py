@@ -16,7 +16,7 @@ from dragoman.cli import main  # noqa: E402
 from dragoman.jobs.errors import JobError  # noqa: E402
 from dragoman.ray import translate  # noqa: E402
 from dragoman.ray.corpus import CorpusJob  # noqa: E402
-from dragoman_server.in_process import open_in_process  # noqa: E402
+from dragoman_server.offline.in_process import open_in_process  # noqa: E402
 
 BUNDLE = Path(__file__).parents[3] / "models" / "de-en" / "1"
 LINES = [f"Der Mann hat {number} Hunde." for number in range(90)]
