@@ -61,6 +61,11 @@ class RequestLimits:
     """Most bytes of a request over HTTP, files included."""
     max_http_seconds: float = option(60.0, above=0)
     """How long a request over HTTP may take to come in, and again to be answered; less where it says so."""
+    max_kept_file_bytes: int = option(64 * 1024 * 1024, at_least=1)
+    """Most bytes of all translated files together that wait to be fetched over HTTP. The oldest make room;
+    the last one stays, however large it is."""
+    max_kept_file_seconds: float = option(600.0, above=0)
+    """How long a translated file can be fetched over HTTP."""
     max_health_watches: int = option(1000, at_least=1)
     """Most Watch calls of the health service at once, of all callers together. They need no token."""
     max_health_watches_per_host: int = option(100, at_least=1)

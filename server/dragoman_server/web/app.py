@@ -29,7 +29,7 @@ def make_app(
     def post(path: str, handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Route:
         return Route(path, endpoint(handle, api, name, has_deadline=has_deadline), methods=["POST"])
 
-    lt, v1, v2, kept = libretranslate, contract, deepl, KeptFiles()
+    lt, v1, v2, kept = libretranslate, contract, deepl, KeptFiles(core.limits)
     files = FileCalls(kept)
     routes = [
         post("/translate", lt.translate, lt.API, "libretranslate.translate"),

@@ -8,12 +8,8 @@ from urllib.parse import quote as quote_url
 
 from starlette.responses import JSONResponse, Response
 
+from dragoman_server.config import RequestLimits
 from dragoman_server.web.exchange import Exchange
-
-MAX_KEPT_BYTES = 64 << 20
-"""Of all files together; the oldest make room."""
-MAX_KEPT_SECONDS = 600.0
-"""How long a file can be fetched."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +22,16 @@ class _Kept:
 class KeptFiles:
     """The files, by path."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: RequestLimits) -> None:
+        self._limits = limits
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     def keep(self, name: str, content: bytes) -> str:
         """Keeps it, and returns the path that it is fetched at."""
         key = uuid.uuid4().hex
-        self._kept[key] = _Kept(name=name, content=content, until=time.monotonic() + MAX_KEPT_SECONDS)
+        self._kept[key] = _Kept(
+            name=name, content=content, until=time.monotonic() + self._limits.max_kept_file_seconds
+        )
         self._forget()
         return f"download_file/{key}"
 
@@ -41,7 +40,7 @@ class KeptFiles:
         self._forget()
         kept = self._kept.get(exchange.request.path_params["key"])
         if kept is None:
-            seconds = f"{MAX_KEPT_SECONDS:g}"
+            seconds = f"{self._limits.max_kept_file_seconds:g}"
             return JSONResponse({"error": f"there is no such file; one is kept for {seconds} seconds"}, 404)
         return Response(
             kept.content,
@@ -53,10 +52,10 @@ class KeptFiles:
         )
 
     def _forget(self) -> None:
-        now = time.monotonic()
+        now, most = time.monotonic(), self._limits.max_kept_file_bytes
         num_bytes = sum(len(each.content) for each in self._kept.values())
         for key, each in list(self._kept.items()):
-            if each.until >= now and (num_bytes <= MAX_KEPT_BYTES or len(self._kept) == 1):
+            if each.until >= now and (num_bytes <= most or len(self._kept) == 1):
                 break
             num_bytes -= len(each.content)
             del self._kept[key]
