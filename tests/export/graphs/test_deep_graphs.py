@@ -1,4 +1,4 @@
-"""Graphs of 4 layers pass the gate in every precision if they are the model's, and no others do."""
+"""Graphs of 4 layers pass the gate in fp32 and int8 if they are the model's, and no others do."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,8 @@ from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_training.models import Transformer
 from dragoman_training.recipe.settings import DecodingConfig
 
-PRECISIONS = ("fp32", "int8", "fp16")
+# fp16 is traced as fp32 is; other tests hold it.
+PRECISIONS = ("fp32", "int8")
 IDS = SpecialIds(pad=PAD, unk=1, bos=BOS, eos=EOS)
 DECODING = DecodingConfig(max_source_tokens=100, max_output_tokens=24, beam_size=4)
 
