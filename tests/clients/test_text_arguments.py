@@ -48,7 +48,7 @@ def test_the_value_of_an_option_is_no_text(translate, server):
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("--tpo", "No such option '--tpo'. Did you mean"),
+        ("--tpo", "No such option '--tpo'. (Did you mean one of: '--pivot', '--to'?)"),
         ("--tpo=en", "No such option '--tpo'."),
         ("-Hallo", "No such option '-Hallo'. A text that begins with a dash stands after `--`."),
         ("-hallo", "No such option '-hallo'. A text that begins with a dash stands after `--`."),

@@ -220,11 +220,8 @@ def _processes(
     num_processes = -(-num_engines // engines_per_process)
     processes = [first, *(make() for _ in range(num_processes - 1))]
     first_number = 0
-    first_number = 0
     for number, process in enumerate(processes):
         process.num_engines = num_engines // num_processes + (number < num_engines % num_processes)
-        process.first_number = first_number
-        first_number += process.num_engines
         process.first_number = first_number
         first_number += process.num_engines
     return processes

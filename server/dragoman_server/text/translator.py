@@ -109,7 +109,6 @@ class Translator:
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         stages = stages or Stages()
-        stages = stages or Stages()
         stages.begin()
         if not waits:
             _check_room(request.model, request.texts, request.options.priority)
@@ -168,7 +167,6 @@ class Translator:
         `stages` is told of each.
         """
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        stages = stages or Stages()
         stages = stages or Stages()
         stages.begin()
         model = request.model

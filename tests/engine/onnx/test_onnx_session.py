@@ -80,7 +80,7 @@ def test_a_gpu_is_told_what_is_asked_for(
 ) -> None:
     given: list[tuple[str, dict[str, str]]] = []
 
-    def refuse(path: Path, options: Any, providers: list[tuple[str, dict[str, str]]]) -> None:
+    def refuse(path: Path, options: Any, providers: list[tuple[str, dict[str, str]]], **_: Any) -> None:
         given.extend(providers)
         raise RuntimeError("no GPU here")
 

@@ -80,8 +80,9 @@ def test_memory_that_processes_share_is_counted_once() -> None:
         registry.register(ProcessMetrics(lambda: [process.pid for process in processes], 2))
         told = registry.get_sample_value(MEMORY)
         exact = sum(proportional_bytes(pid) for pid in (os.getpid(), *(each.pid for each in processes)))
-        # What is not of this process alone, such as an interpreter that others run, is what differs.
-        assert abs(told - exact) < SHARED_BYTES
+        # What is not of this process alone, such as libraries that others have loaded, is what differs: of a
+        # process with all of PyTorch a good part. Counted for each, the file would be there twice more.
+        assert abs(told - exact) < 1.5 * SHARED_BYTES
         for process in processes:
             process.communicate(b"\n")
 

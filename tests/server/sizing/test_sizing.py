@@ -34,7 +34,7 @@ OBJECTIVE = Objective(per_second=1000.0, p99_seconds=0.3, max_share=0.75)
 @pytest.fixture(autouse=True)
 def few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Virtual time takes real time, too."""
-    monkeypatch.setattr("dragoman_server.sizing.plan.NUM_TEXTS", 300)
+    monkeypatch.setattr("dragoman_server.sizing.plan.NUM_TEXTS", 1300)
 
 
 def test_a_text_alone_takes_its_steps() -> None:

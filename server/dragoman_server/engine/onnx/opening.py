@@ -56,8 +56,8 @@ def settle_device(bundle: BundleGraphs, options: DecoderOptions) -> DecoderOptio
     if options.device != "auto":
         return options
     try:
-        check_device("cuda")
         choose_precision(bundle.path, bundle.manifest, "cuda", options.precision)
+        check_device("cuda")
     except DeviceUnavailableError as error:
         _log_cpu(bundle, str(error))
     except PrecisionUnavailableError:
