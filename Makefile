@@ -8,10 +8,10 @@ TOO_OLD = Dragoman needs Python 3.11 or newer; name one that is: make PYTHON=pyt
 PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_server dragoman_training
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install check test proto format clean
+.PHONY: help demo install check test test-long proto format clean
 
 help:  ## Say what there is
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: .venv/serving  ## Start a server with the shipped model and translate some German
 	$(BIN)/python clients/demo.py
@@ -25,8 +25,11 @@ check: .venv/everything  ## Lint, format, types, imports, and whether the stubs 
 	$(BIN)/lint-imports
 	$(BIN)/python proto/generate.py --check
 
-test: .venv/everything  ## Run all tests
+test: .venv/everything  ## Run the tests, but for those that take minutes each
 	$(BIN)/pytest -n auto --dist loadgroup
+
+test-long: .venv/everything  ## Run these: drills of whole servers, deep models
+	$(BIN)/pytest -n auto --dist loadgroup -m long
 
 proto: .venv/everything  ## Generate the stubs from proto/
 	$(BIN)/python proto/generate.py

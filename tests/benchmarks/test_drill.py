@@ -32,32 +32,38 @@ def test_a_job_over_three_servers_that_are_killed_in_turn_comes_to_the_same_byte
     assert "the file is the same to the byte" in [check["promise"] for check in found["checks"]]
 
 
+@pytest.mark.long
 def test_calls_of_all_kinds_are_accounted_for_and_right(tmp_path: Path) -> None:
     found = drill(tmp_path, "soak", "--seconds", 3)
     assert found["figures"]["texts translated"] > 0
 
 
+@pytest.mark.long
 def test_ordinary_callers_do_not_notice_nonsense_at_the_ports(tmp_path: Path) -> None:
     found = drill(tmp_path, "fuzz", "--seconds", 3)
     assert found["figures"]["connections of nonsense"] > 0
     assert found["figures"]["calls of nonsense"] > 0
 
 
+@pytest.mark.long
 def test_versions_come_and_go_and_come_damaged_under_traffic(tmp_path: Path) -> None:
     found = drill(tmp_path, "reload", "--seconds", 1)
     assert found["figures"]["reloads"] > 0
 
 
+@pytest.mark.long
 def test_who_is_turned_away_is_told_when_to_come_back(tmp_path: Path) -> None:
     found = drill(tmp_path, "overload", "--seconds", 1)
     assert found["figures"]["calls refused"] > 0
 
 
+@pytest.mark.long
 def test_no_damaged_bundle_opens(tmp_path: Path) -> None:
     found = drill(tmp_path, "bundles", "--seconds", 1)
     assert found["figures"]["bundles damaged"] > 0
 
 
+@pytest.mark.long
 def test_a_job_without_room_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     found = drill(tmp_path, "disk", "--seconds", 1)
     assert found["figures"]["jobs that ran out of room"] > 0

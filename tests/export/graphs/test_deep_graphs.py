@@ -22,6 +22,7 @@ from dragoman_training.recipe.settings import DecodingConfig
 # fp16 is traced as fp32 is; other tests hold it.
 PRECISIONS = ("fp32", "int8")
 IDS = SpecialIds(pad=PAD, unk=1, bos=BOS, eos=EOS)
+pytestmark = pytest.mark.long
 DECODING = DecodingConfig(max_source_tokens=100, max_output_tokens=24, beam_size=4)
 
 
