@@ -440,4 +440,4 @@ def test_nothing_is_imported_from_the_folder_that_it_is_started_in(
 def test_logging_of_its_own_level_is_kept(start: Start, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, "tests.openers")
     start(openers.open_random)
-    assert caplog.records == []
+    assert [record for record in caplog.records if record.name.startswith(("dragoman", "tests"))] == []
