@@ -114,7 +114,9 @@ def test_exporting_is_quiet_and_repeats_itself(
     with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.WARNING):
         again = make_graphs(luong.model, ["int8"])["int8"]
     assert [str(warning.message) for warning in caught] == []
-    assert [record for record in caplog.records if record.name.startswith(("torch", "onnx"))] == []
+    # A thread of another test may log of its own.
+    heard = [record for record in caplog.records if not record.name.startswith("opentelemetry")]
+    assert heard == []
     assert capfd.readouterr() == ("", "")
     for one, other in (
         (again.encoder, luong_graphs["int8"].encoder),
