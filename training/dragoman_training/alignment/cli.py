@@ -115,8 +115,9 @@ def train(
     from dragoman_training.alignment.chain import CHAIN
     from dragoman_training.alignment.corpus.text import WordRule, read_pairs
     from dragoman_training.alignment.lexicon import Smoothing
-    from dragoman_training.alignment.saved import check_free, save_aligner
+    from dragoman_training.alignment.saved import save_aligner
     from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
+    from dragoman_training.saved_folder import check_free
 
     options = TrainingOptions(
         model=next(name for name in CHAIN if name == model),

@@ -138,7 +138,7 @@ def train(
     from dragoman_training.alignment.chain import CHAIN
     from dragoman_training.alignment.corpus.text import read_lines, read_pairs
     from dragoman_training.alignment.output.symmetrization import METHODS as KNOWN
-    from dragoman_training.alignment.saved import check_free
+    from dragoman_training.saved_folder import check_free
     from dragoman_training.smt.saved import save_system
     from dragoman_training.smt.search.decoder import SearchOptions
     from dragoman_training.smt.training import SystemOptions, train_system
