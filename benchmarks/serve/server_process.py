@@ -29,13 +29,22 @@ class ServerError(RuntimeError):
 class ServerProcess:
     """A running server."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int, metrics_port: int, models: Path) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        port: int,
+        metrics_port: int,
+        models: Path,
+        http_port: int | None,
+    ) -> None:
         self._process = process
         self.process_id = process.pid
         self.metrics_address = f"127.0.0.1:{metrics_port}"
         """Where its metrics are scraped."""
         self.models = models
         """The folder that it serves."""
+        self.http_port = http_port
+        """Of its HTTP door, if it has one."""
         self.address = f"127.0.0.1:{port}"
         """Where it listens."""
 
@@ -75,6 +84,7 @@ def running_server(
     max_beam_size: int,
     cores: tuple[int, ...],
     engines_per_process: int | None = None,
+    has_http: bool = False,
 ) -> Iterator[ServerProcess]:
     """A server of nothing but the bundle, whose NAME/VERSION is `key`, on these cores. Raises ServerError.
 
@@ -100,13 +110,16 @@ def running_server(
         }
         if engines_per_process is not None:
             options["--engines-per-process"] = engines_per_process
+        http_port = _free_port() if has_http else None
+        if http_port is not None:
+            options["--http-port"] = http_port
         command = [sys.executable, "-m", "dragoman", "serve"]
         command += [str(part) for option in options.items() for part in option]
         log = Path(folder) / "server.log"
         with log.open("wb") as stream, pinned_to(cores):
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
         try:
-            yield ServerProcess(process, _await_port(process, log), metrics_port, models)
+            yield ServerProcess(process, _await_port(process, log), metrics_port, models, http_port)
         finally:
             _stop(process)
 

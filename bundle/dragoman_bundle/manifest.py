@@ -128,6 +128,8 @@ class TensorSpec:
             check_number(f"{self.name}'s growth_axis", self.growth_axis, 0, len(self.shape) - 1)
         for precision in self.padded_behind:
             check_precision(precision)
+            if self.growth_axis is None:
+                raise ManifestError(f"{self.name} is padded behind in {precision}, and has no growth_axis")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +144,9 @@ class TensorContract:
     def __post_init__(self) -> None:
         _check_tensors("contract.memory", self.memory, "memory.")
         _check_tensors("contract.state", self.state, "state.")
+        growing = [spec for spec in self.state if spec.growth_axis is not None]
+        if len({frozenset(spec.padded_behind) for spec in growing}) > 1:
+            raise ManifestError("contract.state has pasts that are padded behind and others that are not")
 
 
 @dataclass(frozen=True, kw_only=True)

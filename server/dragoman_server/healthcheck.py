@@ -80,6 +80,8 @@ def healthcheck(
     timeout: float,
 ) -> None:
     """Ask a server whether it is healthy, and which provider its graphs run on."""
+    if (client_certificate is None) != (client_key is None):
+        raise click.UsageError("--client-certificate and --client-key are given together, or neither is")
     deadline = time.monotonic() + timeout
 
     def left() -> float:

@@ -14,6 +14,12 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
     assert Manifest.from_json(manifest.to_json()) == manifest
 
 
+def past(manifest: dict[str, Any], name: str, padded_behind: list[str]) -> dict[str, Any]:
+    """A state of a manifest's, as one that grows."""
+    shape = {"shape": ["P", "U", 4], "growth_axis": 1, "padded_behind": padded_behind}
+    return manifest["contract"]["state"][0] | shape | {"name": f"state.{name}"}
+
+
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
@@ -23,6 +29,14 @@ def test_manifest_round_trips(manifest: Manifest) -> None:
         ),
         (lambda m: m.update(format_version=8, novelty=True), "format_version is 8, and this release reads 1"),
         (lambda m: m.update(language_token=">>fr<<"), "language_token needs source_pieces"),
+        (
+            lambda m: m["contract"]["state"][0].update(padded_behind=["fp32"], growth_axis=None),
+            "is padded behind in fp32, and has no growth_axis",
+        ),
+        (
+            lambda m: m["contract"].update(state=[past(m, "a", ["fp32"]), past(m, "b", [])]),
+            "has pasts that are padded behind and others that are not",
+        ),
         (lambda m: m.pop("format_version"), "key 'format_version' is missing"),
         (lambda m: m.update(licens="x"), r'unknown key "manifest\.licens"; did you mean "manifest\.licence"'),
         (lambda m: m.pop("licence"), "manifest\\.licence: is missing"),

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import onnxruntime
 import torch
+from dragoman_bundle.fusions import SLOW_FUSIONS
 from dragoman_bundle.manifest import ENCODER_GRAPH, STEP_GRAPH
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
@@ -115,7 +116,9 @@ def open_session(path: Path) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = torch.get_num_threads()
     # Threads that wait in a loop would take the cores from PyTorch between two runs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        path, options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS["cpu"]
+    )
 
 
 def run_session(session: onnxruntime.InferenceSession, inputs: Arrays) -> Arrays:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dragoman_server.engine import DeadlineExpiredError, Priority
@@ -95,10 +95,13 @@ class Call:
             place.push(admitted.pop_all())
 
     @asynccontextmanager
-    async def characters(self, number: int, *, field: str, waits: bool = False) -> AsyncIterator[None]:
+    async def characters(
+        self, number: int, *, field: str, waits: bool = False
+    ) -> AsyncIterator[Callable[[int], None]]:
         """Around the work on so many characters of the caller's; with `waits` it begins when the caller may.
 
-        What the server refuses or fails at does not count; what is cancelled, or too late, does. Raises
+        What the server refuses or fails at does not count, but for what is done by then, as the function that
+        it gives is told; what is cancelled, or too late, does. Raises
         CallerLimitError, and InvalidRequestError for a `field` that has more than the caller ever may.
         """
         allowance = self.allowance
@@ -106,19 +109,25 @@ class Call:
             taken = await allowance.take_in_turn(number, field, self._gate.draining)
         else:
             taken = allowance.take(number, field)
-        is_used = True
+        num_done, num_used = 0, number
+
+        def note_done(some: int) -> None:
+            nonlocal num_done
+            num_done += some
+
         try:
-            yield
+            yield note_done
         except Exception as error:
-            is_used = isinstance(error, DeadlineExpiredError)
+            if not isinstance(error, DeadlineExpiredError):
+                num_used = num_done
             raise
         finally:
-            if is_used:
-                allowance.use(taken)
+            if num_used:
+                allowance.use(replace(taken, num_characters=num_used))
                 with self._lock:
-                    self._counts["characters"] += number
-            else:
-                allowance.give_back(taken)
+                    self._counts["characters"] += num_used
+            if num_used < number:
+                allowance.give_back(replace(taken, num_characters=number - num_used))
 
     @contextmanager
     def request(self, model: ServedModel, priority: Priority) -> Iterator[Stages | None]:

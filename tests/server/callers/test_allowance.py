@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import gc
+import weakref
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -12,8 +15,11 @@ from prometheus_client import CollectorRegistry
 from dragoman_server.errors import CallerLimitError, InvalidRequestError
 from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.service.allowances.allowance import Allowance, Clock, Taken
+from dragoman_server.service.allowances.allowances import FORGETS_FROM, Allowances
 from dragoman_server.service.allowances.caller_limits import CallerLimits
 from dragoman_server.service.allowances.window import Window
+from dragoman_server.service.call import Call
+from dragoman_server.service.gate import Gate
 
 DAY = 86_400.0
 # Seconds in which windows move, whole and broken.
@@ -142,6 +148,41 @@ def test_a_clock_that_is_set_back_brings_no_new_day() -> None:
     now.utc_seconds -= 10
     with pytest.raises(CallerLimitError):
         caller.take(1, "texts")
+
+
+def test_callers_of_whom_nothing_counts_are_forgotten() -> None:
+    now = Now()
+    clock = Clock(seconds=lambda: now.seconds, utc_seconds=lambda: now.utc_seconds)
+    callers = Allowances(None, CallerMetrics(CollectorRegistry()), clock)
+    callers.of("ada").take(5, "texts")
+    callers.of("bob").enter()
+    idle = weakref.ref(callers.of("idle"))
+    now.pass_by(100)
+    for number in range(FORGETS_FROM + 1):
+        callers.of(f"pod-{number}")
+    gc.collect()
+    assert idle() is None
+    assert callers.of("ada").characters_today == 5
+    assert callers.of("bob").num_calls == 1
+
+
+async def test_of_work_that_fails_half_way_what_is_done_counts() -> None:
+    callers = Allowances(None, CallerMetrics(CollectorRegistry()))
+    call = Call(lambda: None, gate=cast(Gate, None), allowances=callers)
+
+    async def fail(num_done: int) -> None:
+        async with call.characters(100, field="texts") as note_done:
+            note_done(num_done)
+            raise InvalidRequestError([])
+
+    for done, total in ((0, 0), (30, 30), (0, 30)):
+        with pytest.raises(InvalidRequestError):
+            await fail(done)
+        assert callers.of(None).characters_today == total
+    async with call.characters(100, field="texts") as note_done:
+        note_done(30)
+    assert callers.of(None).characters_today == 130
+    assert call.fields["characters"] == 130
 
 
 async def test_who_waits_is_let_in_behind_others_and_no_more_once_the_server_drains() -> None:

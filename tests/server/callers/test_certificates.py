@@ -165,6 +165,8 @@ def test_commands_and_probe_show_the_certificate_that_the_environment_names(
     shown = {"DRAGOMAN_CLIENT_CERTIFICATE": str(ada.chain), "DRAGOMAN_CLIENT_KEY": str(ada.key)}
     asked = CliRunner().invoke(healthcheck, [], env=environment)
     assert (asked.exit_code, "does not answer" in asked.output) == (1, True)
+    half = CliRunner().invoke(healthcheck, [], env=environment | dict([next(iter(shown.items()))]))
+    assert (half.exit_code, "given together" in half.output) == (2, True)
     asked = CliRunner().invoke(healthcheck, [], env=environment | shown)
     assert (asked.exit_code, asked.output.startswith("de-en/1, ")) == (0, True), asked.output
     certified.authority.cert_pem.write_to_path(str(tmp_path / "roots.pem"))

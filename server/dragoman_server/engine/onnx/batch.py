@@ -39,7 +39,7 @@ class OnnxBatch:
         contract: TensorContract,
         precision: str,
         candidates: BatchCandidates | None,
-        run_options: onnxruntime.RunOptions,
+        run_options: onnxruntime.RunOptions | None,
     ) -> None:
         self._session = session
         self._run_options = run_options

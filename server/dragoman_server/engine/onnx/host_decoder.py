@@ -15,7 +15,7 @@ from dragoman_server.engine.onnx.candidates import BatchCandidates
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.host_memory import trim_memory
 from dragoman_server.engine.onnx.options import DecoderOptions
-from dragoman_server.engine.onnx.session import asked_alone, shrinking
+from dragoman_server.engine.onnx.session import shrinking
 from dragoman_server.engine.onnx.tensors import Array, pad_sources
 
 
@@ -29,7 +29,7 @@ class HostDecoder(OnnxDecoder):
         sessions: Mapping[str, onnxruntime.InferenceSession],
     ) -> None:
         super().__init__(bundle, options, sessions)
-        self._run_options = asked_alone()
+        self._run_options: onnxruntime.RunOptions | None = None
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> Encoded:
         """As `Decoder.encode`."""
@@ -61,7 +61,7 @@ class HostDecoder(OnnxDecoder):
         try:
             self.try_out()
         finally:
-            self._run_options = asked_alone()
+            self._run_options = None
         trim_memory()
 
     def _gather(self, candidates_SC: IntArray) -> dict[str, Array]:

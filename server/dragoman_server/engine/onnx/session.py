@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import onnxruntime
+from dragoman_bundle.fusions import SLOW_FUSIONS
 
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
 from dragoman_server.engine.onnx.options import DecoderOptions
@@ -23,9 +24,6 @@ _HOST_OPERATORS = frozenset({
 })
 # fmt: on
 """Operators that onnxruntime puts on the CPU to work out shapes, which a GPU would only wait for."""
-_SLOW_FUSIONS = {CPU_PROVIDER: ["SkipLayerNormFusion"], CUDA_PROVIDER: []}
-"""Optimisations of onnxruntime whose kernels are slower than the nodes that they stand for: by the factor 5
-for a sum and its layer norm on a CPU."""
 _AS_REQUESTED = 1
 """onnxruntime's number for an arena that grows by what is asked for."""
 _has_common_arena = False
@@ -66,7 +64,7 @@ def open_session(
             path,
             settings,
             providers=[_with_options(provider, options.gpu_memory_limit_mib)],
-            disabled_optimizers=_SLOW_FUSIONS[provider],
+            disabled_optimizers=SLOW_FUSIONS[options.device],
         )
     except Exception as error:
         reason = f"{device} cannot run {path}: {error}"
@@ -101,20 +99,13 @@ def _make_common_arena() -> None:
             _has_common_arena = True
 
 
-def asked_alone() -> onnxruntime.RunOptions:
-    """Options of a run that computes what is asked for and nothing else."""
-    options = onnxruntime.RunOptions()
-    options.only_execute_path_to_fetches = True
-    return options
-
-
 def shrinking() -> onnxruntime.RunOptions:
     """The same of a run on a CPU after which a session's arena holds no more than is in use.
 
     An arena keeps what it once took: without one there would be nothing to give back, and a large batch's
     step would take 5 to 7 percent longer.
     """
-    options = asked_alone()
+    options = onnxruntime.RunOptions()
     options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
     return options
 

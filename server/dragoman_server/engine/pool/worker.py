@@ -191,11 +191,11 @@ def main() -> None:
     logging.getLogger().addHandler(QueueHandler(outbox))  # type: ignore[arg-type]
     try:
         engines = _open(begin, inbox, outbox)
-    except EOFError:
-        return
     except Exception as error:
         outbox.put_nowait(Failed(_portable(error)))
         outbox.flush()
+        return
+    if engines is None:
         return
     outbox.put_nowait(Ready())
     outbox.flush()
@@ -207,14 +207,21 @@ def main() -> None:
     outbox.flush()
 
 
-def _open(begin: Begin, inbox: Connection, outbox: _Outbox) -> _Crew:
-    """The engines over the decoder, once what is asked of it before that has been answered."""
+def _open(begin: Begin, inbox: Connection, outbox: _Outbox) -> _Crew | None:
+    """The engines over the decoder, once what is asked of it before that has been answered; None where nobody
+    asks any more.
+    """
     decoder = begin.opener()
-    while isinstance(message := inbox.recv(), Measure):
+    while True:
+        try:
+            message = inbox.recv()
+        except EOFError:
+            return None
+        if isinstance(message, Start):
+            return _Crew(decoder, begin, message, outbox)
+        assert isinstance(message, Measure)
         outbox.put_nowait(Measured(measure_step(decoder, message.sentence)))
         outbox.flush()
-    assert isinstance(message, Start)
-    return _Crew(decoder, begin, message, outbox)
 
 
 def _take_pipes() -> tuple[Connection, _Outbox]:

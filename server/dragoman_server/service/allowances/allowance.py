@@ -54,6 +54,13 @@ class Allowance:
         """Characters that were let through since midnight, UTC."""
         return self._today.total(self._clock.utc_seconds())
 
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing that was had counts any more, and no call is in progress."""
+        now = self._clock.seconds()
+        had = self._calls.total(now) + self._characters.total(now) + self.characters_today
+        return not self.num_calls and not had
+
     def enter(self) -> None:
         """A call comes in, which must `leave`. Raises CallerLimitError, and the call counts nowhere then."""
         limits, now = self.limits, self._clock.seconds()

@@ -7,6 +7,9 @@ from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.service.allowances.allowance import Allowance, Clock
 from dragoman_server.service.allowances.caller_limits import CallerLimits, limits_of, read_limits
 
+FORGETS_FROM = 1000
+"""Callers that are known before any is forgotten."""
+
 
 class Allowances:
     """One for each caller who has called since the server began."""
@@ -17,6 +20,7 @@ class Allowances:
         self._clock = clock or Clock()
         self._limits: Mapping[str, CallerLimits] = {}
         self._by_name: dict[str | None, Allowance] = {}
+        self._most_known = FORGETS_FROM
         self._metrics = metrics
 
     def read(self, known_names: Collection[str] | None) -> Mapping[str, CallerLimits]:
@@ -33,6 +37,14 @@ class Allowances:
         """A caller's; of everybody's, where nobody is asked who they are."""
         allowance = self._by_name.get(name)
         if allowance is None:
+            if len(self._by_name) >= self._most_known:
+                self._forget_unused()
             allowance = Allowance(name, limits_of(name, self._limits), self._metrics, self._clock)
             self._by_name[name] = allowance
         return allowance
+
+    def _forget_unused(self) -> None:
+        """Those of callers of whom nothing counts. Names of certificates come and go without end."""
+        self._by_name = {name: each for name, each in self._by_name.items() if not each.is_unused}
+        # Where many are in use it is not tried again at each new one.
+        self._most_known = max(FORGETS_FROM, 2 * len(self._by_name))

@@ -57,7 +57,7 @@ async def translate_texts(
         else:
             groups.setdefault(language, []).append(rank)
     num_characters = sum(len(texts[rank]) for ranks in groups.values() for rank in ranks)
-    async with call.characters(num_characters, field=field):
+    async with call.characters(num_characters, field=field) as note_done:
         for language, ranks in groups.items():
             message = pb.TranslateRequest()
             message.CopyFrom(template)
@@ -67,6 +67,7 @@ async def translate_texts(
                 response = await core.translate_part(message, call)
             except InvalidRequestError as error:
                 raise _renamed(error, field, ranks) from error
+            note_done(sum(len(texts[rank]) for rank in ranks))
             for rank, translation in zip(ranks, response.translations, strict=True):
                 answers[rank] = Answer(
                     text=translation.text,

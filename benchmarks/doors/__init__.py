@@ -1,0 +1,1 @@
+"""What callers of gRPC notice of load on the HTTP door."""
