@@ -11,9 +11,9 @@ from pathlib import Path
 
 BASE_BYTES = 700 << 20
 """What an export takes whose model takes nothing: PyTorch, and the exporter's own work."""
-COPIES = 6
+COPIES = 7
 """Copies of the weights as float32 that an export has at its largest: the checkpoint's, PyTorch's, those
-rounded to eight bits, the graphs', and what onnxruntime packs of them."""
+rounded to eight bits, those of both graphs, fp32's and int8's, and what onnxruntime packs of them."""
 
 
 class MemoryTooSmallError(ValueError):

@@ -35,7 +35,10 @@ class Steps:
 
 
 def find_steps(graphs: Graphs, words: OwnWords, open_stepper: Callable[[Path], OnnxStepper]) -> Steps:
-    """Steps for the activations of fp32 graphs whose rows may share one, found along a model's own words."""
+    """Steps for the activations of fp32 graphs whose rows may share one, found along a model's own words.
+
+    Of every other sentence alone: the gate looks at all, and so at as many that nothing was fitted to.
+    """
     shown = Graphs(_showing(graphs.encoder), _showing(graphs.decoder_step))
     with TemporaryDirectory() as folder:
         write_graphs(shown, Path(folder) / "shown")
@@ -51,14 +54,15 @@ def _observe(
     encoder_rows, step_rows = _Rows(of_encoder), _Rows(of_step)
     length_S = np.array([len(source) for source in words.sources])
     is_inside_ST = np.arange(length_S.max()) < length_S[:, None]
+    counts_S = np.arange(len(words.sources)) % 2 == 0
     shown, context = stepper.run_encoder(words.sources)
-    encoder_rows.add(shown, is_inside_ST)
+    encoder_rows.add(shown, is_inside_ST & counts_S[:, None])
     parent_S1 = np.arange(len(words.sources))[:, None]
     score_S1 = np.zeros((len(words.sources), 1), np.float32)
     for token_S, runs_S in zip(words.read_SU.numpy().T, words.runs_US, strict=True):
         token_S1 = np.ascontiguousarray(token_S[:, None])
         shown, context = stepper.run_step(context, token_S1, parent_S1, score_S1, forced_SK=token_S1)
-        step_rows.add(shown, runs_S)
+        step_rows.add(shown, runs_S & counts_S)
     return encoder_rows, step_rows
 
 
@@ -70,7 +74,9 @@ class _Rows:
         self.seen: dict[str, list[NDArray[np.float32]]] = defaultdict(list)
 
     def add(self, shown: Mapping[str, NDArray[Any]], counts: NDArray[np.bool_]) -> None:
-        """Takes what a graph has shown; `counts` says which rows, in their order, are no padding."""
+        """Takes what a graph has shown; `counts` says which rows, in their order, are looked at."""
+        if not counts.any():
+            return
         for name in self._names:
             rows_NK = shown[name].reshape(counts.size, -1)[counts.ravel()]
             spread = np.linspace(0, len(rows_NK) - 1, min(MAX_ROWS, len(rows_NK))).round().astype(np.int64)

@@ -83,6 +83,13 @@ class Members:
         if length_penalty is not None:
             decoding = replace(decoding, length_penalty=length_penalty)
         encoded = Translator(direct.model, *tokenizers, decoding).encode(sources)
+        # Of a source that is cut the others, too, are asked of what is left: no translation saw the rest.
+        kept = [[token for token in ids if token != tokenizers[0].eos_id] for ids in encoded]
+        whole = tokenizers[0].encode_ids(sources)
+        read = [
+            source if len(ids) <= len(own) else tokenizers[0].decode_text(own)
+            for source, ids, own in zip(sources, whole, kept, strict=True)
+        ]
         stepper = TorchStepper(
             direct.model,
             source_pad_id=tokenizers[0].pad_id,
@@ -104,7 +111,7 @@ class Members:
                     text = tokenizers[1].decode_text(one.tokens)
                     own.setdefault(text, (one.log_probability, len(one.tokens) + 1))
                 texts.append(own)
-            self._judge(numbers, sources, texts, lists)
+            self._judge(numbers, read, texts, lists)
         return lists
 
     def _judge(
@@ -114,7 +121,7 @@ class Members:
         texts: Sequence[dict[str, tuple[float, int]]],
         lists: list[list[Listed]],
     ) -> None:
-        """Asks the other members of some sources' translations."""
+        """Asks the other members of some sources' translations, `sources` as far as they were read."""
         flat = [(sources[number], text) for number, own in zip(numbers, texts, strict=True) for text in own]
         others = np.zeros((2, len(flat)))
         if self.reverse is not None:
