@@ -214,6 +214,23 @@ def test_a_decoder_loops_over_the_target_only_where_it_reads_what_it_attended_to
             assert (again[layer.self_attention.input], again[layer.cross_attention.query]) == (1, 1)
 
 
+def test_recurrent_layers_begin_with_states_as_cudnn_wants_them(model: Seq2Seq) -> None:
+    """It refuses states that are not contiguous, in float32, where no cast has copied them."""
+    begun: list[Tensor] = []
+
+    def note(module: nn.Module, inputs: tuple[object, ...]) -> None:
+        for begin in inputs[1:]:
+            begun.extend(begin if isinstance(begin, tuple) else [begin] if isinstance(begin, Tensor) else [])
+
+    for module in model.modules():
+        if isinstance(module, nn.RNNBase):
+            module.register_forward_pre_hook(note)
+    forced(model, torch.randint(4, 40, (3, 6)), torch.tensor([6, 2, 4]), torch.randint(4, 30, (3, 5)))
+    assert all(state.is_contiguous() for state in begun)
+    if isinstance(model, AttentionalLSTM) and not getattr(model.config, "input_feeding", True):
+        assert begun
+
+
 def test_stepping_drops_as_many_activations_as_teacher_forcing(model: Seq2Seq) -> None:
     """Scheduled sampling trains by steps, and with the recipe's dropout."""
     model.train()

@@ -76,7 +76,8 @@ class StackedRecurrent(nn.Module):
         states = inputs_SUD
         for number, layer in enumerate(self.layers):
             names = ("hidden", "cell") if isinstance(layer, nn.LSTM) else ("hidden",)
-            first = tuple(state[f"{name}{number}"].unsqueeze(0) for name in names)
+            # cuDNN refuses views of another layout.
+            first = tuple(state[f"{name}{number}"].unsqueeze(0).contiguous() for name in names)
             states, _ = layer(
                 self.dropout(states) if number else states, first if len(first) > 1 else first[0]
             )
