@@ -51,7 +51,7 @@ def open_session(
     onnxruntime.disable_telemetry_events()
     _make_common_arena()
     settings = onnxruntime.SessionOptions()
-    # Errors alone: it warns of each node that is elsewhere, in lines that are no log of ours, and strays are judged below.
+    # Errors alone: it warns of nodes elsewhere in lines that are no log of ours, and strays are judged below.
     settings.log_severity_level = 3
     settings.add_session_config_entry("session.use_env_allocators", "1")
     settings.intra_op_num_threads = options.num_threads
