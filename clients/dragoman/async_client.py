@@ -82,7 +82,7 @@ class AsyncClient:
         loop = asyncio.get_running_loop()
         if loop not in self._channels:
             # gRPC closes a channel that nobody holds any more.
-            for ended in [each for each in list(self._channels) if each.is_closed()]:
+            for ended in [channel for channel in list(self._channels) if channel.is_closed()]:
                 del self._channels[ended]
             self._channels[loop] = self._route.open_async_channel()
         return self._channels[loop]
@@ -105,11 +105,11 @@ class AsyncClient:
     async def close(self) -> None:
         """Ends the connection and every call on it; later ones raise ClientClosedError."""
         self._closed = True
-        own = self._channels.pop(asyncio.get_running_loop(), None)
+        channel = self._channels.pop(asyncio.get_running_loop(), None)
         # Those of other loops: gRPC closes what nobody holds any more.
         self._channels.clear()
-        if own is not None:
-            await own.close()
+        if channel is not None:
+            await channel.close()
         if "_stream_channel" in vars(self):
             self._stream_channel.close()
 

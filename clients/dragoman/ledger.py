@@ -39,8 +39,8 @@ class Ledger(Generic[Key]):
 
     def receive(self, message: pb.TranslateStreamResponse) -> Iterator[StreamResult[Key]]:
         """Strikes out what was answered and yields the results that may go to the caller now."""
-        for each in message.results.results if message.HasField("results") else (message,):
-            yield from self._receive_one(each)
+        for answer in message.results.results if message.HasField("results") else (message,):
+            yield from self._receive_one(answer)
 
     def _receive_one(self, message: pb.TranslateStreamResponse) -> list[StreamResult[Key]]:
         if message.id not in self._open:

@@ -28,7 +28,7 @@ class Failure(click.ClickException):
         super().__init__(message_of(error))
 
 
-def missing_extra(what: str, entry_point: EntryPoint, error: ModuleNotFoundError) -> click.ClickException:
+def missing_extra(feature: str, entry_point: EntryPoint, error: ModuleNotFoundError) -> click.ClickException:
     """What to install for something whose module is missing.
 
     A whole package of ours may be left out of an image; a module missing within one is a bug: raises `error`.
@@ -36,14 +36,15 @@ def missing_extra(what: str, entry_point: EntryPoint, error: ModuleNotFoundError
     name = error.name or ""
     if not entry_point.extras or (name.startswith("dragoman") and "." in name):
         raise error
-    return not_installed(what, name, *entry_point.extras)
+    return not_installed(feature, name, *entry_point.extras)
 
 
-def not_installed(what: str, module: str, *extras: str) -> click.ClickException:
+def not_installed(feature: str, module: str, *extras: str) -> click.ClickException:
     """How to install the extras that something needs, of which a module is missing."""
     command = f"{sys.executable} -m pip install --constraint constraints.txt --editable"
     return click.ClickException(
-        f"{what} needs {module}, which is not installed. In the source checkout run `make install`, or just\n"
+        f"{feature} needs {module}, which is not installed. In the source checkout run `make install`, "
+        "or just\n"
         f"{command} '.[{','.join(map(_suitable, extras))}]'"
     )
 

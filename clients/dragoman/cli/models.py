@@ -148,4 +148,4 @@ def _quality(model: Model) -> str:
         if not model.loaded:
             made.append(quality.precision)
         scores.setdefault(", ".join(made), []).append(f"{quality.metric} {quality.score:.1f}")
-    return "; ".join(f"{', '.join(each)} {how}" for how, each in scores.items())
+    return "; ".join(f"{', '.join(codes)} {how}" for how, codes in scores.items())

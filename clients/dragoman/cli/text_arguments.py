@@ -23,8 +23,8 @@ class TextCommand(click.Command):
         except click.NoSuchOption as error:
             if error.possibilities:
                 raise
-            told = f"{error.format_message()} A text that begins with a dash stands after `--`."
-            raise click.UsageError(told, ctx) from error
+            message = f"{error.format_message()} A text that begins with a dash stands after `--`."
+            raise click.UsageError(message, ctx) from error
 
     def _sort(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[str], list[str]]:
         """Options with their values, texts, and the texts after `--`, which are taken as they are."""

@@ -85,7 +85,7 @@ class Route:
             return look_up(re.sub("^dns:(//[^/]*/)?", "", self.target))
         scheme, _, addresses = self.target.partition(":")
         if self.is_balanced:
-            return [Server(target=f"{scheme}:{each}", name=each) for each in addresses.split(",")]
+            return [Server(target=f"{scheme}:{address}", name=address) for address in addresses.split(",")]
         return [Server(target=self.target, name=self.target)]
 
 
@@ -212,7 +212,7 @@ def look_up(name: str) -> list[Server]:
     if not host or not port.isdigit():
         raise InvalidRequestError(f"{name!r} has no port; write dns:///NAME:PORT")
     try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     except OSError as error:
         raise UnavailableError(
             f"nobody knows a machine called {host!r} ({error.strerror}); all names of a list must be known, "
@@ -221,8 +221,8 @@ def look_up(name: str) -> list[Server]:
     return list(
         {
             target: Server(target=target, name=name)
-            for family, *_, place in found
-            if (target := _target(family, str(place[0]), port))
+            for family, *_, socket_address in infos
+            if (target := _target(family, str(socket_address[0]), port))
         }.values()
     )
 

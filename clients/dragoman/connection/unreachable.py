@@ -30,12 +30,12 @@ def cause_of(failure: str, route: Route) -> str | None:
         return None
     try:
         if route.is_balanced:
-            whole, servers = "no server of " + _names(route), route.servers()
+            subject, servers = "no server of " + _names(route), route.servers()
         else:
             named = _HOST_AND_PORT.fullmatch(route.target)
             if named is None:
                 return None
-            whole, servers = f"failed to connect to all addresses of {named['host']}", look_up(route.target)
+            subject, servers = f"failed to connect to all addresses of {named['host']}", look_up(route.target)
     except DragomanError:
         return None
     # Without doubles, in the order of preference.
@@ -51,8 +51,8 @@ def cause_of(failure: str, route: Route) -> str | None:
         return None
     # A server that is there and refuses says more than a port where none is.
     causes.sort(key=lambda cause: "Connection refused" in cause)
-    told = "; ".join(causes)
-    return f"{whole} can be called: {told}" if route.is_balanced else f"{whole}: {told}"
+    reasons = "; ".join(causes)
+    return f"{subject} can be called: {reasons}" if route.is_balanced else f"{subject}: {reasons}"
 
 
 def _names(route: Route) -> str:

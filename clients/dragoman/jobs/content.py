@@ -62,13 +62,13 @@ _LOOKS = (
 _BY_FORCE = "`--format` with what it holds"
 
 
-def check_is_text(head: bytes, name: str, given: str | None = None) -> None:
+def check_is_text(head: bytes, name: str, declared: str | None = None) -> None:
     """Raises JobError where a file that begins like this is no text at all, or one in UTF-16 or UTF-32.
 
-    `given` is the encoding that somebody says it is in.
+    `declared` is the encoding that somebody says it is in.
     """
     encoding = _wide_encoding(head)
-    if encoding is not None and not re.match("utf.?(16|32)", given or "", re.IGNORECASE):
+    if encoding is not None and not re.match("utf.?(16|32)", declared or "", re.IGNORECASE):
         raise JobError(
             f"{name} is text in {encoding}, not in UTF-8; {_option(encoding, name)}"
             f"{_iconv(encoding, name)} converts it"
@@ -117,7 +117,7 @@ def _wide_encoding(head: bytes) -> str | None:
     quads = len(head) // 4
     if not quads:
         return None
-    zeros = tuple(2 * head[place : 4 * quads : 4].count(0) > quads for place in range(4))
+    zeros = tuple(2 * head[offset : 4 * quads : 4].count(0) > quads for offset in range(4))
     return _ZEROS.get(zeros)
 
 

@@ -305,7 +305,7 @@ class FileJob:
                 return unit.write(translation.text, translation.truncated or translation.limited), b""
             except UnitError as error:
                 reason = error
-        record = {**unit.place, **asdict(unit.failure(reason))}
+        record = {**unit.location, **asdict(unit.failure(reason))}
         return unit.write(None, False), json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 

@@ -80,9 +80,9 @@ class Source:
         self.check()
         if isinstance(error, gzip.BadGzipFile) and not number:
             return JobError(f"{self._path} is not compressed by gzip ({error}); name it without .gz")
-        place = f"{self._format.noun.removesuffix('s')} {number}"
+        location = f"{self._format.noun.removesuffix('s')} {number}"
         return JobError(
-            f"{self._path} is damaged after {place}: {error}; begin with a whole one by --restart"
+            f"{self._path} is damaged after {location}: {error}; begin with a whole one by --restart"
         )
 
     def container(self, output: Path) -> Container:

@@ -37,7 +37,7 @@ class Unit:
     """What stands there, for people, where it holds no text."""
     error: str | None
     """Why there is no text."""
-    place: Mapping[str, int | str]
+    location: Mapping[str, int | str]
     """Where it stands in the input, for the record of what failed."""
     write: Callable[[str | None, bool], bytes]
     """The output's bytes from the end of the unit before to the end of this one, by the translation, None

@@ -103,11 +103,11 @@ class CorpusJob:
                         path.unlink()
             self._check_job(folder / "job.json", before)
             parts = cut(self._source, self._kind, part_texts=self._part_texts)
-            there = {path.name for path in folder.iterdir()}
-            left = [part for part in parts if self._corpus.written(part).name not in there]
-            observer.on_start(parts=len(parts), done=len(parts) - len(left))
-            if left:
-                for _ in self._translated(left):
+            existing = {path.name for path in folder.iterdir()}
+            missing = [part for part in parts if self._corpus.written(part).name not in existing]
+            observer.on_start(parts=len(parts), done=len(parts) - len(missing))
+            if missing:
+                for _ in self._translated(missing):
                     observer.on_part()
             if fingerprint(self._source) != before:
                 raise JobError(f"{self._source} was changed meanwhile; begin anew with --restart")

@@ -61,8 +61,8 @@ def pool(options: EngineOptions, actors: int | None) -> "ray.data.ActorPoolStrat
         return ray.data.ActorPoolStrategy(size=actors)
     if not ray.is_initialized():
         ray.init()
-    there = ray.cluster_resources().get("GPU" if options.device == "cuda" else "CPU", 0)
-    return ray.data.ActorPoolStrategy(min_size=1, max_size=max(1, int(there)))
+    available = ray.cluster_resources().get("GPU" if options.device == "cuda" else "CPU", 0)
+    return ray.data.ActorPoolStrategy(min_size=1, max_size=max(1, int(available)))
 
 
 class _Batches:

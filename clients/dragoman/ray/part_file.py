@@ -78,7 +78,7 @@ def _lines(corpus: Corpus, part: Part, translator: Translator) -> tuple[bytes, b
 
 
 def _record(unit: Unit) -> bytes:
-    record: dict[str, Any] = {**unit.place, **asdict(unit.failure(None))}
+    record: dict[str, Any] = {**unit.location, **asdict(unit.failure(None))}
     return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 

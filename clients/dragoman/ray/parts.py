@@ -33,14 +33,14 @@ class Part:
     """Number of its first line or row, counted from 1."""
 
 
-def kind_of(path: Path, given: Kind | None) -> Kind:
-    """What a file holds: as its name says unless it is given. Raises JobError for one that is compressed."""
+def kind_of(path: Path, declared: Kind | None) -> Kind:
+    """What a file holds: as `declared`, else as its name says. Raises JobError for one that is compressed."""
     if path.suffix.lower() in (".gz", ".zst", ".bz2", ".xz"):
         raise JobError(
             f"{path} is compressed, and parts of it can't be read alone; decompress it, or take Parquet, or "
             "translate it by `dragoman translate-file`"
         )
-    return given or _SUFFIXES.get(path.suffix.lower(), "text")
+    return declared or _SUFFIXES.get(path.suffix.lower(), "text")
 
 
 def cut(path: Path, kind: Kind, *, part_texts: int) -> list[Part]:

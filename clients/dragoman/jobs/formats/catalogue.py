@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from dragoman.jobs.errors import JobError, MissingLibraryError
-from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.spacing import has_letters
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class CatalogueFormat:
         self._entry: type[POEntry] = polib.POEntry
         self._unescape: Callable[[str], str] = polib.unescape
 
-    def places(self, source: str) -> Iterator[Place]:
+    def segments(self, source: str) -> Iterator[Segment]:
         """The translations that are empty, of messages with a letter. Raises JobError."""
         catalogue = self._read(source)
         singular = _singular_form(catalogue)
@@ -67,7 +67,9 @@ class CatalogueFormat:
             if present or entry.fuzzy or not has_letters(text):
                 continue
             end = string.start() + len(string[0].rstrip())
-            yield Place(start=string.start(), end=end, text=text, write=self._writer(keyword, text, newline))
+            yield Segment(
+                start=string.start(), end=end, text=text, write=self._writer(keyword, text, newline)
+            )
 
     def _value(self, string: str) -> str:
         return "".join(map(self._unescape, _QUOTED.findall(string)))

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from itertools import zip_longest
 from typing import Literal
 
-from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.spacing import collapse
 from dragoman.jobs.formats.tags.markup import Kind, Piece, runs
 from dragoman.jobs.formats.tags.tagged import Tagged, encode_with
@@ -45,12 +45,12 @@ def declared_encoding(head: bytes) -> str | None:
     return None if name is None or name.startswith("utf-16") else name
 
 
-def places(source: str) -> Iterator[Place]:
+def segments(source: str) -> Iterator[Segment]:
     """The texts of a page or of a part of one."""
     for block in _blocks(source):
         for run in runs(source, block):
             tagged = Tagged(source, run, _encode)
-            yield Place(
+            yield Segment(
                 start=run.start,
                 end=run.end,
                 text=collapse(tagged.html),
@@ -128,7 +128,7 @@ class _Parser(HTMLParser):
         self.feed(source.replace("&", "_"))
         # Nor is it closed: versions differ in what they make of a tag or comment that the end cuts off.
         if self.rawdata:
-            self._rest(len(source) - len(self.rawdata))
+            self._unfinished(len(source) - len(self.rawdata))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element is open until its end tag comes, or that of one around it."""
@@ -172,8 +172,8 @@ class _Parser(HTMLParser):
         """As `<![CDATA[x]]>`."""
         self._mark(None, "empty")
 
-    def _rest(self, start: int) -> None:
-        """What the parser waits to see more of. No reader sees a tag or a comment that the end cuts off."""
+    def _unfinished(self, start: int) -> None:
+        """Notes what the parser waits to see the end of. No reader sees a tag or comment that is cut off."""
         is_cut_off = _BEGIN_OF_TAG.match(self.rawdata) is not None
         self._note(start, None, "empty" if is_cut_off else "text")
 

@@ -8,13 +8,13 @@ from json import decoder
 from typing import Any
 
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.spacing import has_letters
 
 _NEXT = re.compile(r'["{}\[\],:]')
 
 
-def places(source: str, keys: Container[str] | None = None) -> Iterator[Place]:
+def segments(source: str, keys: Container[str] | None = None) -> Iterator[Segment]:
     """The string values with a letter, those under one of `keys` alone where it is given, however deep.
 
     Strings of an array are under its key. Raises JobError for what is no JSON.
@@ -34,7 +34,7 @@ def places(source: str, keys: Container[str] | None = None) -> Iterator[Place]:
             write = functools.partial(
                 _written, is_ascii="\\u" in source[start:end] and source[start:end].isascii()
             )
-            yield Place(start=start, end=end, text=text, write=write)
+            yield Segment(start=start, end=end, text=text, write=write)
 
 
 def _is_sound(text: str) -> bool:

@@ -153,7 +153,7 @@ class TableFormat:
                 text=join_lines(text) if self._options.join_lines else text,
                 raw=row.raw,
                 error=error,
-                place={"line": row.line, "number": number},
+                location={"line": row.line, "number": number},
                 write=functools.partial(_write, before, write),
             )
 

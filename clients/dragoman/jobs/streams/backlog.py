@@ -40,9 +40,9 @@ class Backlog:
     def _take(self, stream: int, number: int) -> Unit | None:
         """The unit of this number, counted from 0; None if it was not read, or the stream has a successor."""
         with self._lock:
-            place = number - self._num_done
-            is_there = stream == self._streams and place < len(self._unfinished)
-            return self._unfinished[place] if is_there else None
+            index = number - self._num_done
+            is_there = stream == self._streams and index < len(self._unfinished)
+            return self._unfinished[index] if is_there else None
 
     def _take_new(self, stream: int, number: int) -> Unit | None:
         """The same, of the unit that is read next; None also where there is none."""

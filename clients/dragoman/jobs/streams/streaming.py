@@ -165,5 +165,5 @@ def _is_transient(error: DragomanError) -> bool:
     CANCELLED can only be the server's doing; ABORTED means the stream was idle, as when the job was
     suspended.
     """
-    gone = isinstance(error, UnavailableError | OverloadedError | CallCancelledError)
-    return gone or error.status == "ABORTED"
+    is_away = isinstance(error, UnavailableError | OverloadedError | CallCancelledError)
+    return is_away or error.status == "ABORTED"

@@ -67,21 +67,21 @@ def _bounded(pieces: Iterable[Piece]) -> list[Piece]:
     result = list(pieces)
     opened: list[int] = []
 
-    def bound(places: Iterable[int]) -> None:
-        for place in places:
-            result[place] = replace(result[place], kind="markup")
+    def bound(indices: Iterable[int]) -> None:
+        for index in indices:
+            result[index] = replace(result[index], kind="markup")
         opened.clear()
 
-    for place, piece in enumerate(result):
+    for index, piece in enumerate(result):
         if piece.kind == "open":
-            opened.append(place)
+            opened.append(index)
         elif piece.kind == "markup":
             bound(opened)
         elif piece.kind == "close":
             if opened and result[opened[-1]].name == piece.name:
                 opened.pop()
             else:
-                bound([*opened, place])
+                bound([*opened, index])
     bound(opened)
     return result
 
@@ -125,11 +125,11 @@ def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
     """Where each element that is opened is closed."""
     opened: list[int] = []
     partners = {}
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         if piece.kind == "open":
-            opened.append(place)
+            opened.append(index)
         elif piece.kind == "close":
-            partners[opened.pop()] = place
+            partners[opened.pop()] = index
     return partners
 
 

@@ -117,11 +117,11 @@ class Tagged:
         texts = list(map(html.unescape, found[::2]))
         written = self._written(texts)
         parts = []
-        for place, text in enumerate(written):
+        for index, text in enumerate(written):
             if text:
                 parts.append(Part(text=text, piece=None))
-            if place < len(tags):
-                parts.append(Part(text="", piece=self._pieces[tags[place]]))
+            if index < len(tags):
+                parts.append(Part(text="", piece=self._pieces[tags[index]]))
         return parts
 
     def _written(self, texts: list[str]) -> list[str]:
@@ -139,8 +139,8 @@ class Tagged:
             self._encode(
                 text,
                 {
-                    place: next(notations[character])
-                    for place, character in enumerate(text)
+                    index: next(notations[character])
+                    for index, character in enumerate(text)
                     if character in notations
                 }
                 if notations
@@ -173,8 +173,8 @@ def encode_with(escape: Callable[[str], str]) -> Encode:
         if not notations:
             return escape(text)
         return "".join(
-            notations[place] if place in notations else escape(character)
-            for place, character in enumerate(text)
+            notations[index] if index in notations else escape(character)
+            for index, character in enumerate(text)
         )
 
     return encode

@@ -53,12 +53,12 @@ def events(source: str) -> list[Event]:
             f"no well-formed XML: {expat.ErrorString(error.code)} at line {error.lineno}, column "
             f"{error.offset + 1}"
         ) from None
-    found = reader.found
-    starts = _characters(source, content, [start for start, *_ in found])
+    raw = reader.events
+    starts = _characters(source, content, [start for start, *_ in raw])
     ends = [*starts[1:], len(source)]
     return [
         Event(start=start, end=end, kind=kind, name=name, attributes=attributes)
-        for start, end, (_, kind, name, attributes) in zip(starts, ends, found, strict=True)
+        for start, end, (_, kind, name, attributes) in zip(starts, ends, raw, strict=True)
     ]
 
 
@@ -81,7 +81,7 @@ def _characters(source: str, content: bytes, positions: list[int]) -> list[int]:
     return result
 
 
-_Found = tuple[int, Literal["start", "end", "text", "cdata", "other"], str, tuple[tuple[str, str], ...]]
+_RawEvent = tuple[int, Literal["start", "end", "text", "cdata", "other"], str, tuple[tuple[str, str], ...]]
 
 
 class _Reader:
@@ -90,7 +90,7 @@ class _Reader:
     def __init__(self) -> None:
         # What the declaration says is of the file, not of this text.
         self.parser = parser = expat.ParserCreate("utf-8")
-        self.found: list[_Found] = []
+        self.events: list[_RawEvent] = []
         self._is_cdata = False
         parser.buffer_text = False
         parser.ordered_attributes = True
@@ -101,7 +101,7 @@ class _Reader:
         parser.EndCdataSectionHandler = lambda: self._cdata(False)
         parser.CommentHandler = lambda text: self._note("other")
         parser.ProcessingInstructionHandler = lambda target, text: self._note("other")
-        parser.XmlDeclHandler = lambda *told: self._note("other")
+        parser.XmlDeclHandler = lambda *declaration: self._note("other")
         parser.EntityDeclHandler = self._entity
 
     def _start(self, name: str, attributes: list[str]) -> None:
@@ -112,7 +112,7 @@ class _Reader:
         self._is_cdata = begins
         self._note("other")
 
-    def _entity(self, name: str, *told: object) -> None:
+    def _entity(self, name: str, *declaration: object) -> None:
         raise JobError(f"it declares an entity, {name[:80]!r}; write out what it stands for")
 
     def _note(
@@ -121,4 +121,4 @@ class _Reader:
         name: str = "",
         attributes: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self.found.append((self.parser.CurrentByteIndex, kind, name.rpartition(":")[2], attributes))
+        self.events.append((self.parser.CurrentByteIndex, kind, name.rpartition(":")[2], attributes))
