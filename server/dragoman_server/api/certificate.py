@@ -116,9 +116,9 @@ def read_authorities(path: Path) -> bytes:
         content = read_regular(path, max_bytes=MAX_FILE_BYTES)
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode("ascii"))
     except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CertificateError(
-            f"{path} can't be read as certificates of authorities, in PEM: {told}"
+            f"{path} can't be read as certificates of authorities, in PEM: {reason}"
         ) from error
     return content
 

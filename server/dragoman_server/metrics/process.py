@@ -44,19 +44,19 @@ class ProcessMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """As a ProcessCollector, and more."""
-        own = _read("self")
-        if own is None:
+        server = _read("self")
+        if server is None:
             yield from self._own.collect()
             return
         engines = {pid: found for pid in self._pids() if (found := _read(pid)) is not None}
-        self._cpu_seconds |= {pid: each.cpu_seconds for pid, each in engines.items()}
-        everybody = [own, *engines.values()]
+        self._cpu_seconds |= {pid: usage.cpu_seconds for pid, usage in engines.items()}
+        processes = [server, *engines.values()]
         in_engines = sum(self._cpu_seconds.values())
-        private = sum(each.resident_bytes - each.shared_bytes for each in everybody)
+        private = sum(usage.resident_bytes - usage.shared_bytes for usage in processes)
         values = {
-            _CPU: own.cpu_seconds + in_engines,
-            _MEMORY: float(sum(each.virtual_bytes for each in everybody)),
-            _RESIDENT: float(private + max(each.shared_bytes for each in everybody)),
+            _CPU: server.cpu_seconds + in_engines,
+            _MEMORY: float(sum(usage.virtual_bytes for usage in processes)),
+            _RESIDENT: float(private + max(usage.shared_bytes for usage in processes)),
         }
         for family in self._own.collect():
             if family.name in values:
@@ -66,13 +66,13 @@ class ProcessMetrics(Collector):
         by_part = CounterMetricFamily(
             "dragoman_cpu_seconds", "Processor time by what used it.", labels=("part",)
         )
-        by_part.add_metric(("server",), own.cpu_seconds)
+        by_part.add_metric(("server",), server.cpu_seconds)
         by_part.add_metric(("engines",), in_engines)
         yield by_part
         yield GaugeMetricFamily(
             "dragoman_threads",
             "Threads of all the server's processes.",
-            value=sum(each.num_threads for each in everybody),
+            value=sum(usage.num_threads for usage in processes),
         )
         yield GaugeMetricFamily(
             "dragoman_processors", "Processors that the server may use.", value=self._num_processors

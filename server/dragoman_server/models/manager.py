@@ -129,8 +129,8 @@ class ModelManager:
             cancelled.set()
             reading.add_done_callback(close_unused)
             if isinstance(error, TimeoutError):
-                told = f"the models folder {self._folder} could not be read within {max_seconds:g} seconds"
-                raise TimeoutError(told) from error
+                message = f"the models folder {self._folder} could not be read within {max_seconds:g} seconds"
+                raise TimeoutError(message) from error
             with contextlib.suppress(Exception, _LoadingCancelled):
                 await wait_for(reading, self._cancel_seconds)
             raise

@@ -119,9 +119,9 @@ def _by_rows(turns: Sequence[tuple[int, float]]) -> tuple[tuple[float, ...], tup
     rows, seconds = np.array(turns, dtype=float).T
     size = np.round(np.log(rows) / np.log(1.125)).astype(int)
     means = [
-        (float(rows[size == each].mean()), float(seconds[size == each].mean()))
-        for each in np.unique(size)
-        if (size == each).sum() >= MIN_TURNS
+        (float(rows[size == bucket].mean()), float(seconds[size == bucket].mean()))
+        for bucket in np.unique(size)
+        if (size == bucket).sum() >= MIN_TURNS
     ] or [(float(rows.mean()), float(seconds.mean()))]
     return tuple(mean for mean, _ in means), tuple(mean for _, mean in means)
 

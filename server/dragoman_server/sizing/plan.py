@@ -136,13 +136,13 @@ def make_plan(measured: Measured, objective: Objective, *, cores: int) -> Plan:
     while number - too_few > 1:
         middle = (number + too_few) // 2
         too_few, number = (too_few, middle) if is_enough(middle) else (middle, number)
-    each = objective.per_second / number
-    expected = one.expected(each)
+    per_server = objective.per_second / number
+    expected = one.expected(per_server)
     return Plan(
         num_servers=number,
         cores=cores,
         capacity=one.capacity,
-        share=each / one.capacity,
+        share=per_server / one.capacity,
         expected=expected,
         memory_bytes=math.ceil(measured.server.memory_bytes / MEMORY_STEP) * MEMORY_STEP,
         max_rows=_max_rows(one.engine, objective.p99_seconds),

@@ -34,7 +34,7 @@ def memory_of(process: int) -> Memory:
         except OSError:
             continue
         for line in lines:
-            name, *rest = line.split()
+            name, *fields = line.split()
             if name in sums:
-                sums[name] += int(rest[0]) * 1024
+                sums[name] += int(fields[0]) * 1024
     return Memory(total=sums["Pss:"], own=sums["Pss_Anon:"])

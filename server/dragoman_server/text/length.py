@@ -151,7 +151,7 @@ def _beside(whole: Sequence[Span], span: Span, halves: tuple[Span, Span]) -> tup
     """The halves with the cut moved out of a range that it would go through; None where that leaves one
     alone."""
     (start, left), (right, end) = halves
-    rank = bisect_right(whole, left, key=lambda each: each[0]) - 1
+    rank = bisect_right(whole, left, key=lambda kept: kept[0]) - 1
     if rank >= 0 and whole[rank][0] < right and left < whole[rank][1]:
         first, last = whole[rank]
         if first < left or right < last:

@@ -154,15 +154,15 @@ def _of_caller(ranges: Sequence[Span], cleaned: CleanedText) -> list[Protected]:
 def _without_crossings(source: Source) -> Source:
     """Protects nothing that a tag stands within: the tag would be lost, or twice there."""
     positions = sorted(
-        [place for element in source.elements for place in (element.start, element.end)]
+        [boundary for element in source.elements for boundary in (element.start, element.end)]
         + [insertion.position for insertion in source.insertions]
     )
-    kept = []
+    whole = []
     for item in source.protected:
         start, end = item.span
         rank = bisect_right(positions, start)
         # What is before the tag is protected all the same, as the beginning of a URL.
         stop = min(end, positions[rank]) if rank < len(positions) else end
         if stop == end or item.output is None:
-            kept.append(replace(item, span=(start, stop)))
-    return replace(source, protected=tuple(kept))
+            whole.append(replace(item, span=(start, stop)))
+    return replace(source, protected=tuple(whole))

@@ -131,12 +131,12 @@ class Translator:
             futures: Futures = []
             # What follows from answers is not refused any more: it waits for room, which there can be.
             portion = len(sentences) if is_first else request.model.max_sentences[priority]
-            for place in range(0, len(sentences), max(portion, 1)):
+            for start in range(0, len(sentences), max(portion, 1)):
                 seconds, some = await _search(
                     executor,
                     request.model,
                     priority,
-                    sentences[place : place + portion],
+                    sentences[start : start + portion],
                     waits=waits or not is_first,
                 )
                 waited_seconds += seconds
@@ -268,7 +268,7 @@ def _prepare_pairs(
     if limit is not None and sum(len(sentence.source) for sentence in sentences) > limit:
         priority = Priority.BULK
         pairs = [
-            replace(pair, sentences=tuple(replace(each, priority=priority) for each in pair.sentences))
+            replace(pair, sentences=tuple(replace(one, priority=priority) for one in pair.sentences))
             for pair in pairs
         ]
     if len(sentences) > (most := request.model.max_sentences[priority]):

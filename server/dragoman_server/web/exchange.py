@@ -77,11 +77,11 @@ class Exchange:
 
     def start_clock(self) -> None:
         """From now on the answer has as long as server and caller let it. Raises InvalidRequestError."""
-        seconds, given = self.core.limits.max_http_seconds, self.request.headers.get(TIMEOUT_HEADER)
-        if given is not None:
-            if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", given):
-                raise refusal(TIMEOUT_HEADER, f"must be a number of seconds, and is {given[:80]!r}")
-            seconds = min(seconds, float(given))
+        seconds, header = self.core.limits.max_http_seconds, self.request.headers.get(TIMEOUT_HEADER)
+        if header is not None:
+            if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", header):
+                raise refusal(TIMEOUT_HEADER, f"must be a number of seconds, and is {header[:80]!r}")
+            seconds = min(seconds, float(header))
         self._deadline = time.monotonic() + seconds
 
     async def read(self) -> None:

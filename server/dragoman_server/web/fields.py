@@ -44,11 +44,11 @@ class Fields:
         if value is None:
             return None
         values = value if isinstance(value, list) else [value]
-        for rank, each in enumerate(values):
+        for rank, item in enumerate(values):
             field = f"{name}[{rank}]" if isinstance(value, list) else name
-            if not isinstance(each, str):
-                raise refusal(field, f"must be a string, and is {_kind(each)}")
-            _checked(field, each)
+            if not isinstance(item, str):
+                raise refusal(field, f"must be a string, and is {_kind(item)}")
+            _checked(field, item)
         return values
 
     def integer(self, name: str, default: int) -> int:
@@ -77,11 +77,11 @@ class Fields:
         """Refuses all others, by name."""
         unknown = [name for name in self.values if name not in known]
         if unknown:
-            told = quote(unknown[0])
+            first = quote(unknown[0])
             raise InvalidRequestError(
                 [
                     Violation(
-                        field="", description=f"there is no field {told}; there are: {list_names([*known])}"
+                        field="", description=f"there is no field {first}; there are: {list_names([*known])}"
                     )
                 ]
             )

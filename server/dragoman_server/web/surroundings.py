@@ -42,17 +42,17 @@ class ForwardedHost:
 
     def __init__(self, app: ASGIApp, trusted_proxies: Sequence[str]) -> None:
         self._app = app
-        self._networks = [ipaddress.ip_network(each) for each in trusted_proxies]
+        self._networks = [ipaddress.ip_network(network) for network in trusted_proxies]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["client"] and self._trusts(scope["client"][0]):
             headers = scope["headers"]
             # The last proxy's own word stands last.
-            told = [value for name, value in headers if name == b"x-forwarded-host"]
-            host = told[-1].rpartition(b",")[2].strip() if told else b""
+            forwarded = [value for name, value in headers if name == b"x-forwarded-host"]
+            host = forwarded[-1].rpartition(b",")[2].strip() if forwarded else b""
             if _HOST.fullmatch(host):
-                others = [(name, value) for name, value in headers if name != b"host"]
-                scope["headers"] = [*others, (b"host", host)]
+                remaining = [(name, value) for name, value in headers if name != b"host"]
+                scope["headers"] = [*remaining, (b"host", host)]
         await self._app(scope, receive, send)
 
     def _trusts(self, host: str) -> bool:

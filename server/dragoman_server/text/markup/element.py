@@ -41,11 +41,11 @@ def elements_within(elements: Sequence[Element], span: Span) -> list[Element]:
         closing = element.closing if start < element.end < end else None
         if opening is None and closing is None:
             continue
-        place = max(start, element.start), min(end, element.end)
-        outer = found.get(place)
+        overlap = max(start, element.start), min(end, element.end)
+        outer = found.get(overlap)
         if outer is not None:
             # They stand around the same words, and so are as one.
             opening = None if opening is None else (outer.opening or "") + opening
             closing = None if closing is None else closing + (outer.closing or "")
-        found[place] = Element(start=place[0], end=place[1], opening=opening, closing=closing)
+        found[overlap] = Element(start=overlap[0], end=overlap[1], opening=opening, closing=closing)
     return list(found.values())

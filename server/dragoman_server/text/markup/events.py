@@ -42,33 +42,33 @@ class Event:
     attributes: Attributes = ()
 
 
-_Found = tuple[EventKind, int, str, Attributes]
+_RawEvent = tuple[EventKind, int, str, Attributes]
 
 
 def parse(text: str) -> list[Event]:
     """What a text consists of: the events cover it, in order."""
-    found: list[_Found] = []
+    raw: list[_RawEvent] = []
     start = 0
     for _ in range(MAX_UNCLOSED):
         reader = _Reader(text, start)
         reader.feed(text[start:])
-        found += reader.found
+        raw += reader.events
         # What is not closed, as a comment without an end, is left; to close the parser would have it look for
         # the end again at each one, which takes the square of the time.
         start = len(text) - len(reader.rawdata)
         if start == len(text):
             break
         if _is_cut_off(text, start):
-            found.append((EventKind.OTHER, start, "", ()))
+            raw.append((EventKind.OTHER, start, "", ()))
             break
-        found.append((EventKind.TEXT, start, "", ()))
+        raw.append((EventKind.TEXT, start, "", ()))
         start += 1
     else:
-        found.append((EventKind.TEXT, start, "", ()))
-    ends = [*(start for _, start, _, _ in found[1:]), len(text)][: len(found)]
+        raw.append((EventKind.TEXT, start, "", ()))
+    ends = [*(start for _, start, _, _ in raw[1:]), len(text)][: len(raw)]
     events = [
         Event(kind, start, end, name, attributes)
-        for (kind, start, name, attributes), end in zip(found, ends, strict=True)
+        for (kind, start, name, attributes), end in zip(raw, ends, strict=True)
         if start < end
     ]
     if not events or events[0].start > 0:
@@ -106,13 +106,13 @@ def match_tags(events: Sequence[Event]) -> dict[int, int]:
 class _Reader(HTMLParser):
     def __init__(self, text: str, start: int) -> None:
         super().__init__(convert_charrefs=False)
-        self.found: list[_Found] = []
+        self.events: list[_RawEvent] = []
         lengths = [len(line) + 1 for line in text[start:].split("\n")]
         self._line_starts = list(accumulate(lengths, initial=start))
 
     def _note(self, kind: EventKind, name: str = "", attributes: Attributes = ()) -> None:
         line, offset = self.getpos()
-        self.found.append((kind, self._line_starts[line - 1] + offset, name, attributes))
+        self.events.append((kind, self._line_starts[line - 1] + offset, name, attributes))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         # One that has no end, as `br`, is left unmatched.

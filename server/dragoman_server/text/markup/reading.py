@@ -81,8 +81,8 @@ class _Reader:
 
     def finish(self) -> Markup:
         shown = clean("".join(self._shown))
-        starts = [self._starts[place] for place in shown.starts]
-        ends = [self._ends[place - 1] for place in shown.ends]
+        starts = [self._starts[index] for index in shown.starts]
+        ends = [self._ends[index - 1] for index in shown.ends]
         cleaned = CleanedText(
             caller_text=self._text,
             text=shown.text,

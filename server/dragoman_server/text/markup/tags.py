@@ -106,7 +106,7 @@ def is_untouched(name: str, attributes: Attributes) -> bool:
     """Whether nothing in it is translated."""
     if name in _UNTOUCHED or name in _UNTOUCHED_BLOCKS:
         return True
-    given = dict(attributes)
-    if (given.get("translate") or "").lower() == "no":
+    values = dict(attributes)
+    if (values.get("translate") or "").lower() == "no":
         return True
-    return "notranslate" in (given.get("class") or "").split()
+    return "notranslate" in (values.get("class") or "").split()

@@ -69,12 +69,12 @@ def disjoint(candidates: Iterable[Protected]) -> tuple[Protected, ...]:
     starts: list[int] = []
     for item in ranked:
         start, end = item.span
-        place = bisect_left(starts, start)
-        begins_within = place > 0 and chosen[place - 1].span[1] > start
-        reaches_next = place < len(chosen) and starts[place] < end
+        index = bisect_left(starts, start)
+        begins_within = index > 0 and chosen[index - 1].span[1] > start
+        reaches_next = index < len(chosen) and starts[index] < end
         if start < end and not begins_within and not reaches_next:
-            chosen.insert(place, item)
-            starts.insert(place, start)
+            chosen.insert(index, item)
+            starts.insert(index, start)
     return tuple(chosen)
 
 

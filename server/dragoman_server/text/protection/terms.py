@@ -84,5 +84,9 @@ def merge(glossaries: Sequence[Mapping[str, str]], terms: Sequence[Term]) -> lis
     """A caller's own terms before those of glossaries, and these in their order."""
     return [
         *terms,
-        *(Term(source=source, target=target) for each in glossaries for source, target in each.items()),
+        *(
+            Term(source=source, target=target)
+            for glossary in glossaries
+            for source, target in glossary.items()
+        ),
     ]

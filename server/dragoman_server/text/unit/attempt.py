@@ -110,7 +110,7 @@ def make_task(
     floating: tuple[tuple[int, str], ...] = ()
     if source.is_markup:
         elements = tuple(elements_within(source.elements_in(span), span))
-        floating = tuple((each.position, each.text) for each in source.insertions_in(span))
+        floating = tuple((insertion.position, insertion.text) for insertion in source.insertions_in(span))
     return Task(
         span=span,
         items=tuple(items),
@@ -152,7 +152,7 @@ def around(source: Source, task: Task) -> Attempt:
     for start, end in spans:
         edges += [cleaned.starts[start], cleaned.ends[end - 1]]
     edges.append(cleaned.ends[task.span[1] - 1])
-    bounds = [task.span[0], *(place for span in spans for place in span), task.span[1]]
+    bounds = [task.span[0], *(boundary for span in spans for boundary in span), task.span[1]]
     gaps = tuple(
         source.written(
             edges[rank],
@@ -286,8 +286,8 @@ def _in_small_letters(task: Task, rendered: Rendered) -> str:
     """What is shown, with the letters of the task."""
     start = task.span[0]
     return "".join(
-        task.small_letters[place - start] if task.small_letters and character.isupper() else character
-        for character, place in zip(rendered.text, rendered.starts, strict=True)
+        task.small_letters[position - start] if task.small_letters and character.isupper() else character
+        for character, position in zip(rendered.text, rendered.starts, strict=True)
     )
 
 

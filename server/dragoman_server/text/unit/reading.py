@@ -160,11 +160,11 @@ class TaskReader:
         if rendered is not None:
             end = rendered.ends[last - 1] if last else unit.span[0]
         items = within(source.protected, unit.span)
-        kept = [item for item in items if item.span[1] <= end]
+        complete = [item for item in items if item.span[1] <= end]
         for item in items:
             if item.span[1] > end and not item.floats and item.kind is not SpanKind.TERM:
                 self._warn(WarningKind.SPAN_MISSING, item.span)
-        task = self._make((unit.span[0], max(end, unit.span[0] + 1)), kept)
+        task = self._make((unit.span[0], max(end, unit.span[0] + 1)), complete)
         # Every tag is there once, also one behind the end.
         task = replace(task, elements=tuple(elements_within(source.elements_in(unit.span), unit.span)))
         return unit, task, first_attempt(source, task), None

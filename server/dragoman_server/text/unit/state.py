@@ -96,7 +96,7 @@ def tokenize(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None) -> t
         ids = [known] if known is not None else []
         if len(shown) > len(ids):
             ids += bundle.source_tokenizer.encode_ids(shown[len(ids) :])
-        found.append(tuple((*each[:most], *end) if each else () for each in ids))
+        found.append(tuple((*tokens[:most], *end) if tokens else () for tokens in ids))
     return tuple(found)
 
 

@@ -60,5 +60,5 @@ def unit_warnings(
 
 
 def _is_in(number: Number, task: Task) -> bool:
-    start, end = (task.span[0] + place for place in number.span)
+    start, end = (task.span[0] + position for position in number.span)
     return any(item.span[0] < end and start < item.span[1] for item in task.items)

@@ -153,7 +153,7 @@ def _refuse_others(fields: Fields) -> None:
             continue
         harmless = _WITHOUT_EFFECT.get(name, frozenset())
         if str(value).lower() not in harmless:
-            words = sorted(each for each in harmless if each)
+            words = sorted(word for word in harmless if word)
             known = f"; it may be {list_names(words)}" if words else ""
             violations.append(Violation(field=name, description=f"is not supported by this server{known}"))
     if violations:
@@ -190,8 +190,8 @@ def _read_glossaries(fields: Fields, exchange: Exchange, template: pb.TranslateR
     known = [glossary.name for glossary in listed]
     for name in names:
         if name not in known:
-            told = list_names(known) if known else "none"
-            raise GlossaryNotFoundError(f"there is no glossary {quote(name)}; the server has {told}")
+            ids = list_names(known) if known else "none"
+            raise GlossaryNotFoundError(f"there is no glossary {quote(name)}; the server has {ids}")
     template.protection.glossaries.extend(names)
 
 

@@ -101,9 +101,9 @@ def open_file(file: UploadedFile, options: FormatOptions, *, max_bytes: int) -> 
         source = Input(name=name, stream=content, position=content.tell)
         units = list(format_.units(source))
     except JobError as error:
-        told = _ADVICE.sub("", str(error))
-        told = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], told)
-        raise refusal("file", told) from error
+        message = _ADVICE.sub("", str(error))
+        message = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], message)
+        raise refusal("file", message) from error
     return FileTexts(
         name=name,
         units=units,
