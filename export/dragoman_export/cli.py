@@ -15,12 +15,12 @@ from dragoman_export.foreign.options import (
 
 def _parse_precisions(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """`fp32,int8` to its parts, each once, in the order of the manifest's names."""
-    given = {part.strip() for part in value.split(",") if part.strip()}
-    if unknown := sorted(given - set(PRECISIONS)):
+    precisions = {part.strip() for part in value.split(",") if part.strip()}
+    if unknown := sorted(precisions - set(PRECISIONS)):
         raise click.BadParameter(f"{unknown[0]!r} is unknown; known are {', '.join(PRECISIONS)}")
-    if not given:
+    if not precisions:
         raise click.BadParameter(f"give at least one of {', '.join(PRECISIONS)}")
-    return tuple(precision for precision in PRECISIONS if precision in given)
+    return tuple(precision for precision in PRECISIONS if precision in precisions)
 
 
 def _check_folder(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
@@ -199,11 +199,11 @@ def export(
     import torch
     from rich.console import Console
 
+    from dragoman_export.corpus import corpus_for_export, learns_shortlist
     from dragoman_export.exporter import export_bundle, export_foreign
-    from dragoman_export.learning import corpus_to_learn_from, learns_shortlist
     from dragoman_export.machine import available_memory, count_threads
+    from dragoman_export.memory import check_memory
     from dragoman_export.parity.sentences import CheckText
-    from dragoman_export.room import check_room
     from dragoman_export.shortlist.builder import ShortlistOptions
     from dragoman_export.shortlist.files import ShortlistFiles
     from dragoman_training.decoding.members import load_members
@@ -213,7 +213,7 @@ def export(
     torch.set_num_threads(threads or count_threads())
     try:
         available = available_memory() if max_memory is None else int(max_memory * 1e9)
-        check_room([*paths, *foreign.local_paths()], available)
+        check_memory([*paths, *foreign.local_paths()], available)
         text = None if check_text is None else CheckText.read(check_text)
         with console.status("") as status:
 
@@ -250,7 +250,7 @@ def export(
                 members = load_members(paths)
                 wanted = True if shortlist_aligner else shortlist
                 has_shortlist = files is None and learns_shortlist(members, wanted, report)
-                corpus = corpus_to_learn_from(
+                corpus = corpus_for_export(
                     members,
                     recipe_folder,
                     max_pairs=sample_pairs,

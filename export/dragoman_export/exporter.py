@@ -182,7 +182,7 @@ def export_subject(
         shortlist_graphs = {}
         if learnt is not None:
             stages.begin("making the graphs of the shortlist")
-            shortlist_graphs = {precision: make_shortlist_graphs(each) for precision, each in graphs.items()}
+            shortlist_graphs = {precision: make_shortlist_graphs(pair) for precision, pair in graphs.items()}
         contract = tensor_contract(graphs)
         parities: dict[str, Parity] = {}
         for precision in precisions:
@@ -217,8 +217,8 @@ def export_subject(
 
 def _with_told(subject: Subject, options: str) -> Subject:
     """The subject, its card telling these options of its export as well."""
-    told = subject.training.replace("{export}", f"{{export}} {options}")
-    return dataclasses.replace(subject, training=told)
+    training = subject.training.replace("{export}", f"{{export}} {options}")
+    return dataclasses.replace(subject, training=training)
 
 
 def _check(gate: ParityGate, subject: Subject, folder: Path, has_shortlist: bool, stages: Stages) -> Parity:
@@ -238,9 +238,9 @@ def _way_out(refused: str, passed: Collection[str], precisions: Sequence[str]) -
     """What to export instead; nothing for fp32, where what is refused is no matter of rounding."""
     if refused == "fp32":
         return ""
-    told = f"{','.join(passed)} passed" if passed else "fp32 rounds nothing"
-    rest = [precision for precision in precisions if precision != refused] if passed else ["fp32"]
-    return f". {told}: export with --precisions {','.join(rest)}"
+    finding = f"{','.join(passed)} passed" if passed else "fp32 rounds nothing"
+    remaining = [precision for precision in precisions if precision != refused] if passed else ["fp32"]
+    return f". {finding}: export with --precisions {','.join(remaining)}"
 
 
 def make_graphs(

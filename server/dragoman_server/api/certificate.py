@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 from dragoman_bundle.files.regular_file import read_regular
 
-from dragoman_server.apart import run_apart
+from dragoman_server.daemon_threads import run_in_daemon_thread
 
 MAX_FILE_BYTES = 1 << 20
 """Most bytes of a certificate's file, or of its key's."""
@@ -65,7 +65,7 @@ class Certificate:
         Where the files hang, nobody waits for them but a first one, and that not for long.
         """
         late_look = self._late_look
-        look = late_look or run_apart(self._load_if_changed)
+        look = late_look or run_in_daemon_thread(self._load_if_changed)
         try:
             renewed = look.result(timeout=0 if late_look else MAX_LOOK_SECONDS)
         except TimeoutError:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 
-from dragoman_server.apart import run_apart, wait_for
+from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.errors import ModelNotLoadedError
 from dragoman_server.models.model import Model
 from dragoman_server.models.model_on_demand import ModelOnDemand
@@ -184,7 +184,7 @@ class LoadedModels:
             if opening.exception() is None:
                 opening.result().engine.close()
 
-        opening = run_apart(self._load_model, model)
+        opening = run_in_daemon_thread(self._load_model, model)
         try:
             return await wait_for(opening, self._max_load_seconds)
         except (asyncio.CancelledError, TimeoutError):

@@ -18,8 +18,8 @@ from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceR
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.models.model import Model
 from dragoman_server.text.cleaning import Span
+from dragoman_server.text.completion import notify_when_done
 from dragoman_server.text.document import Document, advance, complete, prepare
-from dragoman_server.text.gathering import tell_when_ended
 from dragoman_server.text.length import TextTooLongError, UnitTooLongError
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.pair import (
@@ -348,7 +348,7 @@ async def _submit(
 ) -> Futures:
     def submit() -> Futures:
         futures = model.engine.submit(sentences)
-        tell_when_ended(ended, futures)
+        notify_when_done(ended, futures)
         return futures
 
     if executor is None:

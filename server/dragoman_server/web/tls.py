@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman_server.apart import run_apart, wait_for
+from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 
 LOOK_SECONDS = 5.0
 """Between two looks at whether the files have changed."""
@@ -41,8 +41,8 @@ class RenewedContext:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                if await wait_for(run_apart(self._look), None) != self._versions:
-                    await wait_for(run_apart(self.load), None)
+                if await wait_for(run_in_daemon_thread(self._look), None) != self._versions:
+                    await wait_for(run_in_daemon_thread(self.load), None)
             except OSError as error:
                 logger.error("certificate of the HTTP port not renewed", extra={"reason": str(error)})
 

@@ -17,7 +17,7 @@ from dragoman_server.web.exchange import ID_HEADER, TIMEOUT_HEADER
 _HOST = re.compile(rb"[\w.:\[\]-]{1,255}")
 
 
-def within(app: ASGIApp, *, cors_origins: Sequence[str], trusted_proxies: Sequence[str]) -> ASGIApp:
+def with_middleware(app: ASGIApp, *, cors_origins: Sequence[str], trusted_proxies: Sequence[str]) -> ASGIApp:
     """The application as it is asked by these pages and through these proxies."""
     if trusted_proxies:
         # uvicorn's own types of ASGI are written otherwise.
