@@ -115,7 +115,7 @@ class AsyncClient:
 
     @property
     def _metadata(self) -> Metadata:
-        """What a call shows of who makes it, and of its trace."""
+        """A call's metadata: the caller's token, and the trace."""
         return traced(self._own_metadata)
 
     def _check_open(self) -> None:
@@ -436,7 +436,7 @@ class AsyncClient:
 
 
 async def _answer(call: Awaitable[Answer]) -> Answer:
-    """What a call answers. Raises AioRpcError, and CallCancelledError where the client was closed."""
+    """The answer of a call. Raises AioRpcError, and CallCancelledError where the client was closed."""
     try:
         return await call
     except asyncio.CancelledError:

@@ -1,4 +1,5 @@
-"""What a stream has sent and not yet handed back, for both clients. Knows no threads and no event loop."""
+"""The texts that a stream has sent and whose results are open, for both clients. Knows no threads and no
+event loop."""
 
 from collections.abc import Iterator
 from typing import Generic

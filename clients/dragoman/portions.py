@@ -57,7 +57,7 @@ class Portions:
         self._translations: dict[int, list[Translation]] = {}
 
     def next(self) -> Portion | None:
-        """What to send now, if anything: None where answers must come first, or nothing is left."""
+        """The next request, if there is one: None where answers must come first, or nothing is left."""
         if not self._waiting or len(self._in_flight) >= self._max_in_flight:
             return None
         remaining = self._waiting.popleft()

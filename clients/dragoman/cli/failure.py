@@ -1,4 +1,4 @@
-"""What a person reads when a command fails: one line that says what went wrong and the way out."""
+"""The message of a command that fails: one line with what went wrong and the way out."""
 
 import importlib.util
 import os
@@ -29,7 +29,7 @@ class Failure(click.ClickException):
 
 
 def missing_extra(feature: str, entry_point: EntryPoint, error: ModuleNotFoundError) -> click.ClickException:
-    """What to install for something whose module is missing.
+    """The error for a missing module, with the extra that installs it.
 
     A whole package of ours may be left out of an image; a module missing within one is a bug: raises `error`.
     """

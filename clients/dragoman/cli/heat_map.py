@@ -73,7 +73,7 @@ def write_heat_map(source: str, hypothesis: Hypothesis, path: Path) -> bool:
 
 
 def _no_date(path: Path) -> dict[str, None]:
-    """What to leave out of each format, so that it is the same every day."""
+    """The metadata that each format leaves out, so that the file is the same every day."""
     match path.suffix.lower():
         case ".png":
             return {"Software": None}

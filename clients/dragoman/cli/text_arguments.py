@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 _OPTION = re.compile(r"-[a-zA-Z]\S*|--[a-zA-Z][\w-]*(=.*)?", re.DOTALL)
-"""What is meant for an option, known or not: a dash before a space, a digit or a sentence is of a text."""
+"""An argument that is meant for an option, known or not: a dash before a space, a digit or a sentence
+belongs to a text."""
 
 
 class TextCommand(click.Command):

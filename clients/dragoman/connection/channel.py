@@ -171,7 +171,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 
 
 def call_metadata(token: str | None) -> tuple[tuple[str, str], ...] | None:
-    """What a call shows of who makes it (RFC 6750, section 2.1). Raises InvalidRequestError."""
+    """The metadata with the caller's token (RFC 6750, section 2.1). Raises InvalidRequestError."""
     if token is None:
         return None
     if not re.fullmatch(r"[!-~]+", token):

@@ -43,7 +43,7 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """What a channel is opened with."""
+    """The options of a channel."""
 
     target: str
     """For gRPC: HOST:PORT, an address in a scheme of its own, or a list."""
@@ -196,7 +196,7 @@ def _alone(server: Server, credentials: grpc.ChannelCredentials | None, ping_sec
 
 
 def _named(name: str, credentials: grpc.ChannelCredentials | None) -> Options:
-    """What is called by its number still goes by its name."""
+    """A server that is called by its address keeps its name."""
     authority: Options = (("grpc.default_authority", name),)
     if credentials is None:
         return authority

@@ -20,7 +20,7 @@ _HOST_AND_PORT = re.compile(r"(?P<host>[^:/]+):(?P<port>\d+)")
 
 
 def cause_of(failure: str, route: Route) -> str | None:
-    """What went wrong at each of a name's addresses; None where gRPC's `failure` says it all.
+    """The error at each of a name's addresses; None where gRPC's `failure` says it all.
 
     A name may stand for several addresses, and for gRPC `localhost` always does, for ::1 and 127.0.0.1. It
     tells of the last that it tried: that nothing listens there hides why the server at another was refused.

@@ -1,4 +1,4 @@
-"""What the beginning of a file shows that its name does not: that its lines are no text in UTF-8."""
+"""Checks of a file's beginning: whether its lines are text in UTF-8, whatever its name says."""
 
 import codecs
 import re
@@ -134,7 +134,7 @@ def _faults(head: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _option(encoding: str, name: str) -> str:
-    """What a job has, which reads files by their names."""
+    """The option that states a file's encoding, for a job that reads files by their names."""
     is_file = name != STANDARD_INPUT
     return f"`--encoding {encoding.lower()}` reads and writes it as that, or " if is_file else ""
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a job, apart from the server."""
+"""The errors of a job, apart from the server's."""
 
 
 class JobError(ValueError):

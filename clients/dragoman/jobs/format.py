@@ -1,4 +1,4 @@
-"""What a file of some format is to a job: an input that gives units, and what is asked of it."""
+"""The interface of a file format: it reads units from an input, and states its traits."""
 
 import io
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ FormatName = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class FormatOptions:
-    """What a name does not tell of a file."""
+    """The options of a format that a file's name does not tell."""
 
     keys: tuple[str, ...] = ()
     """Of JSON lines, the one key whose text is translated, "text" where there is none; of JSON, the keys
@@ -51,9 +51,9 @@ class Format(Protocol):
 
     name: FormatName
     noun: str
-    """What its units are called, of several."""
+    """The plural noun for its units."""
     text_format: TextFormat | None
-    """What its texts are, where that is not the caller's to say."""
+    """The format of its texts, where that is not the caller's to say."""
     checks_encoding: bool
     """Whether `units` itself says what is wrong with an input in another encoding."""
 

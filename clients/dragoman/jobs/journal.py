@@ -85,7 +85,7 @@ class Journal:
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """What of a job differs, for people to read."""
+    """The differences between two jobs, for people to read."""
     for key, value in now.items():
         old = before.get(key)
         if isinstance(value, Mapping) and isinstance(old, Mapping):

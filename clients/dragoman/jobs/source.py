@@ -34,7 +34,7 @@ class Source:
         self._file = path.open("rb")
         self._stamp = self._read_stamp()
         self.fingerprint = hashlib.file_digest(self._file, "sha256").hexdigest()
-        """What tells it from any other: the sha256 of all of it."""
+        """Tells the input from any other: the sha256 of all of it."""
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +86,7 @@ class Source:
         )
 
     def container(self, output: Path) -> Container:
-        """What the output has around it."""
+        """The container of the output."""
         if self._format.name == "docx":
             return WordPackage(self._file)
         return Gzip() if is_compressed(output) else Plain()

@@ -1,4 +1,4 @@
-"""What a file's name says of its content. Knows nothing of what is in it."""
+"""The format and compression that a file's name states. Knows nothing of what is in it."""
 
 from pathlib import PurePath
 
@@ -46,7 +46,7 @@ _ADVICE = {
     "a catalogue of messages": "convert it to .po or .xliff",
     "structured data": "convert it to .json",
 }
-"""What to do first; `_APART` with all that stand not here."""
+"""The first thing to do for each kind; any other kind is advised `_APART`."""
 
 
 def known_suffixes() -> list[str]:

@@ -1,4 +1,4 @@
-"""What a job does one after the other: the texts of a file, each with all that stands around it."""
+"""The units of a job: the texts of a file, each with all that stands around it."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ class Failure:
     status: str
     """Name of the gRPC status code."""
     message: str
-    """What is wrong."""
+    """The error's message."""
     text: str
     """The text, or all that stands there where it holds none."""
 
@@ -34,7 +34,7 @@ class Unit:
     """The text to translate. Empty where there is none: it then travels as an empty text, and so keeps its
     place in the order and in the window."""
     raw: str
-    """What stands there, for people, where it holds no text."""
+    """The original, for people, where it holds no text."""
     error: str | None
     """Why there is no text."""
     location: Mapping[str, int | str]

@@ -29,7 +29,7 @@ MAX_BLOCKS = 10_000
 
 
 class Observer(Protocol):
-    """What a job tells while it runs."""
+    """Observes a job while it runs."""
 
     def on_start(self, *, parts: int, done: int) -> None:
         """So many parts there are, of which an earlier run has done some."""
@@ -40,7 +40,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusSummary:
-    """What became of a corpus."""
+    """The summary of a translated corpus."""
 
     texts: int
     """Its lines or rows."""

@@ -49,7 +49,7 @@ def translate(
 
 
 def needs(options: EngineOptions) -> dict[str, Any]:
-    """What Ray keeps for each actor."""
+    """The state that Ray keeps for each actor."""
     return {"num_gpus": 1} if options.device == "cuda" else {"num_cpus": 1}
 
 

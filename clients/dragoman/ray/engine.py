@@ -24,7 +24,7 @@ class EngineOptions:
     length_penalty: float | None = None
     """Exponent of the length penalty; None: the bundle's."""
     segmentation: Segmentation = "sentence"
-    """What is translated at once: sentences, or whole lines."""
+    """The units of translation: sentences, or whole lines."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Where its graphs run: on a core of its own, or on a GPU."""
     precision: Literal["auto", "fp32", "int8", "fp16"] = "auto"

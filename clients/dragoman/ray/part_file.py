@@ -30,7 +30,7 @@ class Translator(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """What parts are of, and where they go."""
+    """The corpus that parts are of, and the folder that they go to."""
 
     source: Path
     kind: Kind

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from dragoman.jobs.errors import JobError
 
 Kind = Literal["text", "jsonl", "parquet"]
-"""What a corpus is."""
+"""The kind of a corpus."""
 _SUFFIXES: dict[str, Kind] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -21,7 +21,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What an actor takes at a time."""
+    """A part of a corpus, which an actor takes at a time."""
 
     number: int
     """Counted from 0, in the corpus' order."""
@@ -34,7 +34,8 @@ class Part:
 
 
 def kind_of(path: Path, declared: Kind | None) -> Kind:
-    """What a file holds: as `declared`, else as its name says. Raises JobError for one that is compressed."""
+    """The kind of a file: as `declared`, else as its name says. Raises JobError for one that is
+    compressed."""
     if path.suffix.lower() in (".gz", ".zst", ".bz2", ".xz"):
         raise JobError(
             f"{path} is compressed, and parts of it can't be read alone; decompress it, or take Parquet, or "
@@ -85,6 +86,6 @@ def _row_ends(path: Path, part_texts: int) -> Iterator[int]:
 
 
 def fingerprint(path: Path) -> str:
-    """What tells a file from any other, as far as its size and time do: a corpus takes long to read."""
+    """The identity of a file by its size and time: to read a whole corpus would take long."""
     status = path.stat()
     return json.dumps([status.st_size, status.st_mtime_ns])

@@ -47,7 +47,7 @@ class Certificate:
         return self._is_usable and self._late_look is None
 
     def credentials(self) -> grpc.ServerCredentials:
-        """What grpc listens with. Files that change are read again at the next connection.
+        """The credentials that grpc listens with. Files that change are read again at the next connection.
 
         Raises CertificateError for the first pair only; a later pair that can't be used is logged and the one
         in use kept.
@@ -128,7 +128,7 @@ def _log(reason: str) -> None:
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:
-    """What changes where the file does; None where it can't be looked at."""
+    """A stamp that changes when the file does; None where the file can't be looked at."""
     try:
         stat = path.stat()
     except OSError:

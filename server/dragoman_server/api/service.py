@@ -17,7 +17,7 @@ from dragoman_server.service.stream import Write
 
 
 def write_to(context: Context) -> Write:
-    """What sends the messages of a stream."""
+    """The function that sends the messages of a stream."""
 
     async def write(response: pb.TranslateStreamResponse) -> None:
         # Fails where the caller has just gone away; that this ends the call is told in another way.

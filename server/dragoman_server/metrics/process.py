@@ -1,4 +1,4 @@
-"""What the server and its engines' processes take together: `process_*`, and whose it is.
+"""`process_*` of the server and its engines' processes together, and the processor time of each part.
 
 Memory that several processes hold is counted once. Engines' processes are started, not forked, so what they
 share comes from files, such as libraries: each has its own of the rest, and the most that any has of files is

@@ -35,7 +35,7 @@ def measure_engine(
     seconds: float,
     on_progress: Callable[[str], None],
 ) -> EngineFigures:
-    """What the engine takes for these texts, in about so many seconds. Raises LoadError."""
+    """Measures the cost of the engine's work on these texts, in about so many seconds. Raises LoadError."""
     prepared = [prepare(line, bundle, options, deadline=None).sentences for line in lines]
     if not any(prepared):
         raise LoadError(f"none of the {len(lines)} texts has anything to translate; give some that have")
@@ -127,7 +127,7 @@ def _by_rows(turns: Sequence[tuple[int, float]]) -> tuple[tuple[float, ...], tup
 
 
 def _line(encodings: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """What an encoding takes and each position of it, by least squares; neither is below zero."""
+    """The seconds of an encoding and of each of its positions, by least squares; neither is below zero."""
     positions, seconds = np.array(encodings, dtype=float).T
     variance = positions.var()
     slope = float(np.cov(positions, seconds, bias=True)[0, 1] / variance) if variance else 0.0

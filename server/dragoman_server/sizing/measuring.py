@@ -24,7 +24,7 @@ SERVER_SHARE = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a plan is made of."""
+    """The measurements that a plan is made of."""
 
     engine: EngineFigures
     server: ServerFigures

@@ -21,7 +21,7 @@ _CROWD = 1e6
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """What is wanted."""
+    """The load, and the latency that it is to have."""
 
     per_second: float
     """Texts a second, of all servers together."""
@@ -33,7 +33,7 @@ class Objective:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What one server does at a load."""
+    """The latency that callers of one server see at a load."""
 
     p50_seconds: float
     p99_seconds: float
@@ -58,7 +58,7 @@ class Plan:
     max_rows: int
     """Rows of a batch with which a long sentence is still in time."""
     max_queue_seconds: float
-    """Who waits longer misses the objective."""
+    """The longest wait in the queue that still meets the objective."""
     scale_at_seconds: float
     """Expected time in the queue that uses up what the 99th percentile leaves."""
 
@@ -78,11 +78,11 @@ class Server:
 
     @property
     def engine(self) -> EngineFigures:
-        """What an engine takes with all cores at work."""
+        """The cost of an engine's work when all cores work."""
         return self._engine
 
     def expected(self, per_second: float) -> Expected:
-        """What callers see at so many texts a second, fewer than its capacity."""
+        """The latency that callers see at so many texts a second, fewer than the server's capacity."""
         outcome = self._simulate(per_second)
         seconds = sorted(outcome.seconds)
         return Expected(

@@ -26,7 +26,7 @@ class _Call:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What became of the texts that count."""
+    """The outcome of the texts that count."""
 
     seconds: list[float] = field(default_factory=list)
     """From a text's arrival to its last answer."""

@@ -8,7 +8,7 @@ MIB = 1 << 20
 
 
 def as_text(plan: Plan, objective: Objective, measured: Measured) -> str:
-    """What to run, what to expect, and which numbers to set where."""
+    """The plan as text: the servers to run, the latency to expect, and the options to set."""
     engine, server = measured.engine, measured.server
     num_left = plan.num_servers - 1
     num_sentences = sum(map(len, engine.texts))

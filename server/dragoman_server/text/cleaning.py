@@ -67,7 +67,7 @@ class CleanedText:
         return self.starts[start], self.ends[end - 1]
 
     def between(self, spans: Sequence[Span]) -> tuple[str, ...]:
-        """What stands before, between and behind spans of `text`, as the caller wrote it.
+        """The caller's text before, between and behind spans of `text`.
 
         Where that is white space at most, what shows nothing is left out of it, too: marks of direction and
         the like come in pairs, and the other one may be in a sentence.

@@ -1,4 +1,4 @@
-"""What happens to a unit that has more source tokens than its model takes: the caller's explicit choice.
+"""The length policies: a unit with more source tokens than its model takes is split, rejected or truncated.
 
 Owns the length policies. Must not know requests or what translates the units.
 """
@@ -15,7 +15,7 @@ from dragoman_server.text.segmentation import halve, holds_letter
 
 
 class LengthPolicy(enum.Enum):
-    """What happens to a unit that is too long."""
+    """The caller's choice for a unit that is too long."""
 
     SPLIT = "split"
     """It is cut at clause ends or spaces."""
@@ -46,7 +46,7 @@ class TextTooLongError(ValueError):
 
 
 class SourceTokenizer(Protocol):
-    """What the policies need of a tokenizer."""
+    """The part of a tokenizer that the policies need."""
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of many texts, without end of sentence."""

@@ -34,7 +34,7 @@ class PairOptions:
     """How pairs are linked."""
 
     priority: Priority = Priority.INTERACTIVE
-    """Who goes first where not all fit into the batch."""
+    """The priority where not all sentences fit into the batch."""
     max_target_tokens: int
     """Most target tokens, the end included, of what is linked at once."""
     max_interactive_tokens: int | None = None
@@ -43,7 +43,7 @@ class PairOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PairPart:
-    """What is linked at once."""
+    """The spans of both texts that are linked at once."""
 
     source: Span
     """Its place in the cleaned text."""
@@ -63,7 +63,7 @@ class Pair:
     target: CleanedText
     parts: tuple[PairPart, ...]
     sentences: tuple[Sentence, ...]
-    """What the engine decodes: one for each part."""
+    """The sentences that the engine decodes: one for each part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ def complete_pair(
 
 
 def _matching(source: CleanedText, target: CleanedText) -> list[tuple[Span, Span]]:
-    """What is linked at once: the lines of both, where there are as many; else from the first to the last."""
+    """The parts to link: line by line where both texts have as many lines, else the whole texts."""
     sides = [segment(side.text, language="", mode=Segmentation.LINE) for side in (source, target)]
     if not all(sides):
         return []

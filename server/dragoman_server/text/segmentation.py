@@ -110,7 +110,7 @@ def join(gaps: Sequence[str], pieces: Sequence[str], *, filler: str) -> tuple[st
 
 
 def filler_for(language: str) -> str:
-    """What separates two sentences in that language where the source language wrote nothing."""
+    """The separator between two sentences of that language where the source language wrote none."""
     return " " if writes_spaces(language) else ""
 
 

@@ -133,7 +133,7 @@ class SentenceRules:
         return self._ends_with(word, kind, next_word) or (line[end] in "¿¡" and kind != "abbreviations")
 
     def _kind(self, line: str, word: str, gap: int, beginning: int) -> str:
-        """What a word before a dot is: the name of one of the fields, or "" for any other word."""
+        """The kind of a word before a dot: the name of one of the fields, or "" for any other word."""
         if len(word) <= _MAX_LETTERS_OF_PART:
             # Parts of "z. B." stand apart.
             compound = word

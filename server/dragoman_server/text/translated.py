@@ -54,4 +54,4 @@ class TranslatedText:
     timings: Timings
     """Where its time went."""
     warnings: tuple[TranslationWarning, ...] = field(default=())
-    """What a reader should know of the best hypothesis."""
+    """Warnings of the best hypothesis."""

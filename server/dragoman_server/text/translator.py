@@ -282,7 +282,7 @@ def _num_tokens(documents: Sequence[Document]) -> int:
 
 
 def _priority(options: TranslationOptions, num_tokens: int) -> Priority:
-    """What a request of so many tokens is decoded with."""
+    """The priority that a request of so many tokens is decoded with."""
     limit = options.max_interactive_tokens
     return Priority.BULK if limit is not None and num_tokens > limit else options.priority
 

@@ -31,7 +31,7 @@ Handle = Callable[[Exchange], Awaitable[Response]]
 
 @dataclass(frozen=True, kw_only=True)
 class Api:
-    """What the requests of one API have in common."""
+    """The traits that all requests of one API share."""
 
     name: str
     """For the log."""

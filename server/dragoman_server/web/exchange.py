@@ -48,7 +48,7 @@ class Exchange:
         self.is_logged = False
         """Whether a line of the log tells of it."""
         self.trace_response: str | None = None
-        """What the answer tells of its trace, where there is one."""
+        """The `traceparent` of the answer, where the request has a trace."""
         self._receive = receive
         self._route = route
         self._api = api

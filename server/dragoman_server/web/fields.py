@@ -1,4 +1,4 @@
-"""What a request says, in JSON or as a form, field by field: what is of another kind is told by name."""
+"""The fields of a request, in JSON or as a form; a field of another kind is refused by name."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -96,7 +96,7 @@ class UploadedFile:
 
 
 def read_json(body: bytes) -> Any:
-    """What the body is. Raises InvalidRequestError for broken JSON."""
+    """The value of a JSON body. Raises InvalidRequestError for broken JSON."""
     try:
         return json.loads(body)
     except UnicodeDecodeError as error:

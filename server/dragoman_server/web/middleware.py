@@ -1,4 +1,4 @@
-"""What stands around the door over HTTP: pages of other origins, and proxies in front of it.
+"""The layers around the app: origins of other pages, and proxies in front of the server.
 
 Both are nobody, unless the server is told of them.
 """

@@ -43,5 +43,5 @@ def retry_headers(status: status_pb2.Status) -> dict[str, str]:
 
 
 def message_of(error: Exception) -> str:
-    """What a caller is told, of an internal error nothing but that."""
+    """The message for the caller; an internal error says nothing more."""
     return str(status_of(error).message)

@@ -29,7 +29,7 @@ class RenewedContext:
         self._versions = self._look()
 
     def load(self) -> ssl.SSLContext:
-        """What connections use. Raises OSError."""
+        """The context that connections use. Raises OSError."""
         self._versions = self._look()
         # Tried apart: half of a bad pair would stay in the one in use.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._chain, self._key, password="")

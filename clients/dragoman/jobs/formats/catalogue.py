@@ -29,7 +29,7 @@ _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;]+);?")
 
 
 def declared_encoding(head: bytes) -> str | None:
-    """What the header says; a template says "CHARSET"."""
+    """The charset that the header states; a template states "CHARSET"."""
     match = _CHARSET.search(head)
     return None if match is None or match[1] == b"CHARSET" else match[1].decode()
 
@@ -98,7 +98,7 @@ class CatalogueFormat:
 
 
 def _messages(catalogue: "POFile", singular: int | None) -> Iterator[tuple["POEntry", int | None, str]]:
-    """What each msgstr of the file is of, in the file's order: its entry, its plural form, and its text."""
+    """The message of each msgstr, in the file's order: its entry, its plural form, and its text."""
     for entry in sorted(catalogue, key=lambda entry: entry.linenum or 0):
         if entry.obsolete:
             continue

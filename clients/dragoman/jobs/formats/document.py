@@ -19,7 +19,7 @@ Write = Callable[[str], str]
 """A translation in the notation of the file."""
 
 MAX_DOCUMENT_BYTES = 1 << 28
-"""What is read as a whole must fit into memory, several times."""
+"""The largest document: it is held in memory as a whole, several times."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,16 +29,16 @@ class Segment:
     start: int
     end: int
     text: str
-    """What is to translate."""
+    """The text to translate."""
     write: Write
     shown: str | None = None
     """The same for people, where it has markup of the server's."""
     original: str | None = None
-    """What stands there where there is no translation; None for what stood there."""
+    """The text for a segment without a translation; None keeps the source's."""
     before: str = ""
-    """What comes before it in any case, and was not in the source."""
+    """A text that is written before it in any case, and was not in the source."""
     after: str = ""
-    """What comes behind it in any case."""
+    """A text that is written behind it in any case."""
 
 
 class DocumentFormat:

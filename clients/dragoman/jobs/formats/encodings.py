@@ -25,7 +25,7 @@ class Codec:
     mark: bytes
     """The mark of byte order at the file's beginning; empty where it has none."""
     errors: Literal["strict", "xmlcharrefreplace"] = "strict"
-    """What happens to a character that the encoding lacks: an error, or a reference of XML and HTML."""
+    """The way to write a character that the encoding lacks: an error, or a reference of XML and HTML."""
 
     def encode(self, text: str) -> bytes:
         """Raises UnitError for a character that the encoding lacks."""

@@ -39,7 +39,7 @@ _DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.
 
 
 def declared_encoding(head: bytes) -> str | None:
-    """What a page says of its encoding, but for UTF-16, which no page is in that can be read so far."""
+    """The encoding that a page declares. UTF-16 does not count: no page in it can be read so far."""
     match = _DECLARED.search(head)
     name = match[1].decode().lower() if match is not None else None
     return None if name is None or name.startswith("utf-16") else name
@@ -110,7 +110,7 @@ class _Mark:
     end: int | None
     """None where it ends with the next one's beginning."""
     kind: Literal["bound"] | Kind
-    """What bounds sentences, or what it is within one."""
+    """Whether it bounds sentences, or its role within one."""
     name: str = ""
     """Of a tag."""
 

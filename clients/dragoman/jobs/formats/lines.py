@@ -198,7 +198,7 @@ _NAMES = {
     str: "a string",
     list: "an array",
 }
-"""What JSON calls its values."""
+"""JSON's names for its values."""
 
 
 def _parse(content: bytes) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _UNSPOKEN = re.compile(r"^\^\S+$|\[\^[^\]\s]+\]:?|\{[/#.][^{}\n]*\}|^\[[ xX]\](?
 _TAG = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z][\w-]*)")
 _TEXTS = ("text", "text_special")
 _PUNCTUATION = re.compile(r"([\\`*_\[\]#+\-.<>|~&=!:])")
-"""What may mean something in Markdown."""
+"""The characters that may mean something in Markdown."""
 
 
 class MarkdownFormat:
@@ -204,7 +204,7 @@ class _Pieces:
         *,
         decode: Callable[[str], str] | None = None,
     ) -> bool:
-        """What matches here; text where it is decoded."""
+        """Whether the pattern matches here; if so adds its piece, a text where it is decoded."""
         match = re.compile(pattern, re.DOTALL).match(self._content, self.position)
         if match is None:
             return False
@@ -243,7 +243,7 @@ class _Pieces:
 
 
 def _tag_kind(tag: str) -> tuple[Kind, str]:
-    """What a tag of HTML is within a text, and its name."""
+    """The role of an HTML tag within a text, and its name."""
     match = _TAG.match(tag)
     if match is None:
         return "empty", ""

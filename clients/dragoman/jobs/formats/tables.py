@@ -212,7 +212,7 @@ def _written(cell: str, delimiter: str, is_quoted_format: bool, translation: str
 
 
 def _unquoted(cell: str) -> str:
-    """What a cell holds; in TSV too, which programs that have quotation marks write."""
+    """The content of a cell; TSV has quotation marks, too, as some programs write them."""
     is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
     return cell[1:-1].replace('""', '"') if is_quoted else cell
 

@@ -33,7 +33,7 @@ _MAIN = (".document.main+xml", ".template.main+xml", ".document.macroEnabled.mai
 _NOTES = tuple(f".{kind}+xml" for kind in ("header", "footer", "footnotes", "endnotes"))
 """How the types of parts end that have text."""
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""What reading a zip raises that is damaged, encrypted, or compressed in an odd way."""
+"""The errors of a zip that is damaged, encrypted, or compressed in an odd way."""
 
 
 class WordFormat:

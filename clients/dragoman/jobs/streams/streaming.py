@@ -90,7 +90,7 @@ class Streaming:
     window: int
     """Units of a stream that are under way at once."""
     noun: str
-    """What the units are called, of several."""
+    """The plural noun for the units."""
 
     def results(
         self,

@@ -22,8 +22,7 @@ class Element:
 
 @dataclass(frozen=True, kw_only=True)
 class Insertion:
-    """What stands at a place of a text without being a part of it, as a tag of an empty element or a
-    comment."""
+    """A thing at a position of a text that is no part of the text: the tag of an empty element, a comment."""
 
     position: int
     text: str

@@ -18,7 +18,7 @@ text."""
 
 
 class EventKind(enum.Enum):
-    """What stands somewhere in a text with markup."""
+    """The kinds of pieces that a text with markup consists of."""
 
     TEXT = enum.auto()
     REFERENCE = enum.auto()
@@ -46,7 +46,7 @@ _RawEvent = tuple[EventKind, int, str, Attributes]
 
 
 def parse(text: str) -> list[Event]:
-    """What a text consists of: the events cover it, in order."""
+    """The events of a text with markup. They cover it, in order."""
     raw: list[_RawEvent] = []
     start = 0
     for _ in range(MAX_UNCLOSED):

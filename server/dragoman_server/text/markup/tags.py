@@ -1,4 +1,4 @@
-"""What the names of elements say: which bound sentences, and which are not translated."""
+"""The meaning of elements' names: which elements bound sentences, and which are not translated."""
 
 from collections.abc import Sequence
 

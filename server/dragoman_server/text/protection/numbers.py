@@ -93,7 +93,7 @@ def in_notation(number: str, *, source_language: str, target_language: str) -> s
 
 
 def _readings(number: str, language: str) -> frozenset[str]:
-    """What a number may mean, as strings that are equal where the values are."""
+    """The possible values of a number, as strings that are equal where the values are."""
     sign = "-" if number[0] in "-−" else ""
     digits = number.lstrip(_SIGNS)
     time = _TIME.fullmatch(digits)

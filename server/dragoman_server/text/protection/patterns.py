@@ -1,4 +1,4 @@
-"""What is protected without being asked for, since nobody wants it translated: URLs, placeholders and so on.
+"""Spans that are protected without being asked for: URLs, placeholders and so on.
 
 No pattern begins within a run that it could have begun at, and none takes more than a time in proportion to
 the text.
@@ -100,7 +100,7 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
 def certain_spans(text: str) -> Iterator[Protected]:
-    """What is found in a text, in order and without overlaps."""
+    """The spans of a text that match a pattern, in order and without overlaps."""
     if not _TRIGGER.search(text):
         return
     position = 0

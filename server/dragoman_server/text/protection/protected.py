@@ -50,7 +50,7 @@ class Protected:
     span: Span
     kind: SpanKind
     output: str | None = None
-    """What the answer has in its place; None: what the caller wrote."""
+    """The answer's text in its place; None keeps the caller's."""
 
     @property
     def floats(self) -> bool:

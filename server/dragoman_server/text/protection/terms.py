@@ -10,7 +10,7 @@ from dragoman_server.text.protection.protected import Protected, SpanKind
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """What a word or words of the source language are translated by; themselves for None."""
+    """A word or words of the source language, and their translation; None keeps them."""
 
     source: str
     target: str | None

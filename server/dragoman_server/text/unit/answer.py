@@ -41,7 +41,7 @@ class UnitAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What came of an attempt."""
+    """The outcome of an attempt."""
 
     answers: tuple[UnitAnswer, ...]
     """Best first; empty where none keeps what must be kept."""

@@ -16,7 +16,7 @@ MAX_DEPTH = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Floating:
-    """What is set into a translation at a place, and whether spaces stood around it."""
+    """A text that is set into a translation at a position, and whether spaces stood around it."""
 
     position: int
     text: str

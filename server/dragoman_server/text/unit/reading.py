@@ -41,7 +41,7 @@ class TaskReader:
         self._is_automatic = is_automatic
         self._read: dict[Span, tuple[Task, Attempt]] = {}
         self.warnings: list[TranslationWarning] = []
-        """What is known of the source alone."""
+        """The warnings that follow from the source alone."""
 
     def trim(self, spans: Sequence[Span]) -> list[Span]:
         """The units without emoji at their ends, and without those that hold nothing to translate."""
@@ -58,7 +58,7 @@ class TaskReader:
         return found
 
     def render(self, span: Span) -> str:
-        """What the model is shown of a unit at first."""
+        """The text that the model is shown first of a unit."""
         _, attempt = self._task(span)
         if attempt.stage is not Stage.FIRST:
             return self._source.cleaned.tokenizer_text[slice(*span)]
@@ -149,7 +149,7 @@ class TaskReader:
                 yield rendered.of_source(span)
 
     def _truncated(self, unit: Unit) -> tuple[Unit, Task, Attempt, Sequence[int] | None]:
-        """What is behind the last token is not kept."""
+        """A truncated unit; nothing behind its last token is kept."""
         source = self._source
         _, attempt = self._task(unit.span)
         rendered = attempt.pieces[0].shown[0] if attempt.stage is Stage.FIRST else None

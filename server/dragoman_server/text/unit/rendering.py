@@ -22,7 +22,7 @@ class Mask:
 
 @dataclass(frozen=True, kw_only=True)
 class Rendered:
-    """What the model is shown of a unit."""
+    """The text that the model is shown of a unit."""
 
     text: str
     starts: Sequence[int]

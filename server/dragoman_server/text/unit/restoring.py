@@ -16,7 +16,7 @@ from dragoman_server.text.unit.rendering import Mask
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What goes out of an answer."""
+    """The text of an answer as it goes out."""
 
     text: str
     starts: Sequence[int]

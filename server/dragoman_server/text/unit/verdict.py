@@ -1,4 +1,4 @@
-"""What a reader should know of a unit's translation."""
+"""Warnings of a unit's translation."""
 
 from collections.abc import Iterator, Sequence
 

@@ -25,7 +25,7 @@ from dragoman_server.web.statuses import http_status, message_of, retry_headers
 MAX_TEXTS = 50
 """Most texts of a request, as DeepL has it."""
 UNLIMITED_CHARACTERS = 1_000_000_000_000
-"""What DeepL tells those who have no limit."""
+"""The limit that DeepL states for callers without one."""
 
 _FORBIDDEN, _BAD_REQUEST, _QUOTA_EXCEEDED = 403, 400, 456
 # DeepL's clients refuse a bare "EN" or "PT" as a target, and its list has none.

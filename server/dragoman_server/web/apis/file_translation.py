@@ -19,7 +19,7 @@ _DETECTION_CHARACTERS = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class FileTranslation:
-    """What became of a file's texts."""
+    """The translated texts of a file, and how many failed."""
 
     translations: Sequence[str | None]
     """One to one; None for what holds no text and what failed."""

@@ -26,23 +26,23 @@ class Piece:
     name: str = ""
     """Of a tag: it is closed by the next one of its name."""
     output: str | None = None
-    """What a translation has in its place; None for what the source has."""
+    """The text in the translation in its place; None keeps the source's."""
     look: str = ""
     """Of a text in a format where each has its own: what comes before it for it to look like that."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What is translated as one text."""
+    """A run of pieces that is translated as one text."""
 
     start: int
     end: int
     text: str
     """All text in it, without markup."""
     glue: str
-    """What has to follow the translation, in the source's notation."""
+    """The text that follows the translation, in the source's notation."""
     pieces: tuple[Piece, ...]
-    """What it consists of: elements nest."""
+    """The pieces of the run; elements nest."""
 
 
 def runs(source: str, pieces: Iterable[Piece]) -> Iterator[Run]:

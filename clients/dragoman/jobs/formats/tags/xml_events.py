@@ -1,4 +1,4 @@
-"""What a parser of XML finds, with the range of the source that each of it takes."""
+"""The events of an XML parser, each with its range of the source."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dragoman.jobs.errors import JobError
 
 _DECLARED = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 (section 2.2) has no way to write."""
+"""The characters that XML 1.0 (section 2.2) can't write."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +32,7 @@ class Event:
 
 
 def declared_encoding(head: bytes) -> str | None:
-    """What a file says of its encoding. That of UTF-16 is said by whoever asks for it, too."""
+    """The encoding that a file declares. That of UTF-16 is said by whoever asks for it, too."""
     match = _DECLARED.match(head.removeprefix(b"\xef\xbb\xbf").lstrip())
     name = match[1].decode().lower() if match is not None else None
     return None if name is None or name.startswith("utf-16") else name
