@@ -78,7 +78,7 @@ class AsyncClient:
 
     @property
     def _channel(self) -> grpc.aio.Channel:
-        """That of the loop that runs: a channel belongs to the one in which it was made."""
+        """The channel of the loop that runs: a channel belongs to the loop in which it was made."""
         loop = asyncio.get_running_loop()
         if loop not in self._channels:
             # gRPC closes a channel that nobody holds any more.

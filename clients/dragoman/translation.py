@@ -152,7 +152,7 @@ class AlignedTexts:
     model: ModelReference
     """The model that linked them."""
     source_tokens: int
-    """With an end for each part that was linked at once."""
+    """The source tokens, with an end for each part that was linked at once."""
     target_tokens: int
     """Without ends."""
     timings: Timings
@@ -164,9 +164,9 @@ class LanguageCandidate:
     """A language that a text may be in."""
 
     language: str
-    """As a BCP 47 code."""
+    """The language as a BCP 47 code."""
     confidence: float
-    """From 0 to 1; all candidates of a text together have 1."""
+    """Probability from 0 to 1; all candidates of a text together have 1."""
     served: bool
     """Whether some model of the server has it."""
 
@@ -176,9 +176,9 @@ class DetectedLanguage:
     """The language of a text."""
 
     language: str | None
-    """One that some model translates from or to; None where the text is in none of those."""
+    """The language, if some model translates from or to it; None where the text is in no such language."""
     confidence: float
-    """From 0 to 1; 0 for None."""
+    """Probability from 0 to 1; 0 for None."""
     candidates: tuple[LanguageCandidate, ...]
     """The candidates, most likely first, with the most likely language that is not served."""
 

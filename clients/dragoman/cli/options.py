@@ -52,7 +52,7 @@ class Seconds(click.FloatRange):
     """A number of seconds; nan, which every range takes, is none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """As of every click type."""
+        """Converts the value; nan fails."""
         seconds = float(super().convert(value, param, ctx))
         if math.isnan(seconds):
             self.fail("nan is not a number of seconds.", param, ctx)

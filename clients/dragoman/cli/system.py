@@ -23,10 +23,10 @@ class System(Protocol):
 
     @property
     def details(self) -> Mapping[str, str | float | None]:
-        """Those of `dragoman.cli.evaluate.DETAILS` that are known of it."""
+        """The known ones of `dragoman.cli.evaluate.DETAILS`."""
 
     def translate(self, lines: list[str]) -> list[str]:
-        """One translation for each line, in order."""
+        """Translates each line, in order."""
 
 
 class OpenSystem(Protocol):

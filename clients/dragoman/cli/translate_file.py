@@ -30,7 +30,7 @@ class _File(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """As of every click type."""
+        """Converts the value; `-` fails."""
         if value == "-":
             self.fail(
                 "- is no file; `dragoman translate` reads standard input and writes to output.", param, ctx

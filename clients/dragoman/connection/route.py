@@ -25,7 +25,8 @@ GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "
 
 
 ELSEWHERE = 2
-"""Of a name that stands for who knows how many: where three are full, the others hardly are not."""
+"""Other servers that an overloaded request goes to where a name stands for an unknown number: if three are
+full, further ones hardly are not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class Server:
     """One server of those that an address stands for."""
 
     target: str
-    """For gRPC, such as "ipv4:10.0.0.3:50051"."""
+    """The address for gRPC, such as "ipv4:10.0.0.3:50051"."""
     name: str
     """HOST:PORT that it was found by. Over TLS its certificate must be for this host."""
 
@@ -46,7 +47,7 @@ class Route:
     """The options of a channel."""
 
     target: str
-    """For gRPC: HOST:PORT, an address in a scheme of its own, or a list."""
+    """The target for gRPC: HOST:PORT, an address in a scheme of its own, or a list."""
     credentials: grpc.ChannelCredentials | None
     """None is without TLS."""
     options: Options
@@ -68,7 +69,7 @@ class Route:
         return grpc.secure_channel(self.target, self.credentials, options=self.options)
 
     def open_async_channel(self) -> grpc.aio.Channel:
-        """The same of its asyncio API, for the event loop that runs."""
+        """Opens an asyncio channel, for the event loop that runs."""
         if self.credentials is None:
             return grpc.aio.insecure_channel(self.target, options=self.options)
         return grpc.aio.secure_channel(self.target, self.credentials, options=self.options)
@@ -186,7 +187,7 @@ def _of_list(
 
 
 def _alone(server: Server, credentials: grpc.ChannelCredentials | None, ping_seconds: float | None) -> Route:
-    """One server, over a connection that no other channel shares."""
+    """A route to one server, over a connection that no other channel shares."""
     options = (
         *channel_options(server.name, is_balanced=False, ping_seconds=ping_seconds),
         ("grpc.use_local_subchannel_pool", 1),
@@ -232,7 +233,7 @@ def _target(family: int, host: str, port: str) -> str:
 
 
 def _joined(targets: Sequence[str]) -> str:
-    """One target of them all."""
+    """One target for all of them."""
     if all(target.startswith("ipv4:") for target in targets):
         return "ipv4:" + ",".join(target.removeprefix("ipv4:") for target in targets)
     # A list is of one kind; an address of the other is written as one of this (RFC 4291, section 2.5.5.2).

@@ -14,7 +14,7 @@ class Container(Protocol):
         """Writes the packed output. The same bytes give the same bytes."""
 
     def unpacked_size(self, path: Path) -> int | None:
-        """Of a file that was packed, modulo 2^32; None where there is none."""
+        """The size of a packed file before it was packed, modulo 2^32; None where there is none."""
 
 
 class Plain:

@@ -122,7 +122,7 @@ def _wide_encoding(head: bytes) -> str | None:
 
 
 def _faults(head: bytes) -> Iterator[tuple[int, int, int]]:
-    """Of each line not in UTF-8: its number from 1, its first wrong byte's place from 0, and that byte."""
+    """For each line not in UTF-8: its number from 1, its first wrong byte's offset from 0, and that byte."""
     lines = head.split(b"\n")
     for number, line in enumerate(lines, start=1):
         # The last one may be cut within a character.

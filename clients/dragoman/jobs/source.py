@@ -45,7 +45,7 @@ class Source:
         self._file.close()
 
     def head(self) -> bytes:
-        """Its first bytes, decompressed, as far as they can be: broken compression is told by `units`."""
+        """The first bytes, decompressed as far as they can be: `units` reports broken compression."""
         stream, head = self._stream(), b""
         with suppress(*_BROKEN_COMPRESSION):
             while len(head) < HEAD_BYTES and (line := stream.readline(HEAD_BYTES - len(head))):
@@ -53,7 +53,7 @@ class Source:
         return head
 
     def units(self) -> Iterator[Unit]:
-        """Its units, decompressed where it is `.gz`.
+        """The units of the input, decompressed where it is `.gz`.
 
         Raises JobError at once for what is no file of its format; OSError, or JobError for broken
         compression, when it is met.

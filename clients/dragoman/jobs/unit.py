@@ -49,7 +49,7 @@ class Unit:
     """Whether `text` has markup of the server's, so that `raw` is what people are shown."""
 
     def failure(self, error: Exception | None) -> Failure:
-        """Of a unit that has no translation; `error` is the server's, or what writing raised."""
+        """The failure of a unit without a translation; `error` is the server's, or was raised by writing."""
         return Failure(
             status=error.status if isinstance(error, DragomanError) else "INVALID_ARGUMENT",
             message=self.error or _of_line(str(error)),

@@ -43,9 +43,9 @@ class CorpusSummary:
     """The summary of a translated corpus."""
 
     texts: int
-    """Its lines or rows."""
+    """Lines or rows of the corpus."""
     failed: int
-    """Those that have no translation."""
+    """Texts that have no translation."""
     errors: Path | None
     """The record of these, where there are any."""
 

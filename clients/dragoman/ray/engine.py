@@ -35,7 +35,7 @@ class Translator(Protocol):
     """Translates texts."""
 
     def translate(self, texts: Sequence[str]) -> Sequence[tuple[str, bool]]:
-        """Of each text its translation, and whether that lacks an end."""
+        """For each text its translation, and whether that lacks an end."""
 
 
 class OpenTranslator(Protocol):
@@ -76,6 +76,6 @@ class Engine:
         self._translator = self._opened.__enter__()
 
     def translate(self, texts: Sequence[str | None]) -> list[tuple[str | None, bool]]:
-        """Of each text its translation, and whether that lacks an end; None of None."""
+        """For each text its translation, and whether that lacks an end; None of None."""
         answers = iter(self._translator.translate([text for text in texts if text is not None]))
         return [(None, False) if text is None else next(answers) for text in texts]

@@ -41,7 +41,7 @@ def join(corpus: Corpus, parts: Sequence[Part], output: Path) -> int:
 
 
 def _join_tables(corpus: Corpus, parts: Sequence[Part], partial: Path) -> None:
-    """One row group a part; the schema is the input's and the translations' column."""
+    """Writes one row group a part; the schema is the input's and the translations' column."""
     import pyarrow
     import pyarrow.parquet
 

@@ -25,7 +25,7 @@ class Translator(Protocol):
     """An engine."""
 
     def translate(self, texts: Sequence[str | None]) -> list[tuple[str | None, bool]]:
-        """Of each text its translation, and whether that lacks an end; None of None."""
+        """For each text its translation, and whether that lacks an end; None of None."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,8 @@ class Certificate:
         )
 
     def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
-        """For grpc, whose threads ask at every connection, one at a time; None where nothing has changed.
+        """Returns the credentials for grpc, whose threads ask at every connection, one at a time; None where
+        nothing has changed.
 
         Where the files hang, nobody waits for them but a first one, and that not for long.
         """

@@ -28,7 +28,7 @@ class _Process:
     virtual_bytes: int
     resident_bytes: int
     shared_bytes: int
-    """Of the resident ones those that files back."""
+    """The resident bytes that are backed by files."""
 
 
 class ProcessMetrics(Collector):
@@ -43,7 +43,7 @@ class ProcessMetrics(Collector):
         self._cpu_seconds: dict[int, float] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """As a ProcessCollector, and more."""
+        """Yields the families of a ProcessCollector, and those of the engines."""
         server = _read("self")
         if server is None:
             yield from self._own.collect()

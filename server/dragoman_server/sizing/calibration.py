@@ -74,7 +74,8 @@ def _lengths(
     most: int,
     seconds: float,
 ) -> list[Text]:
-    """Of as many texts as are translated in that time, from the first; of one at least."""
+    """The seconds of translating texts one after another for about that time; at least the first is
+    translated."""
     until = time.monotonic() + seconds
     texts: list[Text] = []
     waiting = iter(prepared)

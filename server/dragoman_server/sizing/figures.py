@@ -51,7 +51,7 @@ class EngineFigures:
         return seconds * max(1.0, num_rows / largest)
 
     def slower(self, factor: float) -> Self:
-        """The same where everything takes `factor` times as long."""
+        """These figures on a core that takes `factor` times as long."""
         return replace(
             self,
             turn_seconds=tuple(factor * seconds for seconds in self.turn_seconds),
@@ -70,6 +70,6 @@ class ServerFigures:
     lone_seconds: float
     """The median seconds that a caller waits for a text when no other text is there."""
     memory_bytes: int
-    """Of all its processes, while they were as busy as they get."""
+    """The bytes of all its processes while they were as busy as they get."""
     texts_per_second: float
     """The texts a second that the server then translated, beside the load's own generator."""

@@ -47,14 +47,14 @@ class Plan:
 
     num_servers: int
     cores: int
-    """Of each."""
+    """Cores of each server."""
     capacity: float
     """Most texts a second of each."""
     share: float
-    """Of that, what comes to each."""
+    """The part of that capacity which each server is loaded to."""
     expected: Expected
     memory_bytes: int
-    """Of each, with its models loaded once."""
+    """Memory of each server, with its models loaded once."""
     max_rows: int
     """Rows of a batch with which a long sentence is still in time."""
     max_queue_seconds: float
@@ -64,7 +64,7 @@ class Plan:
 
 
 class Server:
-    """One of so many cores, worked out from what was measured."""
+    """A server with so many cores, computed from measured figures."""
 
     def __init__(self, measured: Measured, *, cores: int) -> None:
         self._engine = measured.engine.slower(measured.slowdown)

@@ -29,7 +29,7 @@ class Outcome:
     """The outcome of the texts that count."""
 
     seconds: list[float] = field(default_factory=list)
-    """From a text's arrival to its last answer."""
+    """Seconds from a text's arrival to its last answer."""
     answered_at: list[float] = field(default_factory=list)
     """When each of all texts was answered."""
     rows: list[int] = field(default_factory=list)

@@ -51,7 +51,7 @@ def as_text(plan: Plan, objective: Objective, measured: Measured) -> str:
 
 
 def as_json(plan: Plan, measured: Measured) -> dict[str, object]:
-    """The same in plain values."""
+    """The plan as plain values, for JSON."""
     engine, server = measured.engine, measured.server
     return {
         "servers": plan.num_servers,

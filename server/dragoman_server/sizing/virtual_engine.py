@@ -25,7 +25,7 @@ class Costs(Protocol):
 
 
 class VirtualEngine:
-    """One engine, one turn after the other."""
+    """An engine in virtual time: one turn after the other."""
 
     def __init__(self, costs: Costs, limits: EngineLimits) -> None:
         self._costs = costs

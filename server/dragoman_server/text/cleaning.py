@@ -51,13 +51,13 @@ class CleanedText:
     """A text, and what of it is cut and tokenized."""
 
     caller_text: str
-    """As the caller wrote it."""
+    """The text as the caller wrote it."""
     text: str
     """Without characters that show nothing, and with letters and their marks composed."""
     tokenizer_text: str
-    """The same, with a plain hyphen for each that looks like one; as long as `text`."""
+    """`text` with a plain hyphen for each character that looks like one; as long as `text`."""
     starts: Sequence[int]
-    """For each character of `text` where in the caller's text begins what it stands for."""
+    """For each character of `text`, where its origin begins in the caller's text."""
     ends: Sequence[int]
     """And where that ends."""
 

@@ -22,7 +22,7 @@ class LengthPolicy(enum.Enum):
     REJECT = "reject"
     """UnitTooLongError."""
     TRUNCATE = "truncate"
-    """Its last tokens are dropped."""
+    """Drop its last tokens."""
 
 
 class UnitTooLongError(ValueError):

@@ -50,9 +50,9 @@ class PairPart:
     target: Span
     """Its place in the cleaned translation."""
     source_spans: tuple[Span, ...]
-    """Of each source token but the end, its place within the part."""
+    """For each source token but the end, its span within the part."""
     target_spans: tuple[Span, ...]
-    """Of each target token that the model is made to say."""
+    """For each target token that the model is made to say, its span within the part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class AlignedPair:
     """The links of a text and its translation."""
 
     alignments: tuple[Alignment, ...]
-    """In offsets of the caller's texts, by target word and falling weight."""
+    """The links in offsets of the caller's texts, by target word and falling weight."""
     num_source_tokens: int
     """Ends included."""
     num_target_tokens: int
@@ -193,7 +193,7 @@ def _moved(span: Span, offset: int) -> Span:
 
 
 def _slowest(results: Sequence[SentenceResult], waited_seconds: float) -> Timings:
-    """Of the sentence that took longest."""
+    """The timings of the sentence that took longest."""
     slowest = max(results, key=_seconds, default=None)
     if slowest is None:
         return Timings(queue=0.0, encode=0.0, decode=0.0)

@@ -39,7 +39,7 @@ class SentenceRules:
     abbreviations: frozenset[str] = frozenset()
     """Never end a sentence: "Dr.", "z.B."."""
     small_abbreviations: frozenset[str] = frozenset()
-    """The same, but words of their own with a capital: "max." and "Max"."""
+    """Abbreviations that are words of their own when they begin with a capital: "max." and "Max"."""
     before_numbers: frozenset[str] = frozenset()
     """Are abbreviations before a number alone: "Art. 3"."""
     may_end: frozenset[str] = frozenset()
@@ -236,6 +236,7 @@ def _begins_small(line: str, beginning: int) -> bool:
 
 
 def _spellings(word: str) -> set[str]:
-    """As given, with a capital, and all in capitals where that is hardly another word, as "VS" is one."""
+    """The spellings of a word: as it is given, with a capital, and all in capitals where that is hardly
+    another word, as "VS" is one."""
     capitals = {word.upper()} if len(word) >= _MIN_LETTERS_OF_CAPITALS else set()
     return {word, word[0].upper() + word[1:], *capitals} if len(word) > 1 else {word}

@@ -18,7 +18,7 @@ class Stage:
 
 
 class Stages:
-    """Those of one request, each beginning where the one before it ended."""
+    """The stages of one request; each begins where the one before it ended."""
 
     def __init__(self) -> None:
         self.came_at = time.monotonic()

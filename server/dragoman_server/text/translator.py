@@ -58,9 +58,9 @@ class TranslationRequest:
     texts: tuple[str, ...]
     options: TranslationOptions
     text_fields: tuple[str, ...]
-    """For each text what the caller calls it, such as "texts[0]"."""
+    """The caller's name of each text, such as "texts[0]"."""
     ranges: tuple[tuple[Span, ...], ...] = ()
-    """For each text its protected ranges, in code points; none for any where it is empty."""
+    """The protected ranges of each text, in code points; empty for none of any text."""
 
 
 @dataclass(frozen=True, kw_only=True)

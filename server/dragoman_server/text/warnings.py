@@ -47,7 +47,7 @@ class TranslationWarning:
 
     kind: WarningKind
     span: Span
-    """Of the caller's text, in code points."""
+    """The range of the caller's text, in code points."""
 
 
 def repeats(answer: str, source: str) -> bool:

@@ -17,9 +17,10 @@ class Fields:
     """The fields of a request, by name. Each method raises InvalidRequestError."""
 
     values: Mapping[str, Any]
-    """Of JSON as they are; of a form a string, or a list where a field came several times."""
+    """The values by name: as JSON has them; of a form a string, or a list where a field came several
+    times."""
     files: Mapping[str, "UploadedFile"] = field(default_factory=dict)
-    """Those that a form brought."""
+    """The files of a form."""
 
     def string(self, name: str) -> str | None:
         """None where it is absent."""
@@ -32,7 +33,7 @@ class Fields:
         raise refusal(name, f"must be a string, and is {_kind(value)}")
 
     def required_string(self, name: str) -> str:
-        """One that is not empty."""
+        """A string that is not empty."""
         value = self.string(name)
         if not value:
             raise refusal(name, "is required")
@@ -89,7 +90,7 @@ class Fields:
 
 @dataclass(frozen=True, kw_only=True)
 class UploadedFile:
-    """One that came with a form."""
+    """A file that came with a form."""
 
     name: str
     content: bytes
@@ -106,7 +107,7 @@ def read_json(body: bytes) -> Any:
 
 
 def join_lists(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Of a form's fields the values, a list where one came several times."""
+    """The values of a form's fields; a list where a field came several times."""
     joined: dict[str, Any] = {}
     for name, value in pairs:
         if name not in joined:

@@ -9,7 +9,7 @@ from dragoman_server.errors import BodyTooLargeError, SlowRequestError
 from dragoman_server.service.statuses import Code, code_of, status_of
 
 CLIENT_GONE = 499
-"""For the log and the metrics, as nginx has it: nobody reads the answer."""
+"""Client closed request, as nginx has it, for the log and the metrics: nobody reads the answer."""
 
 _BY_CODE = {
     Code.OK: 200,

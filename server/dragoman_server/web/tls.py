@@ -51,7 +51,7 @@ class RenewedContext:
 
 
 def certified_names(certificate: Mapping[str, Any] | None) -> list[str]:
-    """Of a certificate as ssl describes it, the common name first."""
+    """The names in a certificate as ssl describes it, the common name first."""
     shown = certificate or {}
     pairs = [pair for part in shown.get("subject", ()) for pair in part if pair[0] == "commonName"]
     return [str(name) for _, name in (*pairs, *shown.get("subjectAltName", ()))]

@@ -32,7 +32,7 @@ class Segment:
     """The text to translate."""
     write: Write
     shown: str | None = None
-    """The same for people, where it has markup of the server's."""
+    """The text for people, where `text` has markup of the server's."""
     original: str | None = None
     """The text for a segment without a translation; None keeps the source's."""
     before: str = ""

@@ -21,7 +21,7 @@ class Codec:
     """An encoding of text."""
 
     name: str
-    """As Python calls it, with its byte order."""
+    """The codec's name in Python, with its byte order."""
     mark: bytes
     """The mark of byte order at the file's beginning; empty where it has none."""
     errors: Literal["strict", "xmlcharrefreplace"] = "strict"

@@ -112,7 +112,7 @@ class _Mark:
     kind: Literal["bound"] | Kind
     """Whether it bounds sentences, or its role within one."""
     name: str = ""
-    """Of a tag."""
+    """The tag's name."""
 
 
 class _Parser(HTMLParser):
@@ -142,11 +142,11 @@ class _Parser(HTMLParser):
         self._mark(tag, "open")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """One that ends where it begins."""
+        """An element that ends where it begins."""
         self._mark(tag, "empty")
 
     def handle_endtag(self, tag: str) -> None:
-        """One that nothing began closes nothing."""
+        """An end tag; without a start tag it closes nothing."""
         self._mark(tag, "close")
         if self._open_names[tag]:
             self._close(tag)
@@ -161,15 +161,15 @@ class _Parser(HTMLParser):
         self._mark(None, "empty")
 
     def handle_decl(self, decl: str) -> None:
-        """As `<!DOCTYPE html>`."""
+        """Notes a declaration, such as `<!DOCTYPE html>`."""
         self._mark("html", "empty")
 
     def handle_pi(self, data: str) -> None:
-        """As `<?xml version="1.0"?>`."""
+        """Notes an instruction, such as `<?xml version="1.0"?>`."""
         self._mark(None, "empty")
 
     def unknown_decl(self, data: str) -> None:
-        """As `<![CDATA[x]]>`."""
+        """Notes a marked section, such as `<![CDATA[x]]>`."""
         self._mark(None, "empty")
 
     def _unfinished(self, start: int) -> None:

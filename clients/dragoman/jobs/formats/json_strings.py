@@ -46,7 +46,7 @@ def _written(translation: str, *, is_ascii: bool) -> str:
 
 
 def _values(source: str) -> Iterator[tuple[int, int, str | None, str]]:
-    """Of each string that is a value: where it begins and ends, its key, and its text. The JSON is sound."""
+    """For each string that is a value: where it begins and ends, its key, and its text. The JSON is sound."""
     # The key under which each object or array that is open stands, and the last key of each object.
     keys: list[str | None] = [None]
     pending: tuple[int, int, str] | None = None

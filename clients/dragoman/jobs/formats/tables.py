@@ -17,7 +17,7 @@ from dragoman.jobs.unit import Unit
 from dragoman.settings import TextFormat
 
 _DELIMITERS = ",;\t|"
-"""Of CSV, in the order in which they are tried."""
+"""Delimiters of CSV, in the order in which they are tried."""
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
 _BREAKS = re.compile(r"[\t\r\n]+")
 MAX_BETWEEN_CHARACTERS = 1 << 20
@@ -35,7 +35,7 @@ class _Row:
     line: int
     """The first one of the row."""
     raw: str
-    """With its line ending."""
+    """The row with its line ending."""
     cells: Sequence[str]
 
 

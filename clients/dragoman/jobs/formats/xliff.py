@@ -16,7 +16,7 @@ from dragoman.jobs.formats.tags.xml_events import Event, escape, events
 
 _UNITS = ("trans-unit", "segment")
 _NATIVE = ("bpt", "ept", "ph", "it")
-"""Of 1.x: elements within a text whose content is code."""
+"""Elements of XLIFF 1.x within a text whose content is code."""
 _OPENING = ("bpt", "bx", "sc")
 _CLOSING = ("ept", "ex", "ec")
 """Elements that stand for the tags of an element, one for each."""

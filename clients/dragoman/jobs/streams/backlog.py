@@ -45,7 +45,7 @@ class Backlog:
             return self._unfinished[index] if is_there else None
 
     def _take_new(self, stream: int, number: int) -> Unit | None:
-        """The same, of the unit that is read next; None also where there is none."""
+        """The next unit, read for this number; None also where there is none."""
         with self._reading:
             # Whoever was reading may have read it.
             with self._lock:

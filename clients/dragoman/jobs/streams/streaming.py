@@ -86,7 +86,7 @@ class Streaming:
     """How units travel."""
 
     settings: Settings
-    """Of the job; its model gives way to the one that translated the units so far."""
+    """The job's settings; their model becomes the one that translated the first units."""
     window: int
     """Units of a stream that are under way at once."""
     noun: str
@@ -155,7 +155,7 @@ class Streaming:
 
 
 def model_of(result: StreamResult[Unit]) -> str | None:
-    """As NAME/VERSION; None of a unit that failed."""
+    """The model as NAME/VERSION; None of a unit that failed."""
     return str(result.translation.model) if result.translation is not None else None
 
 

@@ -15,9 +15,9 @@ class Element:
     end: int
     """One past the last."""
     opening: str | None
-    """Its start tag as the caller wrote it; None where it began before the run."""
+    """The start tag as the caller wrote it; None where the element began before the run."""
     closing: str | None
-    """Its end tag; None where it ends behind the run."""
+    """The end tag; None where the element ends behind the run."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ class EventKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Event:
-    """One of them."""
+    """One event."""
 
     kind: EventKind
     start: int
@@ -38,7 +38,7 @@ class Event:
     end: int
     """One past its last."""
     name: str = ""
-    """Of a tag, in small letters."""
+    """A tag's name in small letters."""
     attributes: Attributes = ()
 
 
@@ -84,7 +84,7 @@ def _is_cut_off(text: str, start: int) -> bool:
 
 
 def match_tags(events: Sequence[Event]) -> dict[int, int]:
-    """For the index of each start tag that is closed that of its end tag. The pairs nest."""
+    """The index of the end tag, by the index of each start tag that is closed. The pairs nest."""
     open_tags: list[int] = []
     num_open: Counter[str] = Counter()
     matched: dict[int, int] = {}

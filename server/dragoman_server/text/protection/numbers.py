@@ -60,7 +60,8 @@ def numbers_in(text: str) -> list[Number]:
 def missing_numbers(
     numbers: Sequence[Number], answer: str, *, source_language: str, target_language: str
 ) -> list[Number]:
-    """Those of a source's numbers whose value the answer lacks; of one that is there twice both must be."""
+    """The numbers of a source whose value the answer lacks. A number that stands there twice must be in
+    the answer twice."""
     if not numbers:
         return []
     answered = [(other.text, _readings(other.text, target_language)) for other in numbers_in(answer)]

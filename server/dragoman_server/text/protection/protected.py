@@ -59,8 +59,8 @@ class Protected:
 
 
 def disjoint(candidates: Iterable[Protected]) -> tuple[Protected, ...]:
-    """Those that do not overlap, in the text's order: of two the one by kind, then the longer, then the
-    first."""
+    """The spans that do not overlap, in the text's order. Of two that do, the kind decides, then the
+    length, then the order."""
     ranked = sorted(
         candidates,
         key=lambda item: (_PRECEDENCE[item.kind], item.span[0] - item.span[1], item.span[0]),
@@ -79,7 +79,7 @@ def disjoint(candidates: Iterable[Protected]) -> tuple[Protected, ...]:
 
 
 def within(items: Sequence[Protected], span: Span) -> tuple[Protected, ...]:
-    """Those of the spans, which are in order, that begin in a range."""
+    """The spans that begin in a range; `items` are in order."""
     first = bisect_left(items, span[0], key=lambda item: item.span[0])
     last = bisect_left(items, span[1], key=lambda item: item.span[0])
     return tuple(items[first:last])

@@ -71,7 +71,7 @@ def _is_of_word(character: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """In small letters, each as one code point, so that places stay."""
+    """The text in small letters, each as one code point, so that positions stay."""
     small = text.lower()
     return (
         small

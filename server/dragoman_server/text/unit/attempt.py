@@ -246,7 +246,7 @@ def _with_percent(source: Source, number: Protected) -> Protected:
 
 
 def _side_by_side(pieces: Sequence[Piece]) -> Piece:
-    """One piece with all that they show."""
+    """Joins pieces to one that shows all they show."""
     return replace(pieces[0], shown=tuple(rendered for piece in pieces for rendered in piece.shown))
 
 

@@ -106,7 +106,8 @@ class _Node:
 
 
 def _nested(elements: Sequence[Element]) -> list[_Node]:
-    """As a forest; what does not nest is cut off at its parent's end by where it is placed."""
+    """The elements as a forest; an element that does not nest is cut off at its parent's end when it is
+    placed."""
     roots: list[_Node] = []
     path: list[_Node] = []
     for element in sorted(elements, key=lambda other: (other.start, -other.end)):

@@ -20,7 +20,7 @@ class Restored:
 
     text: str
     starts: Sequence[int]
-    """For each code point of the answer where what became of it begins."""
+    """For each code point of the answer, where its text begins in the restored one."""
     ends: Sequence[int]
     """And where that ends."""
 

@@ -18,7 +18,7 @@ from dragoman_server.web.fields import Fields, read_json, refusal
 
 
 class FileCalls:
-    """Both, over the files that are kept."""
+    """The handlers of both calls, over the files that are kept."""
 
     def __init__(self, files: KeptFiles) -> None:
         self._files = files

@@ -22,7 +22,7 @@ class FileTranslation:
     """The translated texts of a file, and how many failed."""
 
     translations: Sequence[str | None]
-    """One to one; None for what holds no text and what failed."""
+    """A translation for each text; None for a text without letters, and for one that failed."""
     failed: int
     """Texts that could not be translated."""
     source_language: str

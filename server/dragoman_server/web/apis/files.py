@@ -32,7 +32,7 @@ _ADVICE = re.compile(r"\. `--format .*", re.DOTALL)
 
 
 def suffixes() -> list[str]:
-    """Of files that are translated; `.gz` may stand behind all but the last."""
+    """The suffixes of files that are translated; `.gz` may stand behind all but the last."""
     return [".txt", *known_suffixes()]
 
 

@@ -24,7 +24,7 @@ class Piece:
     decode: Callable[[str], str] = str
     """The text that stands for a text's notation in the source."""
     name: str = ""
-    """Of a tag: it is closed by the next one of its name."""
+    """A tag's name: the next end tag of this name closes it."""
     output: str | None = None
     """The text in the translation in its place; None keeps the source's."""
     look: str = ""

@@ -22,9 +22,9 @@ class Event:
     """An element without content has two, of which the second is empty. "cdata" is text that has no
     references, "other" all that is not for readers, such as comments and the brackets of CDATA."""
     name: str = ""
-    """Of a tag, without its prefix."""
+    """A tag's name without its prefix."""
     attributes: tuple[tuple[str, str], ...] = ()
-    """Of a start tag, with prefixes."""
+    """A start tag's attributes, with prefixes."""
 
     def attribute(self, name: str) -> str | None:
         """The value of an attribute, by its name with its prefix."""
