@@ -74,7 +74,7 @@ def export_bundle(
     if shortlist_options is not None:
         if shortlist_files is not None:
             build = shortlist_files.builder(subject, shortlist_options, report)
-            asked = shortlist_options.command_line(shortlist_files.told())
+            asked = shortlist_options.command_line(shortlist_files.command_line())
         elif corpus is not None:
             aligner = None if shortlist_aligner is None else load_aligner(shortlist_aligner)
             build = partial(build_shortlist, members[0], corpus, shortlist_options, report, aligner)
@@ -114,7 +114,7 @@ def export_foreign(
     build = None
     if shortlist_files is not None:
         build = shortlist_files.builder(subject, shortlist_options, report)
-        subject = _with_told(subject, shortlist_options.command_line(shortlist_files.told()))
+        subject = _with_told(subject, shortlist_options.command_line(shortlist_files.command_line()))
         if check_text is None and shortlist_files.text is not None:
             check_text = CheckText.read(shortlist_files.text[0])
     return export_subject(
