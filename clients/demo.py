@@ -156,8 +156,8 @@ def show(address: str, metrics_port: int, console: Console) -> None:
             "encoder": timings.encode_seconds,
             "beam search": timings.decode_seconds,
         }
-        told = ", ".join(f"{name} {1000 * part:.1f} ms" for name, part in parts.items())
-        console.print(f"1 sentence: {1000 * seconds:.0f} ms, of which {told}\n", style="green")
+        breakdown = ", ".join(f"{name} {1000 * part:.1f} ms" for name, part in parts.items())
+        console.print(f"1 sentence: {1000 * seconds:.0f} ms, of which {breakdown}\n", style="green")
     console.print(f"http://127.0.0.1:{metrics_port}/metrics", style="dim")
     for line in metrics(metrics_port):
         console.print(Text(f"    {line}"))

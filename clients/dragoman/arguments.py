@@ -1,4 +1,4 @@
-"""What is checked of numbers that a caller gives."""
+"""Checks of the numbers that a caller gives."""
 
 import math
 from numbers import Integral, Real

@@ -78,11 +78,11 @@ class AsyncClient:
 
     @property
     def _channel(self) -> grpc.aio.Channel:
-        """That of the loop that runs: a channel belongs to the one in which it was made."""
+        """The channel of the loop that runs: a channel belongs to the loop in which it was made."""
         loop = asyncio.get_running_loop()
         if loop not in self._channels:
             # gRPC closes a channel that nobody holds any more.
-            for ended in [each for each in list(self._channels) if each.is_closed()]:
+            for ended in [channel for channel in list(self._channels) if channel.is_closed()]:
                 del self._channels[ended]
             self._channels[loop] = self._route.open_async_channel()
         return self._channels[loop]
@@ -105,17 +105,17 @@ class AsyncClient:
     async def close(self) -> None:
         """Ends the connection and every call on it; later ones raise ClientClosedError."""
         self._closed = True
-        own = self._channels.pop(asyncio.get_running_loop(), None)
+        channel = self._channels.pop(asyncio.get_running_loop(), None)
         # Those of other loops: gRPC closes what nobody holds any more.
         self._channels.clear()
-        if own is not None:
-            await own.close()
+        if channel is not None:
+            await channel.close()
         if "_stream_channel" in vars(self):
             self._stream_channel.close()
 
     @property
     def _metadata(self) -> Metadata:
-        """What a call shows of who makes it, and of its trace."""
+        """A call's metadata: the caller's token, and the trace."""
         return traced(self._own_metadata)
 
     def _check_open(self) -> None:
@@ -436,7 +436,7 @@ class AsyncClient:
 
 
 async def _answer(call: Awaitable[Answer]) -> Answer:
-    """What a call answers. Raises AioRpcError, and CallCancelledError where the client was closed."""
+    """The answer of a call. Raises AioRpcError, and CallCancelledError where the client was closed."""
     try:
         return await call
     except asyncio.CancelledError:

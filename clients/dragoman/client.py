@@ -110,7 +110,7 @@ class Client:
 
     @property
     def _metadata(self) -> Metadata:
-        """What a call shows of who makes it, and of its trace."""
+        """A call's metadata: the caller's token, and the trace."""
         return traced(self._own_metadata)
 
     def _check_open(self) -> None:

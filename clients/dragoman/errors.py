@@ -39,17 +39,17 @@ class DragomanError(Exception):
         self.reason: str | None = None
         """Which error of the server it is, such as "NOT_SERVING"; None where it is not the server's own."""
         self.translations: Mapping[int, Translation] = {}
-        """What `translate` had of its texts before it failed, by the text's position in the call."""
+        """The translations that `translate` had before it failed, by the text's position in the call."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FieldViolation:
-    """What is wrong with one field of a request."""
+    """One field of a request that is wrong."""
 
     field: str
     """The field, such as "options.beam_size"."""
     description: str
-    """What it holds, what it may hold."""
+    """The value that it has, and the values that it may have."""
 
 
 class InvalidRequestError(DragomanError, ValueError):

@@ -1,4 +1,5 @@
-"""What a stream has sent and not yet handed back, for both clients. Knows no threads and no event loop."""
+"""The texts that a stream has sent and whose results are open, for both clients. Knows no threads and no
+event loop."""
 
 from collections.abc import Iterator
 from typing import Generic
@@ -39,8 +40,8 @@ class Ledger(Generic[Key]):
 
     def receive(self, message: pb.TranslateStreamResponse) -> Iterator[StreamResult[Key]]:
         """Strikes out what was answered and yields the results that may go to the caller now."""
-        for each in message.results.results if message.HasField("results") else (message,):
-            yield from self._receive_one(each)
+        for answer in message.results.results if message.HasField("results") else (message,):
+            yield from self._receive_one(answer)
 
     def _receive_one(self, message: pb.TranslateStreamResponse) -> list[StreamResult[Key]]:
         if message.id not in self._open:

@@ -97,12 +97,12 @@ def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
 
 
 def stream_item(id_: str, text: str) -> pb.TranslateStreamItem:
-    """One text of a stream."""
+    """The message of one text of a stream."""
     return pb.TranslateStreamItem(id=id_, text=text, protected_ranges=_text_ranges(text).ranges)
 
 
 def stream_items(items: list[pb.TranslateStreamItem]) -> pb.TranslateStreamRequest:
-    """One text of a stream, or several."""
+    """The message of one text of a stream, or of several."""
     if len(items) == 1:
         return pb.TranslateStreamRequest(item=items[0])
     return pb.TranslateStreamRequest(items=pb.TranslateStreamItems(items=items))
@@ -191,7 +191,7 @@ def detected_languages(response: pb.DetectLanguageResponse) -> list[DetectedLang
 def translation(
     message: pb.Translation, model: ModelReference, path: tuple[ModelReference, ...] = ()
 ) -> Translation:
-    """One translation."""
+    """A translation from its message."""
     return Translation(
         text=message.text,
         hypotheses=tuple(_hypothesis(hypothesis) for hypothesis in message.hypotheses),
@@ -257,7 +257,7 @@ def model_reference(message: pb.ModelReference) -> ModelReference:
 
 
 def model(message: pb.Model) -> Model:
-    """One model's description."""
+    """A model's description from its message."""
     return Model(
         reference=ModelReference(
             name=message.name,
@@ -293,7 +293,7 @@ def model(message: pb.Model) -> Model:
 
 
 def glossary(message: pb.Glossary) -> Glossary:
-    """One glossary's description."""
+    """A glossary's description from its message."""
     return Glossary(name=message.name, languages=tuple(message.languages), entries=message.entries)
 
 

@@ -1,4 +1,4 @@
-"""What a server tells of its models. Plain values: nothing here knows gRPC."""
+"""The models of a server. Plain values: nothing here knows gRPC."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Quality:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingDefaults:
-    """What a request that sets nothing gets. None where the server told nothing."""
+    """The values for a request that sets nothing. None where the server told nothing."""
 
     beam_size: int | None
     """Hypotheses kept per sentence while searching."""
@@ -57,7 +57,7 @@ class DecodingDefaults:
     max_output_tokens: int | None
     """Most tokens a sentence's translation may have."""
     length_policy: str | None
-    """What happens to a sentence that is too long: "split", "reject" or "truncate"."""
+    """The policy for a sentence that is too long: "split", "reject" or "truncate"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class Model:
     providers: Mapping[str, str]
     """Where each graph runs, by graph name: an onnxruntime execution provider. Empty while not loaded."""
     defaults: DecodingDefaults
-    """What a request that sets nothing gets."""
+    """The values for a request that sets nothing."""
     max_source_tokens: int
     """Most source tokens a sentence may have before the length policy applies."""
     quality: tuple[Quality, ...]
@@ -97,7 +97,7 @@ class Glossary:
     """A glossary that the server has."""
 
     name: str
-    """What requests call it."""
+    """The model's name in requests."""
     languages: tuple[str, ...]
     """Languages that it translates between."""
     entries: int

@@ -57,30 +57,30 @@ class Portions:
         self._translations: dict[int, list[Translation]] = {}
 
     def next(self) -> Portion | None:
-        """What to send now, if anything: None where answers must come first, or nothing is left."""
+        """The next request, if there is one: None where answers must come first, or nothing is left."""
         if not self._waiting or len(self._in_flight) >= self._max_in_flight:
             return None
-        left = self._waiting.popleft()
-        taken = self._take(left)
-        if len(taken) < len(left):
-            self._waiting.appendleft(left[len(taken) :])
+        remaining = self._waiting.popleft()
+        taken = self._take(remaining)
+        if len(taken) < len(remaining):
+            self._waiting.appendleft(remaining[len(taken) :])
         texts = self._texts[taken.start : taken.stop]
         request = messages.translate_request(texts, self._settings, pivot=self._pivot)
         portion = Portion(first=taken.start, request=request)
         self._in_flight.append(portion)
         if len(self._in_flight) > 1:
-            for each in self._in_flight:
-                each.met_another = True
+            for other in self._in_flight:
+                other.met_another = True
         return portion
 
-    def _take(self, left: range) -> range:
+    def _take(self, remaining: range) -> range:
         """The texts of one request, from the first that is left."""
         num_bytes = 0
-        most = left[:MAX_REQUEST_TEXTS]
+        most = remaining[:MAX_REQUEST_TEXTS]
         for position in most:
             num_bytes += len(self._texts[position].encode())
-            if position > left.start and num_bytes > MAX_REQUEST_BYTES:
-                return range(left.start, position)
+            if position > remaining.start and num_bytes > MAX_REQUEST_BYTES:
+                return range(remaining.start, position)
         return most
 
     def answer(self, portion: Portion, response: pb.TranslateResponse) -> None:
@@ -118,15 +118,15 @@ class Portions:
                 return wait_seconds
         placed = _placed(error, portion.first)
         placed.translations = {
-            first + place: translation
+            first + index: translation
             for first, some in sorted(self._translations.items())
-            for place, translation in enumerate(some)
+            for index, translation in enumerate(some)
         }
         raise placed
 
     def translations(self) -> list[Translation]:
         """All translations, in the order of the texts."""
-        return [each for _, some in sorted(self._translations.items()) for each in some]
+        return [translation for _, some in sorted(self._translations.items()) for translation in some]
 
 
 def _is_too_large(error: errors.DragomanError) -> bool:
@@ -141,14 +141,14 @@ def _placed(error: errors.DragomanError, first: int) -> errors.DragomanError:
     if not isinstance(error, errors.InvalidRequestError):
         return error
 
-    def place(match: re.Match[str]) -> str:
+    def in_the_call(match: re.Match[str]) -> str:
         return f"texts[{int(match[1]) + first}]"
 
     violations = tuple(
         errors.FieldViolation(
-            field=re.sub(r"^texts\[(\d+)\]$", place, violation.field), description=violation.description
+            field=re.sub(r"^texts\[(\d+)\]$", in_the_call, violation.field), description=violation.description
         )
         for violation in error.violations
     )
-    message = re.sub(r"\btexts\[(\d+)\](?=: )", place, str(error))
+    message = re.sub(r"\btexts\[(\d+)\](?=: )", in_the_call, str(error))
     return errors.InvalidRequestError(message, violations=violations, status=error.status)

@@ -20,17 +20,17 @@ class ProtectedText(str):
 
     def __new__(cls, text: str, protected_ranges: Iterable[tuple[int, int]]) -> Self:
         """Raises TypeError for what is no range, InvalidRequestError for one that is not in the text."""
-        made = super().__new__(cls, text)
-        made.protected_ranges = tuple(_checked(each, len(text)) for each in protected_ranges)
-        return made
+        protected = super().__new__(cls, text)
+        protected.protected_ranges = tuple(_checked(pair, len(text)) for pair in protected_ranges)
+        return protected
 
 
-def _checked(given: tuple[int, int], length: int) -> tuple[int, int]:
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise TypeError(f"protected_ranges holds {given!r:.40}, not a pair (start, end)")
-    start, end = given
+def _checked(pair: tuple[int, int], length: int) -> tuple[int, int]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(f"protected_ranges holds {pair!r:.40}, not a pair (start, end)")
+    start, end = pair
     if not isinstance(start, Integral) or not isinstance(end, Integral):
-        raise TypeError(f"protected_ranges holds {given!r:.40}, not a pair of integers")
+        raise TypeError(f"protected_ranges holds {pair!r:.40}, not a pair of integers")
     if not 0 <= start < end <= length:
         raise invalid(
             "protected_ranges",

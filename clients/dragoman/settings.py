@@ -15,7 +15,7 @@ TextFormat = Literal["plain", "html"]
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What holds for all texts of a call. None leaves a choice to the model's bundle or to the server."""
+    """The settings of all texts of a call. None leaves a choice to the model's bundle or to the server."""
 
     source: str
     """Language of the texts, as a BCP 47 code such as "de"."""
@@ -34,13 +34,13 @@ class Settings:
     target_prefix: str | None = None
     """Text that the translation must begin with."""
     length_policy: LengthPolicy | None = None
-    """What happens to a sentence that is too long for the model."""
+    """The policy for a sentence that is too long for the model."""
     segmentation: Segmentation | None = None
     """How a text is cut into the units that the model translates."""
     priority: Priority | None = None
-    """Who goes first where the server is full; None is interactive for a call and bulk for a stream."""
+    """The priority where the server is full; None is interactive for a call and bulk for a stream."""
     text_format: TextFormat | None = None
-    """What the texts are; None is plain."""
+    """The format of the texts; None is plain."""
     protect: bool | None = None
     """Whether the server protects what is certain, such as URLs and placeholders; None is yes."""
     do_not_translate: Sequence[str] | None = None

@@ -1,4 +1,4 @@
-"""What is checked of a text before it travels."""
+"""Checks of a text before it is sent."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ MAX_REQUEST_PAIRS = 256
 MAX_REQUEST_BYTES = 1 << 16
 """Most bytes of text of one such request, or of one longer pair."""
 MAX_DETECTION_CHARACTERS = 1_000
-"""What tells the language of a text is in its beginning."""
+"""The most characters by which a language is detected: the beginning of a text tells it."""
 MAX_STREAM_TEXT_BYTES = (4 << 20) - 1024
 """Most bytes of a text of a stream: a longer one, in a message, is over the 4 MiB that gRPC servers take by
 default, which would end the stream for all."""
@@ -79,7 +79,7 @@ def text_pair_portions(pairs: list[tuple[str, str]]) -> Iterator[list[tuple[str,
 
 
 def detection_portions(texts: list[str]) -> Iterator[list[str]]:
-    """What of the texts travels to have their languages detected, in portions of requests."""
+    """The texts' beginnings, by which languages are detected, in portions of requests."""
     beginnings = [text[:MAX_DETECTION_CHARACTERS] for text in texts]
     for start in range(0, len(beginnings), MAX_REQUEST_PAIRS):
         yield beginnings[start : start + MAX_REQUEST_PAIRS]

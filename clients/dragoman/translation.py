@@ -1,4 +1,4 @@
-"""What a translation is made of. Plain values: nothing here knows gRPC."""
+"""Translations and their parts. Plain values: nothing here knows gRPC."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -71,14 +71,14 @@ class Timings:
 
 
 class WarningKind(StrEnum):
-    """What may be wrong with a translation."""
+    """The kinds of warnings."""
 
     UNKNOWN_TOKENS = "unknown_tokens"
     """The model can't read something; it is in the translation as it was, unless protection is off."""
     SPAN_PUT_BACK = "span_put_back"
-    """What must be kept came out only by translating the text around it apart: word order may be wrong."""
+    """A protected span came out only by translating the text around it by itself: word order may be wrong."""
     SPAN_MISSING = "span_missing"
-    """What must be kept is not there: it was truncated."""
+    """A protected span is not there: it was truncated."""
     NUMBER_PUT_BACK = "number_put_back"
     """The model changed a number; it was put back."""
     NUMBER_MISSING = "number_missing"
@@ -102,7 +102,7 @@ class TranslationWarning:
     """A warning about a part of the text, as a half-open range of code points."""
 
     kind: WarningKind
-    """What may be wrong."""
+    """The kind of the warning."""
     start: int
     """First code point of the part."""
     end: int
@@ -133,7 +133,7 @@ class Translation:
     timings: Timings
     """Where the time went."""
     warnings: tuple[TranslationWarning, ...] = ()
-    """What a reader should know of the best hypothesis, in the order of the text."""
+    """Warnings of the best hypothesis, in the order of the text."""
     path: tuple[ModelReference, ...] = ()
     """The models one after the other, where it went through a language between; empty for one model."""
 
@@ -152,7 +152,7 @@ class AlignedTexts:
     model: ModelReference
     """The model that linked them."""
     source_tokens: int
-    """With an end for each part that was linked at once."""
+    """The source tokens, with an end for each part that was linked at once."""
     target_tokens: int
     """Without ends."""
     timings: Timings
@@ -164,9 +164,9 @@ class LanguageCandidate:
     """A language that a text may be in."""
 
     language: str
-    """As a BCP 47 code."""
+    """The language as a BCP 47 code."""
     confidence: float
-    """From 0 to 1; all candidates of a text together have 1."""
+    """Probability from 0 to 1; all candidates of a text together have 1."""
     served: bool
     """Whether some model of the server has it."""
 
@@ -176,11 +176,11 @@ class DetectedLanguage:
     """The language of a text."""
 
     language: str | None
-    """One that some model translates from or to; None where the text is in none of those."""
+    """The language, if some model translates from or to it; None where the text is in no such language."""
     confidence: float
-    """From 0 to 1; 0 for None."""
+    """Probability from 0 to 1; 0 for None."""
     candidates: tuple[LanguageCandidate, ...]
-    """What it may be, most likely first, with the most likely language that is not served."""
+    """The candidates, most likely first, with the most likely language that is not served."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,26 +1,30 @@
 """`dragoman export` and `dragoman record-quality`: wiring alone."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from dragoman_bundle.manifest import PRECISIONS
 
-from dragoman_export.foreign.options import (
-    Foreign,
-    foreign_options,
-    shortlist_file_options,
-)
+from dragoman_export.foreign.options import Foreign, foreign_options
+from dragoman_export.shortlist.request import ShortlistRequest, shortlist_options
+
+if TYPE_CHECKING:
+    from dragoman_bundle.bundle import Bundle
+
+    from dragoman_export.parity.sentences import CheckText
 
 
 def _parse_precisions(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """`fp32,int8` to its parts, each once, in the order of the manifest's names."""
-    given = {part.strip() for part in value.split(",") if part.strip()}
-    if unknown := sorted(given - set(PRECISIONS)):
+    precisions = {part.strip() for part in value.split(",") if part.strip()}
+    if unknown := sorted(precisions - set(PRECISIONS)):
         raise click.BadParameter(f"{unknown[0]!r} is unknown; known are {', '.join(PRECISIONS)}")
-    if not given:
+    if not precisions:
         raise click.BadParameter(f"give at least one of {', '.join(PRECISIONS)}")
-    return tuple(precision for precision in PRECISIONS if precision in given)
+    return tuple(precision for precision in PRECISIONS if precision in precisions)
 
 
 def _check_folder(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
@@ -56,13 +60,7 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
     callback=_parse_precisions,
     help="Which graphs to make: fp32, int8 (for CPUs), fp16 (for GPUs), with commas between.",
 )
-@click.option(
-    "--shortlist/--no-shortlist",
-    default=None,
-    help="Learn a lexical shortlist, which makes decoding faster, from the training corpus that the "
-    "(first) checkpoint's recipe names.  [default: if the corpus can be read]",
-)
-@shortlist_file_options
+@shortlist_options
 @click.option(
     "--recipe-folder",
     type=click.Path(path_type=Path),
@@ -76,27 +74,6 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
     type=click.IntRange(min=1),
     help="Training pairs that shortlist and alignments are learnt from; of a larger corpus so many, evenly "
     "spread.",
-)
-@click.option(
-    "--shortlist-targets",
-    default=50,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Most target pieces that the shortlist has for a source piece.",
-)
-@click.option(
-    "--shortlist-frequent",
-    default=100,
-    show_default=True,
-    type=click.IntRange(min=0),
-    help="Most frequent target pieces that every sentence may use.",
-)
-@click.option(
-    "--shortlist-probability",
-    default=1e-4,
-    show_default=True,
-    type=click.FloatRange(0, 1),
-    help="Least probability of a target piece, given the source piece.",
 )
 @click.option(
     "--check-text",
@@ -121,25 +98,12 @@ def _check_folder(context: click.Context, parameter: click.Parameter, value: Pat
 def export(
     *,
     paths: tuple[Path, ...],
-    from_hf: str | None,
-    from_ctranslate2: Path | None,
-    source_language: str | None,
-    target_language: str | None,
-    language_token: str | None,
-    source_tokenizer: Path | None,
-    target_tokenizer: Path | None,
-    max_unpacked_size: int,
+    foreign: Foreign,
     out: Path,
     precisions: tuple[str, ...],
-    shortlist: bool | None,
-    shortlist_text: tuple[Path, Path] | None,
-    shortlist_lexicon: Path | None,
-    shortlist_aligner: Path | None,
+    shortlist: ShortlistRequest,
     recipe_folder: Path | None,
     sample_pairs: int,
-    shortlist_targets: int,
-    shortlist_frequent: int,
-    shortlist_probability: float,
     check_text: Path | None,
     max_memory: float | None,
     threads: int | None,
@@ -162,58 +126,24 @@ def export(
       dragoman export --from-ctranslate2 translate-en_de-1_3.argosmodel --out models/argos-en-de/1 \\
         --shortlist-text some.en some.de
     """
-    foreign = Foreign(
-        from_hf=from_hf,
-        from_ctranslate2=from_ctranslate2,
-        source_language=source_language,
-        target_language=target_language,
-        language_token=language_token,
-        source_tokenizer=source_tokenizer,
-        target_tokenizer=target_tokenizer,
-        max_unpacked_size=max_unpacked_size,
-    )
-    has_files = bool(shortlist_text or shortlist_lexicon)
     if bool(paths) == foreign.is_given:
         raise click.UsageError("give either a CHECKPOINT, --from-hf or --from-ctranslate2")
     foreign.check()
-    if shortlist_text and shortlist_lexicon:
-        raise click.UsageError("give either --shortlist-text or --shortlist-lexicon")
-    if has_files and shortlist is not None:
-        raise click.UsageError(
-            "--shortlist-text and --shortlist-lexicon go without --shortlist/--no-shortlist"
-        )
-    if shortlist_aligner and (shortlist_lexicon or shortlist is False):
-        raise click.UsageError("--shortlist-from goes without --shortlist-lexicon and --no-shortlist")
-    if foreign.is_given and shortlist_aligner and not shortlist_text:
-        raise click.UsageError(
-            "--shortlist-from links the words of a training corpus, which a model from elsewhere has not: "
-            "give --shortlist-text, too"
-        )
-    if foreign.is_given and shortlist:
-        raise click.UsageError(
-            "--shortlist needs the corpus of a recipe, which a model from elsewhere has not; give "
-            "--shortlist-text or --shortlist-lexicon"
-        )
+    shortlist.check(is_foreign=foreign.is_given)
     # Threads that wait in a loop would take the cores from those that work, and from whatever else runs.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import torch
     from rich.console import Console
 
-    from dragoman_export.exporter import export_bundle, export_foreign
-    from dragoman_export.learning import corpus_to_learn_from, learns_shortlist
     from dragoman_export.machine import available_memory, count_threads
+    from dragoman_export.memory import check_memory
     from dragoman_export.parity.sentences import CheckText
-    from dragoman_export.room import check_room
-    from dragoman_export.shortlist.builder import ShortlistOptions
-    from dragoman_export.shortlist.files import ShortlistFiles
-    from dragoman_training.decoding.members import load_members
 
     console = Console(stderr=True, highlight=False)
-    name, version = out.parent.name, out.name
     torch.set_num_threads(threads or count_threads())
     try:
         available = available_memory() if max_memory is None else int(max_memory * 1e9)
-        check_room([*paths, *foreign.local_paths()], available)
+        check_memory([*paths, *foreign.local_paths()], available)
         text = None if check_text is None else CheckText.read(check_text)
         with console.status("") as status:
 
@@ -222,55 +152,28 @@ def export(
                 # What reads a pipe reads lines, of any length.
                 console.print(line, soft_wrap=True)
 
-            options = ShortlistOptions(
-                max_targets=shortlist_targets,
-                min_probability=shortlist_probability,
-                num_frequent=shortlist_frequent,
-            )
-            files = (
-                ShortlistFiles(text=shortlist_text, lexicon=shortlist_lexicon, aligner=shortlist_aligner)
-                if has_files
-                else None
-            )
             report("reading the checkpoint")
             if foreign.is_given:
-                bundle = export_foreign(
-                    foreign.load(available),
+                bundle = _export_foreign(
+                    foreign,
                     out,
-                    name=name,
-                    version=version,
                     precisions=precisions,
                     overwrite=force,
-                    shortlist_files=files,
-                    shortlist_options=options,
+                    shortlist=shortlist,
                     check_text=text,
+                    available_memory=available,
                     report=report,
                 )
             else:
-                members = load_members(paths)
-                wanted = True if shortlist_aligner else shortlist
-                has_shortlist = files is None and learns_shortlist(members, wanted, report)
-                corpus = corpus_to_learn_from(
-                    members,
-                    recipe_folder,
-                    max_pairs=sample_pairs,
-                    has_shortlist=has_shortlist,
-                    is_needed=wanted is True and files is None,
-                    has_check_text=text is not None,
-                    report=report,
-                )
-                bundle = export_bundle(
-                    members,
+                bundle = _export_checkpoints(
+                    paths,
                     out,
-                    name=name,
-                    version=version,
                     precisions=precisions,
                     overwrite=force,
-                    corpus=corpus,
-                    shortlist_files=files,
-                    shortlist_options=options if has_shortlist or files else None,
+                    shortlist=shortlist,
+                    recipe_folder=recipe_folder,
+                    sample_pairs=sample_pairs,
                     check_text=text,
-                    shortlist_aligner=shortlist_aligner,
                     report=report,
                 )
     except KeyboardInterrupt:
@@ -284,6 +187,76 @@ def export(
         click.echo(f"{entry.size / 1e6:9.3f} MB  {file}")
     total = sum(entry.size for entry in bundle.manifest.files.values())
     click.echo(f"{total / 1e6:9.3f} MB  {bundle.path}")
+
+
+def _export_foreign(
+    foreign: Foreign,
+    out: Path,
+    *,
+    precisions: tuple[str, ...],
+    overwrite: bool,
+    shortlist: ShortlistRequest,
+    check_text: "CheckText | None",
+    available_memory: int | None,
+    report: Callable[[str], None],
+) -> "Bundle":
+    from dragoman_export.exporter import export_foreign
+
+    return export_foreign(
+        foreign.load(available_memory),
+        out,
+        name=out.parent.name,
+        version=out.name,
+        precisions=precisions,
+        overwrite=overwrite,
+        shortlist_files=shortlist.files(),
+        shortlist_options=shortlist.options(),
+        check_text=check_text,
+        report=report,
+    )
+
+
+def _export_checkpoints(
+    paths: tuple[Path, ...],
+    out: Path,
+    *,
+    precisions: tuple[str, ...],
+    overwrite: bool,
+    shortlist: ShortlistRequest,
+    recipe_folder: Path | None,
+    sample_pairs: int,
+    check_text: "CheckText | None",
+    report: Callable[[str], None],
+) -> "Bundle":
+    from dragoman_export.corpus import corpus_for_export, learns_shortlist
+    from dragoman_export.exporter import export_bundle
+    from dragoman_training.decoding.members import load_members
+
+    members, wanted = load_members(paths), shortlist.is_wanted
+    has_shortlist = not shortlist.has_files and learns_shortlist(members, wanted, report)
+    corpus = corpus_for_export(
+        members,
+        recipe_folder,
+        max_pairs=sample_pairs,
+        has_shortlist=has_shortlist,
+        is_needed=wanted is True and not shortlist.has_files,
+        has_check_text=check_text is not None,
+        report=report,
+    )
+    return export_bundle(
+        members,
+        out,
+        name=out.parent.name,
+        version=out.name,
+        precisions=precisions,
+        overwrite=overwrite,
+        corpus=corpus,
+        shortlist_files=shortlist.files(),
+        shortlist_options=shortlist.options() if has_shortlist or shortlist.has_files else None,
+        check_text=check_text,
+        shortlist_aligner=shortlist.shortlist_aligner,
+        report=report,
+    )
 
 
 @click.command("record-quality")

@@ -20,7 +20,7 @@ DTYPES = {
 
 def tensor_contract(graphs: Mapping[str, Graphs]) -> TensorContract:
     """The memory and state that the decoder step of each precision takes."""
-    steps = {precision: each.decoder_step.graph.inputs for precision, each in graphs.items()}
+    steps = {precision: pair.decoder_step.graph.inputs for precision, pair in graphs.items()}
     specs: dict[str, TensorSpec] = {}
     for inputs in zip(*steps.values(), strict=True):
         assert inputs[0].shape is not None
@@ -49,8 +49,8 @@ def _is_packed(state: ir.Value) -> bool:
 def shortlist_memory(graphs: Mapping[str, ShortlistGraphs]) -> tuple[TensorSpec, ...]:
     """The memory that the shortlist's graphs of each precision make of candidates; not all make the same."""
     outputs = {
-        precision: {str(value.name): value for value in each.shortlist.graph.outputs}
-        for precision, each in graphs.items()
+        precision: {str(value.name): value for value in pair.shortlist.graph.outputs}
+        for precision, pair in graphs.items()
     }
     specs = []
     for name in sorted({name for values in outputs.values() for name in values}):

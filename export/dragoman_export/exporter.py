@@ -74,7 +74,7 @@ def export_bundle(
     if shortlist_options is not None:
         if shortlist_files is not None:
             build = shortlist_files.builder(subject, shortlist_options, report)
-            asked = shortlist_options.command_line(shortlist_files.told())
+            asked = shortlist_options.command_line(shortlist_files.command_line())
         elif corpus is not None:
             aligner = None if shortlist_aligner is None else load_aligner(shortlist_aligner)
             build = partial(build_shortlist, members[0], corpus, shortlist_options, report, aligner)
@@ -114,7 +114,7 @@ def export_foreign(
     build = None
     if shortlist_files is not None:
         build = shortlist_files.builder(subject, shortlist_options, report)
-        subject = _with_told(subject, shortlist_options.command_line(shortlist_files.told()))
+        subject = _with_told(subject, shortlist_options.command_line(shortlist_files.command_line()))
         if check_text is None and shortlist_files.text is not None:
             check_text = CheckText.read(shortlist_files.text[0])
     return export_subject(
@@ -182,7 +182,7 @@ def export_subject(
         shortlist_graphs = {}
         if learnt is not None:
             stages.begin("making the graphs of the shortlist")
-            shortlist_graphs = {precision: make_shortlist_graphs(each) for precision, each in graphs.items()}
+            shortlist_graphs = {precision: make_shortlist_graphs(pair) for precision, pair in graphs.items()}
         contract = tensor_contract(graphs)
         parities: dict[str, Parity] = {}
         for precision in precisions:
@@ -217,8 +217,8 @@ def export_subject(
 
 def _with_told(subject: Subject, options: str) -> Subject:
     """The subject, its card telling these options of its export as well."""
-    told = subject.training.replace("{export}", f"{{export}} {options}")
-    return dataclasses.replace(subject, training=told)
+    training = subject.training.replace("{export}", f"{{export}} {options}")
+    return dataclasses.replace(subject, training=training)
 
 
 def _check(gate: ParityGate, subject: Subject, folder: Path, has_shortlist: bool, stages: Stages) -> Parity:
@@ -238,9 +238,9 @@ def _way_out(refused: str, passed: Collection[str], precisions: Sequence[str]) -
     """What to export instead; nothing for fp32, where what is refused is no matter of rounding."""
     if refused == "fp32":
         return ""
-    told = f"{','.join(passed)} passed" if passed else "fp32 rounds nothing"
-    rest = [precision for precision in precisions if precision != refused] if passed else ["fp32"]
-    return f". {told}: export with --precisions {','.join(rest)}"
+    finding = f"{','.join(passed)} passed" if passed else "fp32 rounds nothing"
+    remaining = [precision for precision in precisions if precision != refused] if passed else ["fp32"]
+    return f". {finding}: export with --precisions {','.join(remaining)}"
 
 
 def make_graphs(

@@ -69,13 +69,13 @@ def _architecture(subject: Subject) -> Architecture:
     """Family and sizes, as the recipe gives them; an ensemble's, member by member."""
     members = [dataclasses.asdict(config) for config in subject.configs]
     families = [sizes.pop("family") for sizes in members]
-    told = [
+    descriptions = [
         ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in sizes.items()) for sizes in members
     ]
     if len(members) > 1:
-        told = [f"{family}: {sizes}" for family, sizes in zip(families, told, strict=True)]
+        descriptions = [f"{family}: {sizes}" for family, sizes in zip(families, descriptions, strict=True)]
     return Architecture(
         family=families[0] if len(members) == 1 else "ensemble",
         parameters=subject.parameters,
-        description="; ".join(told),
+        description="; ".join(descriptions),
     )

@@ -23,5 +23,5 @@ def num_stages(precisions: Sequence[str], *, has_shortlist: bool) -> int:
     """Stages of an export: PyTorch, the graphs, and each precision's writing and checking."""
     traces = bool({"fp32", "int8"} & set(precisions)) + ("fp16" in precisions)
     quantizations = "int8" in precisions
-    own = 3 if has_shortlist else 2
-    return 1 + traces + quantizations + has_shortlist + own * len(precisions)
+    per_precision = 3 if has_shortlist else 2
+    return 1 + traces + quantizations + has_shortlist + per_precision * len(precisions)

@@ -77,10 +77,10 @@ def subject_of(members: Sequence[Checkpoint]) -> Subject:
 
 def _card_of(members: Sequence[Checkpoint]) -> CardConfig:
     """The first one's, with the data, licences and credits of everybody and of what they were begun with."""
-    owed = [each for member in members for each in provenances(member.recipe, member.progress)]
+    owed = [provenance for member in members for provenance in provenances(member.recipe, member.progress)]
     everything = {
-        key: "; ".join(dict.fromkeys(getattr(each, key) or NOT_STATED for each in owed))
+        key: "; ".join(dict.fromkeys(getattr(provenance, key) or NOT_STATED for provenance in owed))
         for key in ("data", "licence", "credit")
     }
-    stated = {key: "" if told == NOT_STATED else told for key, told in everything.items()}
+    stated = {key: "" if value == NOT_STATED else value for key, value in everything.items()}
     return dataclasses.replace(members[0].recipe.card, **stated)

@@ -96,5 +96,5 @@ def _check_environment() -> None:
 
 def _name_options(message: str) -> str:
     """A message about fields of the configuration, with the options that set them."""
-    flags = {each.name: each.flags[0] for each in options(ServerConfig)}
+    flags = {option.name: option.flags[0] for option in options(ServerConfig)}
     return re.sub(r"\b[a-z]+(?:_[a-z]+)+\b", lambda name: flags.get(name[0], name[0]), message)

@@ -96,7 +96,7 @@ def choose(
         return DetectedLanguage(language=None, confidence=0.0, candidates=())
     foreign = max(others, key=others.__getitem__, default=None)
     compared = ours | ({foreign: others[foreign]} if foreign is not None else {})
-    best = max(ours, key=ours.__getitem__)
+    likeliest = max(ours, key=ours.__getitem__)
     # Bytes of a text depend on each other: py3langid divides by the root of their number, too.
     scale = math.sqrt(max(num_bytes, 1))
     top = max(compared.values())
@@ -110,9 +110,11 @@ def choose(
         )
         for language in sorted(compared, key=compared.__getitem__, reverse=True)
     )
-    if foreign is not None and others[foreign] - ours[best] > FOREIGN_MARGIN:
+    if foreign is not None and others[foreign] - ours[likeliest] > FOREIGN_MARGIN:
         return DetectedLanguage(language=None, confidence=0.0, candidates=candidates)
-    return DetectedLanguage(language=codes[best], confidence=weights[best] / total, candidates=candidates)
+    return DetectedLanguage(
+        language=codes[likeliest], confidence=weights[likeliest] / total, candidates=candidates
+    )
 
 
 def _load() -> _Identifier:

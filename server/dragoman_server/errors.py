@@ -52,13 +52,13 @@ class InvalidRequestError(RequestError, ValueError):
 
     def __init__(self, violations: Sequence[Violation]) -> None:
         self.violations = tuple(violations[:MAX_VIOLATIONS])
-        told = [
+        descriptions = [
             f"{violation.field}: {violation.description}" if violation.field else violation.description
             for violation in self.violations
         ]
         if num_more := len(violations) - len(self.violations):
-            told.append(f"and {num_more} more")
-        super().__init__("; ".join(told))
+            descriptions.append(f"and {num_more} more")
+        super().__init__("; ".join(descriptions))
 
 
 class ModelNotFoundError(RequestError, LookupError):
@@ -81,13 +81,13 @@ class TooManyCallsError(RequestError):
 class CallerLimitError(RequestError):
     """A caller has had as much as it may for now."""
 
-    def __init__(self, told: str, *, limit: str, value: int, retry_seconds: float) -> None:
+    def __init__(self, description: str, *, limit: str, value: int, retry_seconds: float) -> None:
         self.limit = limit
         """Its name in the file of limits."""
         self.retry_seconds = retry_seconds
         when = "a call is answered" if limit == "calls" else f"{math.ceil(retry_seconds)} seconds"
         super().__init__(
-            f"{told}; the server lets this caller have {limit}={value} (--caller-limits): try again "
+            f"{description}; the server lets this caller have {limit}={value} (--caller-limits): try again "
             f"{'when' if limit == 'calls' else 'in'} {when}"
         )
 

@@ -88,8 +88,10 @@ def healthcheck(
         return max(0.001, deadline - time.monotonic())
 
     # Over TLS that waits up to twice, to connect and to shake hands, and the check is to have its time.
-    own = None if client_certificate is None or client_key is None else (client_certificate, client_key)
-    with _open_channel(server, tls_certificate, own, timeout / 3) as channel:
+    client_files = (
+        None if client_certificate is None or client_key is None else (client_certificate, client_key)
+    )
+    with _open_channel(server, tls_certificate, client_files, timeout / 3) as channel:
         try:
             request = health_pb2.HealthCheckRequest(service=service)
             status = health_pb2_grpc.HealthStub(channel).Check(request, timeout=left()).status
@@ -100,13 +102,15 @@ def healthcheck(
             raise click.ClickException(f"{server} is {name}")
         # A server that is too busy to tell is still healthy, and one that tells only others is not asked.
         with suppress(grpc.RpcError, TokenFileError):
-            shown = _metadata(tokens)
-            if tokens is not None and not shown:
+            metadata = _metadata(tokens)
+            if tokens is not None and not metadata:
                 return
             stub = pb_grpc.TranslationServiceStub(channel)
-            listed = stub.ListModels(pb.ListModelsRequest(), timeout=left(), metadata=shown)
+            listed = stub.ListModels(pb.ListModelsRequest(), timeout=left(), metadata=metadata)
             for model in listed.models:
-                graphs = ", ".join(f"{graph} on {where}" for graph, where in sorted(model.providers.items()))
+                graphs = ", ".join(
+                    f"{graph} on {provider}" for graph, provider in sorted(model.providers.items())
+                )
                 click.echo(f"{model.name}/{model.version}, {model.precision}: {graphs}")
 
 
@@ -117,7 +121,7 @@ def _metadata(tokens: Path | None) -> tuple[tuple[str, str], ...]:
 
 
 def _open_channel(
-    server: str, certificate: Path | None, own: tuple[Path, Path] | None, timeout: float
+    server: str, certificate: Path | None, client_files: tuple[Path, Path] | None, timeout: float
 ) -> grpc.Channel:
     # Directly: a proxy that `http_proxy` names knows nothing of the host that this runs on.
     options: list[tuple[str, int | str]] = [("grpc.enable_http_proxy", 0)]
@@ -126,12 +130,15 @@ def _open_channel(
     host, _, port = server.rpartition(":")
     try:
         name = name_in(certificate, host.strip("[]"), int(port), timeout_seconds=timeout)
-        shown = (
+        client = (
             {}
-            if own is None
-            else {"certificate_chain": own[0].read_bytes(), "private_key": own[1].read_bytes()}
+            if client_files is None
+            else {
+                "certificate_chain": client_files[0].read_bytes(),
+                "private_key": client_files[1].read_bytes(),
+            }
         )
-        credentials = grpc.ssl_channel_credentials(certificate.read_bytes(), **shown)
+        credentials = grpc.ssl_channel_credentials(certificate.read_bytes(), **client)
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{server} does not answer with {certificate}: {error}") from error
     return grpc.secure_channel(

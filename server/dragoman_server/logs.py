@@ -94,17 +94,17 @@ class Log(QueueHandler):
         # Not by way of the queue, where this line itself might find no room.
         if num_lines := self.num_dropped - self._num_told:
             message, extra = "log lines dropped: nobody read them", {"num_lines": num_lines}
-            told = logger.makeRecord(
+            record = logger.makeRecord(
                 logger.name, logging.WARNING, __file__, 0, message, (), None, extra=extra
             )
-            self._write(self.format(told))
+            self._write(self.format(record))
             self._num_told += num_lines
 
     def _write(self, line: str) -> None:
         # Not through sys.stderr: the interpreter waits for its lock at the end.
-        rest = memoryview(f"{line}\n".encode(errors="backslashreplace"))
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
+        remaining = memoryview(f"{line}\n".encode(errors="backslashreplace"))
+        while remaining:
+            remaining = remaining[os.write(self._descriptor, remaining) :]
 
 
 def open_log(

@@ -65,8 +65,8 @@ def option(default: Any = MISSING, **setting: Any) -> Any:
 
 def check_ranges(config: Any) -> None:
     """Raises ValueError for the first field whose value is out of its range."""
-    for each in dataclasses.fields(config):
-        _setting(each).check(each.name, getattr(config, each.name))
+    for field_ in dataclasses.fields(config):
+        _setting(field_).check(field_.name, getattr(config, field_.name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,20 +97,20 @@ class Option:
 def options(config: type[Any], path: tuple[str, ...] = ()) -> Iterator[Option]:
     """Every option of a configuration, those of its sections where these stand."""
     hints, meanings = typing.get_type_hints(config), field_docstrings(config)
-    for each in dataclasses.fields(config):
-        kind = hints[each.name]
+    for field_ in dataclasses.fields(config):
+        kind = hints[field_.name]
         if dataclasses.is_dataclass(kind):
-            yield from options(typing.cast(type[Any], kind), (*path, each.name))
+            yield from options(typing.cast(type[Any], kind), (*path, field_.name))
             continue
         if typing.get_origin(kind) is types.UnionType:
             (kind,) = (part for part in typing.get_args(kind) if part is not types.NoneType)
         yield Option(
             path=path,
-            name=each.name,
+            name=field_.name,
             kind=kind,
-            default=each.default,
-            setting=_setting(each),
-            meaning=meanings[each.name],
+            default=field_.default,
+            setting=_setting(field_),
+            meaning=meanings[field_.name],
         )
 
 
@@ -118,55 +118,55 @@ def build(config: type[Any], values: Mapping[str, Any]) -> Any:
     """A configuration from the values of its options by field name. Raises ValueError as its fields do."""
     hints = typing.get_type_hints(config)
     parts: dict[str, Any] = {}
-    for each in dataclasses.fields(config):
-        kind = hints[each.name]
+    for field_ in dataclasses.fields(config):
+        kind = hints[field_.name]
         if dataclasses.is_dataclass(kind):
-            parts[each.name] = build(typing.cast(type[Any], kind), values)
+            parts[field_.name] = build(typing.cast(type[Any], kind), values)
         else:
-            parts[each.name] = values[each.name]
+            parts[field_.name] = values[field_.name]
     return config(**parts)
 
 
 def parameters(config: type[Any]) -> list[click.Parameter]:
     """The options of a command that takes a configuration; each has its field's name."""
-    return [_parameter(each) for each in options(config)]
+    return [_parameter(option) for option in options(config)]
 
 
-def _parameter(each: Option) -> click.Option:
-    is_many = typing.get_origin(each.kind) is tuple
-    is_required = each.default is MISSING
-    meaning = each.meaning
-    if each.setting.when_none and not is_required:
-        meaning += f"  [default: {each.setting.when_none}]"
+def _parameter(option: Option) -> click.Option:
+    is_many = typing.get_origin(option.kind) is tuple
+    is_required = option.default is MISSING
+    meaning = option.meaning
+    if option.setting.when_none and not is_required:
+        meaning += f"  [default: {option.setting.when_none}]"
     return click.Option(
-        ["/".join(each.flags), each.name],
-        type=_type(each),
+        ["/".join(option.flags), option.name],
+        type=_type(option),
         multiple=is_many,
         required=is_required,
-        default=None if is_required or is_many else each.default,
-        metavar=each.setting.metavar,
+        default=None if is_required or is_many else option.default,
+        metavar=option.setting.metavar,
         help=meaning,
     )
 
 
-def _type(each: Option) -> Any:
-    setting = each.setting
-    if each.values:
-        return click.Choice(list(each.values))
-    if each.kind is Path:
+def _type(option: Option) -> Any:
+    setting = option.setting
+    if option.values:
+        return click.Choice(list(option.values))
+    if option.kind is Path:
         return click.Path(path_type=Path)
-    if each.kind is int:
+    if option.kind is int:
         return click.IntRange(_whole(setting.at_least), _whole(setting.at_most))
-    if each.kind is float:
+    if option.kind is float:
         least = setting.above if setting.above is not None else setting.at_least
         return click.FloatRange(least, setting.at_most, min_open=setting.above is not None)
-    return None if each.kind is bool else click.STRING
+    return None if option.kind is bool else click.STRING
 
 
 def _whole(bound: float | None) -> int | None:
     return None if bound is None else int(bound)
 
 
-def _setting(each: "dataclasses.Field[Any]") -> Setting:
-    setting: Setting = each.metadata.get(_KEY, Setting())
+def _setting(field_: "dataclasses.Field[Any]") -> Setting:
+    setting: Setting = field_.metadata.get(_KEY, Setting())
     return setting

@@ -18,6 +18,6 @@ def quote(text: str) -> str:
 
 def list_names(names: Sequence[str]) -> str:
     """The names, or the first of them and how many more there are."""
-    told = ", ".join(names[:MAX_LISTED_NAMES])
+    listed = ", ".join(names[:MAX_LISTED_NAMES])
     num_more = len(names) - MAX_LISTED_NAMES
-    return f"{told}, and {num_more} more" if num_more > 0 else told
+    return f"{listed}, and {num_more} more" if num_more > 0 else listed

@@ -30,38 +30,40 @@ def reference() -> str:
     parts = [HEAD]
     for path, title in TITLES.items():
         parts.append(f"## {title}\n\n| option | values | default | |\n| --- | --- | --- | --- |")
-        parts += [_row(each) for each in options(ServerConfig) if each.path == path]
+        parts += [_row(option) for option in options(ServerConfig) if option.path == path]
         parts.append("")
     return "\n".join(parts)
 
 
-def _row(each: Option) -> str:
-    flags = ", ".join(f"`{flag}`" for flag in each.flags)
-    return f"| {flags} | {_values(each)} | {_default(each)} | {each.meaning.replace('|', chr(92) + '|')} |"
+def _row(option: Option) -> str:
+    flags = ", ".join(f"`{flag}`" for flag in option.flags)
+    return (
+        f"| {flags} | {_values(option)} | {_default(option)} | {option.meaning.replace('|', chr(92) + '|')} |"
+    )
 
 
-def _values(each: Option) -> str:
-    if each.values:
-        return ", ".join(f"`{value}`" for value in each.values)
-    setting = each.setting
-    seconds = "seconds" if each.name.endswith("_seconds") else "number"
+def _values(option: Option) -> str:
+    if option.values:
+        return ", ".join(f"`{value}`" for value in option.values)
+    setting = option.setting
+    seconds = "seconds" if option.name.endswith("_seconds") else "number"
     words = {int: "whole number", float: seconds, bool: "", Path: "path"}
     bounds = [
         f"{name} {bound}"
         for name, bound in (("above", setting.above), ("from", setting.at_least), ("to", setting.at_most))
         if bound is not None
     ]
-    return " ".join([words.get(each.kind, "text"), *bounds])
+    return " ".join([words.get(option.kind, "text"), *bounds])
 
 
-def _default(each: Option) -> str:
-    if each.default is dataclasses.MISSING:
+def _default(option: Option) -> str:
+    if option.default is dataclasses.MISSING:
         return "must be given"
-    if each.kind is bool:
-        return f"`{each.flags[0 if each.default else 1]}`"
-    if each.default is None or each.default == ():
-        return each.setting.when_none or "none"
-    return f"`{each.default}`"
+    if option.kind is bool:
+        return f"`{option.flags[0 if option.default else 1]}`"
+    if option.default is None or option.default == ():
+        return option.setting.when_none or "none"
+    return f"`{option.default}`"
 
 
 if __name__ == "__main__":

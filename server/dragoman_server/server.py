@@ -25,7 +25,6 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
-from dragoman_server.apart import run_apart, wait_for
 from dragoman_server.api.certificate import Certificate, CertificateError, read_authorities
 from dragoman_server.api.descriptors import raise_limit, room_for_connections
 from dragoman_server.api.grpc_options import grpc_options
@@ -35,6 +34,7 @@ from dragoman_server.api.interceptors.malformed import MalformedMessages
 from dragoman_server.api.interceptors.unknown_callers import UnknownCallers
 from dragoman_server.api.service import TranslationService
 from dragoman_server.config import ServerConfig
+from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.engine.pool.processors import count_processors
@@ -143,9 +143,11 @@ class Server:
         RepositoryError, or DeviceUnavailableError; the ports are free again then.
         """
         try:
-            self._callers.use(await wait_for(run_apart(self._callers.read), None))
-            self._allowances.use(await wait_for(run_apart(self._allowances.read, self._callers.names), None))
-            self._glossaries.use(await wait_for(run_apart(self._glossaries.read), None))
+            self._callers.use(await wait_for(run_in_daemon_thread(self._callers.read), None))
+            self._allowances.use(
+                await wait_for(run_in_daemon_thread(self._allowances.read, self._callers.names), None)
+            )
+            self._glossaries.use(await wait_for(run_in_daemon_thread(self._glossaries.read), None))
             await self._listen()
             await self._models.load()
             await self._models.load_pinned(shows_device=True)
@@ -189,18 +191,18 @@ class Server:
         """Whether all was read again."""
         files_are_read, max_seconds = True, self._config.max_reload_seconds
         try:
-            self._callers.use(await wait_for(run_apart(self._callers.read), max_seconds))
+            self._callers.use(await wait_for(run_in_daemon_thread(self._callers.read), max_seconds))
         except (TokenFileError, TimeoutError) as error:
             files_are_read = False
             logger.error("tokens not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
         try:
-            reading = run_apart(self._allowances.read, self._callers.names)
+            reading = run_in_daemon_thread(self._allowances.read, self._callers.names)
             self._allowances.use(await wait_for(reading, max_seconds))
         except (LimitFileError, TimeoutError) as error:
             files_are_read = False
             logger.error("limits not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
         try:
-            self._glossaries.use(await wait_for(run_apart(self._glossaries.read), max_seconds))
+            self._glossaries.use(await wait_for(run_in_daemon_thread(self._glossaries.read), max_seconds))
         except (GlossaryError, TimeoutError) as error:
             files_are_read = False
             logger.error("glossaries not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
@@ -252,7 +254,7 @@ class Server:
 
     async def _listen(self) -> None:
         config = self._config
-        credentials = await wait_for(run_apart(self._credentials), None)
+        credentials = await wait_for(run_in_daemon_thread(self._credentials), None)
         self.port = self._bind(config.host, config.port, credentials)
         if not _is_loopback(config.host) and (warning := _what_is_open(config)):
             logger.warning(warning, extra={"host": config.host, "port": self.port})

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_trace_id, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from dragoman_server.apart import run_apart, wait_for
+from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.service.statuses import Code
 from dragoman_server.text.stages import Stages
 
@@ -46,7 +46,7 @@ class Tracing:
     async def close(self) -> None:
         """Sends what is left, as long as that takes no longer than CLOSE_SECONDS."""
         try:
-            await wait_for(run_apart(self._provider.shutdown), CLOSE_SECONDS)
+            await wait_for(run_in_daemon_thread(self._provider.shutdown), CLOSE_SECONDS)
         except TimeoutError:
             return
 
@@ -66,10 +66,10 @@ class CallTrace:
             start_time=self._nanoseconds(now),
         )
         self._context = set_span_in_context(self._span)
-        own = self._span.get_span_context()
-        self.ids = {"trace_id": format_trace_id(own.trace_id), "span_id": format_span_id(own.span_id)}
+        context = self._span.get_span_context()
+        self.ids = {"trace_id": format_trace_id(context.trace_id), "span_id": format_span_id(context.span_id)}
         """For the log."""
-        self.answer = f"00-{self.ids['trace_id']}-{self.ids['span_id']}-{own.trace_flags:02x}"
+        self.answer = f"00-{self.ids['trace_id']}-{self.ids['span_id']}-{context.trace_flags:02x}"
         """What the answer tells of it, as `traceresponse` (W3C, Trace Context)."""
 
     def on_request(self, model: str, priority: str, outcome: Code, stages: Stages) -> None:

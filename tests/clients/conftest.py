@@ -10,11 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
+from dragoman import Client
+from dragoman.cli.group import main
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
 
@@ -314,3 +317,25 @@ def server() -> Iterator[ScriptedServer]:
     scripted = ScriptedServer()
     yield scripted
     scripted.stop()
+
+
+@pytest.fixture
+def client(server):
+    with Client(server.address, timeout_seconds=20) as connected:
+        yield connected
+
+
+@pytest.fixture
+def run(server):
+    def call(*arguments, stdin=None, **options):
+        return CliRunner().invoke(
+            main, arguments, input=stdin, env={"DRAGOMAN_SERVER": server.address}, **options
+        )
+
+    return call
+
+
+def client_results(client, server, texts, **options):
+    """All results of a stream, of which none fails by a script."""
+    server.servicer.failures.clear()
+    return list(client.translate_stream(enumerate(texts), source="de", target="en", **options))

@@ -110,7 +110,9 @@ def dashboard() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
     """Those that show something."""
-    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    panels = [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    assert panels
+    return panels
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,9 @@ def source() -> dict[str, Any]:
 
 
 def expressions(panels: list[dict[str, Any]]) -> list[str]:
-    return [target["expr"] for panel in panels for target in panel["targets"]]
+    found = [target["expr"] for panel in panels for target in panel["targets"]]
+    assert found
+    return found
 
 
 def test_dashboard_shows_only_what_the_server_exports(
@@ -129,22 +131,6 @@ def test_every_panel_says_what_it_shows_and_in_which_unit(panels: list[dict[str,
     for panel in panels:
         assert panel["description"].endswith("."), panel["title"]
         assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
-
-
-def test_panels_lie_side_by_side(dashboard: dict[str, Any]) -> None:
-    taken: set[tuple[int, int]] = set()
-    for panel in dashboard["panels"]:
-        place = panel["gridPos"]
-        cells = {
-            (x, y)
-            for x in range(place["x"], place["x"] + place["w"])
-            for y in range(place["y"], place["y"] + place["h"])
-        }
-        assert max(x for x, _ in cells) < 24, panel["title"]
-        assert not cells & taken, panel["title"]
-        taken |= cells
-    numbers = [panel["id"] for panel in dashboard["panels"]]
-    assert len(numbers) == len(set(numbers))
 
 
 def test_every_panel_asks_the_provisioned_data_source(

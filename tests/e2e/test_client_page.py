@@ -1,4 +1,4 @@
-"""docs/client.md and the README's example: what they show is what happens, against a real server."""
+"""The guides of the client and the README's example: what they show is what happens, against a server."""
 
 import os
 import re
@@ -12,6 +12,7 @@ import trustme
 from tests.server.server_process import ServerProcess
 
 HOUSE = Path(__file__).parents[2]
+GUIDES = ("client", "streams", "client-errors", "connections")
 TOKEN = "0123456789abcdef"
 _EXAMPLE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -59,8 +60,8 @@ def run(code: str, addresses: dict[str, str], folder: Path) -> str:
 
 
 def examples() -> list[tuple[str, str]]:
-    """The page's, each with what it prints."""
-    text = (HOUSE / "docs" / "client.md").read_text()
+    """Those of the guides, each with what it prints."""
+    text = "\n".join((HOUSE / "docs" / f"{name}.md").read_text() for name in GUIDES)
     found = [(match[1], match[2]) for match in _EXAMPLE.finditer(text)]
     assert len(found) == text.count("```python")
     return found

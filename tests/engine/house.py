@@ -89,7 +89,12 @@ def pool_over(
 class House:
     """An engine over a table decoder; `at_step` says what to do before the n-th step, counted from 1."""
 
-    def __init__(self, limits: EngineLimits | None = None, model: object = endless) -> None:
+    def __init__(
+        self,
+        limits: EngineLimits | None = None,
+        model: object = endless,
+        scheduler: type[Scheduler] = Scheduler,
+    ) -> None:
         self.steps: list[list[Tokens]] = []
         self.at_step: dict[int, object] = {}
         self.decoder = TableDecoder(model, VOCABULARY, self._observe)  # type: ignore[arg-type]
@@ -100,7 +105,7 @@ class House:
             limits=limits,
             listener=self.recorder.hear,
             # Whoever has room joins at once.
-            scheduler=Scheduler(limits, encoding_turns=0.0),
+            scheduler=scheduler(limits, encoding_turns=0.0),
         )
 
     def _observe(self, sources: list[Tokens]) -> None:

@@ -36,8 +36,9 @@ def attention_of(source: Tokens, prefix: Tokens) -> FloatArray:
 class TableBatch:
     """The sources that are decoded and the prefix of each row of the state."""
 
-    def __init__(self, decoder: "TableDecoder") -> None:
+    def __init__(self, decoder: "TableDecoder", beam_size: int) -> None:
         self._decoder = decoder
+        self.beam_size = beam_size
         self._sources: list[Tokens] = []
         self._state: list[Tokens] = []
         self._source_positions = 0
@@ -82,7 +83,11 @@ class TableBatch:
 
 
 class TableDecoder:
-    """Decodes by a model; `observe` is called with the sources of every step, before it."""
+    """Decodes by a model.
+
+    `observe` is called with the sources of every step, before it; `before_encode` with those of a group;
+    `on_open` with every new batch.
+    """
 
     def __init__(
         self,
@@ -96,12 +101,17 @@ class TableDecoder:
         self.bos = BOS
         self.eos = EOS
         self.observe = observe
+        self.before_encode: Callable[[Sequence[Sequence[int]]], None] = lambda sources: None
+        self.on_open: Callable[[TableBatch], None] = lambda batch: None
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
+        self.before_encode(sources)
         return [tuple(source) for source in sources]
 
     def open_batch(self, beam_size: int) -> TableBatch:
-        return TableBatch(self)
+        batch = TableBatch(self, beam_size)
+        self.on_open(batch)
+        return batch
 
     def release_memory(self) -> None:
         pass

@@ -21,7 +21,9 @@ from dragoman_server.engine.events import Outcome
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.request import Priority, SentenceResult
+from dragoman_server.engine.scheduling.lane import Lane
 from dragoman_server.engine.scheduling.scheduler import Scheduler
+from dragoman_server.engine.ticket import Ticket
 
 
 @pytest.fixture
@@ -181,38 +183,34 @@ def test_who_cannot_be_answered_in_time_any_more_is_told_so_at_once(house: House
     assert house.recorder.outcomes == {Outcome.FINISHED: 2, Outcome.EXPIRED: 1}
 
 
-def test_the_scheduler_learns_what_encodings_take_and_turns_with_all_that_belongs_to_them(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encode = house.decoder.encode
+def test_the_scheduler_learns_what_encodings_take_and_turns_with_all_that_belongs_to_them() -> None:
     encodings: list[float] = []
     turns: list[float] = []
 
-    def take_long(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
-        time.sleep(0.05)
-        return encode(sources, beam_size)
+    class Noting(Scheduler):
+        def on_encode(self, seconds: float) -> None:
+            encodings.append(seconds)
 
-    monkeypatch.setattr(house.decoder, "encode", take_long)
-    monkeypatch.setattr(Scheduler, "on_encode", lambda _, seconds: encodings.append(seconds))
-    monkeypatch.setattr(Scheduler, "on_turn", lambda _, lane, seconds: turns.append(seconds))
+        def on_turn(self, lane: Lane, seconds: float) -> None:
+            turns.append(seconds)
+
+    house = House(scheduler=Noting)
+    house.decoder.before_encode = lambda _: time.sleep(0.05)
     house.run(sentence(7, steps=3))
+    house.engine.close()
     assert (len(encodings), len(turns)) == (1, 3)
     assert min(encodings[0], turns[0]) >= 0.05
 
 
-def test_who_ends_while_its_group_is_encoded_costs_no_step(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encode = house.decoder.encode
+def test_who_ends_while_its_group_is_encoded_costs_no_step(house: House) -> None:
     futures: list[Future[SentenceResult]] = []
     deadline = time.monotonic() + 1
 
-    def take_long(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
+    def take_long(sources: Sequence[Sequence[int]]) -> None:
         futures[0].cancel()
         time.sleep(max(0.0, deadline - time.monotonic()))
-        return encode(sources, beam_size)
 
-    monkeypatch.setattr(house.decoder, "encode", take_long)
+    house.decoder.before_encode = take_long
     futures += house.engine.submit([sentence(7), sentence(8, deadline=deadline), sentence(9, steps=2)])
     house.engine.start()
     assert futures[2].result(timeout=30)
@@ -222,20 +220,16 @@ def test_who_ends_while_its_group_is_encoded_costs_no_step(
     assert (outcomes[Outcome.CANCELLED], outcomes[Outcome.EXPIRED], outcomes[Outcome.FINISHED]) == (1, 1, 1)
 
 
-def test_a_group_of_which_everybody_ended_is_not_encoded(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encode = house.decoder.encode
+def test_a_group_of_which_everybody_ended_is_not_encoded(house: House) -> None:
     futures: list[Future[SentenceResult]] = []
     encoded: list[int] = []
 
-    def cancel_the_others(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
+    def cancel_the_others(sources: Sequence[Sequence[int]]) -> None:
         encoded.append(len(sources))
         for future in futures[1:]:
             future.cancel()
-        return encode(sources, beam_size)
 
-    monkeypatch.setattr(house.decoder, "encode", cancel_the_others)
+    house.decoder.before_encode = cancel_the_others
     # The longest are encoded first.
     long = tuple(range(100))
     futures += house.engine.submit([sentence(*long, steps=2), *(sentence(7) for _ in range(3))])
@@ -245,18 +239,16 @@ def test_a_group_of_which_everybody_ended_is_not_encoded(
     assert house.steps == [[long], [long]]
 
 
-def test_an_engine_that_cancelling_empties_knows_that_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_cancelling_empties_knows_that_nobody_waits() -> None:
     house = House(one_place_limits())
-    encode = house.decoder.encode
     futures: list[Future[SentenceResult]] = []
 
-    def cancel_all(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
+    def cancel_all(sources: Sequence[Sequence[int]]) -> None:
         # Whoever is encoded and whoever waits: the next turn finds nothing to do.
         for future in futures:
             future.cancel()
-        return encode(sources, beam_size)
 
-    monkeypatch.setattr(house.decoder, "encode", cancel_all)
+    house.decoder.before_encode = cancel_all
     futures += house.engine.submit([sentence(7), sentence(8), sentence(9)])
     house.engine.start()
     end = time.monotonic() + 30
@@ -311,15 +303,12 @@ def test_a_failure_of_our_own_costs_its_batch_and_not_the_engine(
     assert house.recorder.outcomes == {Outcome.FAILED: 2, Outcome.FINISHED: 1}
 
 
-def test_a_group_that_cannot_be_encoded_fails_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    encode = house.decoder.encode
-
-    def fragile(sources: Sequence[Sequence[int]], beam_size: int) -> list[Tokens]:
+def test_a_group_that_cannot_be_encoded_fails_alone(house: House) -> None:
+    def fragile(sources: Sequence[Sequence[int]]) -> None:
         if len(sources[0]) > 30:
             raise MemoryError("too long for me")
-        return encode(sources, beam_size)
 
-    monkeypatch.setattr(house.decoder, "encode", fragile)
+    house.decoder.before_encode = fragile
     long, short = house.run(sentence(*[5] * 40), sentence(6))
     assert isinstance(long.exception(), DecoderError)
     assert short.result().hypotheses
@@ -489,16 +478,9 @@ def test_nobody_keeps_what_was_cancelled(house: House) -> None:
         gc.enable()
 
 
-def test_an_idle_engine_keeps_no_batch(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_engine_keeps_no_batch(house: House) -> None:
     opened: list[weakref.ref[TableBatch]] = []
-    open_batch = house.decoder.open_batch
-
-    def note(beam_size: int) -> TableBatch:
-        batch = open_batch(beam_size)
-        opened.append(weakref.ref(batch))
-        return batch
-
-    monkeypatch.setattr(house.decoder, "open_batch", note)
+    house.decoder.on_open = lambda batch: opened.append(weakref.ref(batch))
     house.run(sentence(7), sentence(8, beam_size=2))
     # The thread drops it after it has answered.
     latest = time.monotonic() + 30
@@ -507,15 +489,9 @@ def test_an_idle_engine_keeps_no_batch(house: House, monkeypatch: pytest.MonkeyP
     assert [batch() for batch in opened] == [None, None]
 
 
-def test_a_lane_keeps_its_batch_from_step_to_step(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lane_keeps_its_batch_from_step_to_step(house: House) -> None:
     opened: list[int] = []
-    open_batch = house.decoder.open_batch
-
-    def count(beam_size: int) -> TableBatch:
-        opened.append(beam_size)
-        return open_batch(beam_size)
-
-    monkeypatch.setattr(house.decoder, "open_batch", count)
+    house.decoder.on_open = lambda batch: opened.append(batch.beam_size)
     house.run(sentence(7, steps=4), sentence(8, steps=2, beam_size=2))
     assert sorted(opened) == [1, 2]
 
@@ -603,17 +579,16 @@ def test_callers_of_many_threads_are_all_answered(house: House) -> None:
     assert sum(house.recorder.outcomes.values()) == 320
 
 
-def test_a_batch_that_fails_late_fails_only_those_who_have_no_answer(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_fails_late_fails_only_those_who_have_no_answer() -> None:
     learned: list[int] = []
 
-    def learn(scheduler: Scheduler, ticket: object, steps: int) -> None:
-        learned.append(steps)
-        if len(learned) == 2:
-            raise ValueError("the second is too much")
+    class Overburdened(Scheduler):
+        def on_finish(self, ticket: Ticket, steps: int) -> None:
+            learned.append(steps)
+            if len(learned) == 2:
+                raise ValueError("the second is too much")
 
-    monkeypatch.setattr(Scheduler, "on_finish", learn)
+    house = House(scheduler=Overburdened)
     [first, second] = house.run(sentence(7, steps=2), sentence(8, steps=2))
     assert first.result(30).hypotheses
     assert isinstance(second.exception(30), DecoderError)
@@ -624,13 +599,14 @@ def test_a_batch_that_fails_late_fails_only_those_who_have_no_answer(
 
 
 def test_a_thread_that_ends_takes_everybody_with_it_and_says_so(
-    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def break_down(scheduler: Scheduler, now: float) -> None:
-        raise ValueError("no clock")
+    class Broken(Scheduler):
+        def expire(self, now: float) -> set[Ticket]:
+            raise ValueError("no clock")
 
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
-    monkeypatch.setattr(Scheduler, "expire", break_down)
+    house = House(scheduler=Broken)
     [future] = house.run(sentence(7))
     assert isinstance(future.exception(30), EngineClosedError)
     house.engine.wait()

@@ -33,7 +33,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[FileDescriptorProto]
     arguments = ["protoc", *(f"-I{folder}" for folder in folders), "--include_source_info"]
     arguments += [f"--descriptor_set_out={out}", *map(str, PROTO.rglob("*.proto"))]
     assert protoc.main(arguments) == 0
-    return list(FileDescriptorSet.FromString(out.read_bytes()).file)
+    files = list(FileDescriptorSet.FromString(out.read_bytes()).file)
+    assert files
+    return files
 
 
 def parts(

@@ -20,7 +20,10 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
 
     first = latest = load_checkpoint(paths[0])
     paths_of: dict[int, Path] = {}
-    sums = {name: torch.zeros_like(each, dtype=torch.double) for name, each in first.model.named_parameters()}
+    sums = {
+        name: torch.zeros_like(parameter, dtype=torch.double)
+        for name, parameter in first.model.named_parameters()
+    }
     for path in paths:
         other = load_checkpoint(path) if paths_of else first
         if other.progress.get("averaged"):
@@ -33,13 +36,13 @@ def average_checkpoints(paths: Sequence[Path], out: Path) -> None:
             raise CheckpointError(
                 f"{path} has another vocabulary than {paths[0]}: average checkpoints of one run"
             )
-        for what, ours, theirs in (
+        for name_of, ours, theirs in (
             *fixed_differences(first.recipe, other.recipe),
             ("training pairs", first.progress.get("corpus"), other.progress.get("corpus")),
         ):
             if theirs != ours:
                 raise CheckpointError(
-                    f"{path} is of another run than {paths[0]}, by its {what}: {theirs!r}, not {ours!r}. "
+                    f"{path} is of another run than {paths[0]}, by its {name_of}: {theirs!r}, not {ours!r}. "
                     "The mean of different runs translates nothing; they decode together as an ensemble, "
                     "with `dragoman evaluate --checkpoint A --checkpoint B` or `dragoman export A B`"
                 )

@@ -124,9 +124,9 @@ def _train(
     last = folder / "last.safetensors"
     # The process that leads may soon write it: what the others would see is asked of it.
     exists = processes.from_leader(last.exists())
-    left = processes.from_leader(left_by_another(folder))
-    if left and not resume:
-        raise ValueError(left)
+    leftover = processes.from_leader(left_by_another(folder))
+    if leftover and not resume:
+        raise ValueError(leftover)
     if resume and not exists:
         raise ValueError(f"there is nothing to resume: {last} does not exist")
     # On several machines only the one that leads has it.
@@ -177,7 +177,7 @@ def _train(
     say(f"Done: {reason}. {_best_and_way_on(recipe, trainer.progress, trainer.best_path)}")
 
 
-def _best_and_way_on(recipe: "Recipe", progress: "Progress", best: Path) -> str:
+def _best_and_way_on(recipe: "Recipe", progress: "Progress", path: Path) -> str:
     """How good the best model is, and the command that comes next."""
     from dragoman_training.run.validation import show_perplexity
 
@@ -186,11 +186,11 @@ def _best_and_way_on(recipe: "Recipe", progress: "Progress", best: Path) -> str:
     if recipe.data.has_source:
         return (
             f"The best model has BLEU {progress.best_bleu:.2f} and {perplexity}.\n"
-            f"Export it: dragoman export {best} --out models/{recipe.name}/1"
+            f"Export it: dragoman export {path} --out models/{recipe.name}/1"
         )
     return (
         f"The best model has {perplexity}.\n"
-        f"Measure it: dragoman evaluate --checkpoint {best} --reference FILE"
+        f"Measure it: dragoman evaluate --checkpoint {path} --reference FILE"
     )
 
 
@@ -200,6 +200,6 @@ def _new_tokenizers(
     """Those that the process which leads trains on the corpus, in every process."""
     from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-    models = processes.made_by_leader(lambda: [each.model for each in train_pairs.learn_vocabulary()])
+    models = processes.made_by_leader(lambda: [trained.model for trained in train_pairs.learn_vocabulary()])
     source = Tokenizer(models[0])
     return source, source if recipe.vocabulary.shared else Tokenizer(models[1])

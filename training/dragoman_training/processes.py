@@ -75,16 +75,16 @@ class Processes:
             raise ValueError(failure)
         return cast(Value, value)
 
-    def check_alike(self, what: str, value: str) -> None:
-        """Raises ValueError in all of them where `value`, what a process knows `what` by, is not the same.
+    def check_alike(self, name: str, value: str) -> None:
+        """Raises ValueError in all of them where `value`, what a process knows `name` by, is not the same.
 
         On several machines each has files of its own.
         """
-        others = int(self.sum([float(value != self.from_leader(value))])[0])
-        if others:
+        num_others = int(self.sum([float(value != self.from_leader(value))])[0])
+        if num_others:
             raise ValueError(
-                f"{others} of {self.count} processes have other {what} than the first; give each machine a "
-                "copy of the same files"
+                f"{num_others} of {self.count} processes have other {name} than the first; give each machine "
+                "a copy of the same files"
             )
 
     def leader_first(self, make: Callable[[], Value]) -> Value:
@@ -92,9 +92,9 @@ class Processes:
 
         They find on disk what that has left there. Raises ValueError in all of them where it fails there.
         """
-        own: list[Value] = []
-        self.made_by_leader(lambda: own.append(make()))
-        return own[0] if own else make()
+        results: list[Value] = []
+        self.made_by_leader(lambda: results.append(make()))
+        return results[0] if results else make()
 
 
 @contextmanager

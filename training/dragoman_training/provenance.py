@@ -23,14 +23,14 @@ class Provenance:
 
 def provenances(recipe: Recipe, progress: Mapping[str, Any]) -> list[Provenance]:
     """Of each training that led to a model, the first one first."""
-    before = [Provenance(**each) for each in progress.get("begun_with") or []]
+    before = [Provenance(**entry) for entry in progress.get("begun_with") or []]
     if not before and recipe.training.start_from:
         # Of a checkpoint that does not yet say so itself.
-        told = f"that of the checkpoint {path_tail(recipe.training.start_from, 2)}"
-        before = [Provenance(data=told, licence="", credit="")]
+        origin = f"that of the checkpoint {path_tail(recipe.training.start_from, 2)}"
+        before = [Provenance(data=origin, licence="", credit="")]
     card = recipe.card
-    own = Provenance(data=_own_data(recipe, progress), licence=card.licence, credit=card.credit)
-    return [*before, own]
+    provenance = Provenance(data=_own_data(recipe, progress), licence=card.licence, credit=card.credit)
+    return [*before, provenance]
 
 
 def path_tail(path: str, num_parts: int) -> str:
@@ -39,12 +39,12 @@ def path_tail(path: str, num_parts: int) -> str:
 
 
 def _own_data(recipe: Recipe, progress: Mapping[str, Any]) -> str:
-    told, num_pairs = recipe.card.data, progress.get("num_pairs")
-    if not told:
+    description, num_pairs = recipe.card.data, progress.get("num_pairs")
+    if not description:
         data = recipe.data
         files = [*data.train_source, *data.train_target, *data.train_tsv]
-        told = ", ".join(f"`{path_tail(file, 1)}`" for file in files) or data.hugging_face
+        description = ", ".join(f"`{path_tail(file, 1)}`" for file in files) or data.hugging_face
     counted = "sentence pairs" if recipe.data.has_source else "sentences"
     left_out = show_left_out(progress.get("left_out") or {})
     without = f" (left out: {left_out})" if left_out else ""
-    return f"{told}: {num_pairs:,} {counted}{without}" if num_pairs else told
+    return f"{description}: {num_pairs:,} {counted}{without}" if num_pairs else description

@@ -29,6 +29,8 @@ def read_regular(path: Path, *, max_bytes: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         content = file.read(size + 1) if size <= max_bytes else b""
         if max(size, len(content)) > max_bytes:
-            told = max(size, len(content))
-            raise OSError(errno.EFBIG, f"it has {told} bytes, and at most {max_bytes} are read", str(path))
+            reported = max(size, len(content))
+            raise OSError(
+                errno.EFBIG, f"it has {reported} bytes, and at most {max_bytes} are read", str(path)
+            )
     return content

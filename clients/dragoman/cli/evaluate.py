@@ -29,9 +29,9 @@ BLOCK_LINES = 512
 """Lines given to the system at once: the step of the progress bar."""
 OPTIONS_OF_LANGUAGE_MODELS = ("checkpoints", "reference", "device", "as_json")
 DETAILS = ("bundle", "checksum", "precision", "shortlist", "length_penalty")
-"""What --json tells of the system: a bundle's or a server's model's name/version, a bundle's
-checksum, the graphs' precision, whether it
-decoded with a shortlist, and the length penalty; null where that is unknown, or there is none."""
+"""The description of the system in --json: the name/version of a bundle's or a server's model, a bundle's
+checksum, the graphs' precision, whether it decoded with a shortlist, and the length penalty; null where
+that is unknown, or there is none."""
 
 Results = dict[str, str | float | None]
 

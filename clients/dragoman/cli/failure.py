@@ -1,4 +1,4 @@
-"""What a person reads when a command fails: one line that says what went wrong and the way out."""
+"""The message of a command that fails: one line with what went wrong and the way out."""
 
 import importlib.util
 import os
@@ -28,22 +28,23 @@ class Failure(click.ClickException):
         super().__init__(message_of(error))
 
 
-def missing_extra(what: str, entry_point: EntryPoint, error: ModuleNotFoundError) -> click.ClickException:
-    """What to install for something whose module is missing.
+def missing_extra(feature: str, entry_point: EntryPoint, error: ModuleNotFoundError) -> click.ClickException:
+    """The error for a missing module, with the extra that installs it.
 
     A whole package of ours may be left out of an image; a module missing within one is a bug: raises `error`.
     """
     name = error.name or ""
     if not entry_point.extras or (name.startswith("dragoman") and "." in name):
         raise error
-    return not_installed(what, name, *entry_point.extras)
+    return not_installed(feature, name, *entry_point.extras)
 
 
-def not_installed(what: str, module: str, *extras: str) -> click.ClickException:
+def not_installed(feature: str, module: str, *extras: str) -> click.ClickException:
     """How to install the extras that something needs, of which a module is missing."""
     command = f"{sys.executable} -m pip install --constraint constraints.txt --editable"
     return click.ClickException(
-        f"{what} needs {module}, which is not installed. In the source checkout run `make install`, or just\n"
+        f"{feature} needs {module}, which is not installed. In the source checkout run `make install`, "
+        "or just\n"
         f"{command} '.[{','.join(map(_suitable, extras))}]'"
     )
 

@@ -56,7 +56,7 @@ def write_heat_map(source: str, hypothesis: Hypothesis, path: Path) -> bool:
         row = down.index((link.target_start, link.target_end))
         weights[row][across.index((link.source_start, link.source_end))] = link.weight
     size = (len(across) * _CELL_INCHES + _MARGIN_INCHES, len(down) * _CELL_INCHES + _MARGIN_INCHES)
-    with matplotlib.rc_context(), warnings.catch_warnings(record=True) as told:
+    with matplotlib.rc_context(), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph .* missing from")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({"svg.hashsalt": "dragoman", "font.size": 9.0})
@@ -69,11 +69,11 @@ def write_heat_map(source: str, hypothesis: Hypothesis, path: Path) -> bool:
         axes.set_yticks(range(len(words)), words, parse_math=False)
         axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
         figure.savefig(path, dpi=110, metadata=_no_date(path))
-    return not any("missing from" in str(warning.message) for warning in told)
+    return not any("missing from" in str(warning.message) for warning in caught)
 
 
 def _no_date(path: Path) -> dict[str, None]:
-    """What to leave out of each format, so that it is the same every day."""
+    """The metadata that each format leaves out, so that the file is the same every day."""
     match path.suffix.lower():
         case ".png":
             return {"Software": None}

@@ -1,4 +1,4 @@
-"""What `dragoman evaluate` measures without a source: a language model, by its perplexity.
+"""The systems that `dragoman evaluate` measures without a source: language models, by their perplexity.
 
 One registers as an entry point of the group `dragoman.language_models`, a function like `OpenLanguageModel`.
 """
@@ -15,7 +15,7 @@ class LanguageModel(Protocol):
 
     @property
     def description(self) -> str:
-        """What it is, for the report."""
+        """The description of the system for the report."""
 
     def perplexity(self, lines: list[str]) -> tuple[float, int, int]:
         """Perplexity a token of some sentences, how many tokens they have, ends included, and how many

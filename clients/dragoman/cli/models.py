@@ -98,7 +98,8 @@ def _list_folder(found: Iterator[tuple[str, str]]) -> None:
 
 
 def _load(name: str) -> Any:
-    """What an entry point names. Raises ClickException where it, or its extra, is not installed."""
+    """The object that an entry point names. Raises ClickException where it, or its extra, is not
+    installed."""
     entry_point: EntryPoint | None = next(iter(entry_points(group=BUNDLES, name=name)), None)
     if entry_point is None:
         raise click.ClickException("this installation knows no bundles: run `make install` in the checkout")
@@ -135,7 +136,7 @@ def _table(models: list[Model]) -> Table:
 
 
 def _quality(model: Model) -> str:
-    """What was measured, in the precision in use: the scores of each measurement, and how it was made."""
+    """The measured quality in the precision in use: the scores of each measurement, and how it was made."""
     scores: dict[str, list[str]] = {}
     for quality in model.quality:
         if model.loaded and quality.precision != model.precision:
@@ -148,4 +149,4 @@ def _quality(model: Model) -> str:
         if not model.loaded:
             made.append(quality.precision)
         scores.setdefault(", ".join(made), []).append(f"{quality.metric} {quality.score:.1f}")
-    return "; ".join(f"{', '.join(each)} {how}" for how, each in scores.items())
+    return "; ".join(f"{', '.join(codes)} {how}" for how, codes in scores.items())

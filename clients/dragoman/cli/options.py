@@ -16,7 +16,8 @@ from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 Command = Callable[..., None]
 
 TOKEN_VARIABLE = "DRAGOMAN_TOKEN"
-"""Who calls a server that asks. No option: other users of a machine see its command lines."""
+"""The environment variable with the caller's token. No option: other users of a machine see its command
+lines."""
 CERTIFICATE_VARIABLE, KEY_VARIABLE = "DRAGOMAN_CLIENT_CERTIFICATE", "DRAGOMAN_CLIENT_KEY"
 """PEM files of the caller's certificate and key, for a server that asks for one."""
 
@@ -51,7 +52,7 @@ class Seconds(click.FloatRange):
     """A number of seconds; nan, which every range takes, is none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """As of every click type."""
+        """Converts the value; nan fails."""
         seconds = float(super().convert(value, param, ctx))
         if math.isnan(seconds):
             self.fail("nan is not a number of seconds.", param, ctx)

@@ -1,4 +1,4 @@
-"""What `dragoman evaluate` measures: anything that translates lines. The one here asks a server.
+"""The systems that `dragoman evaluate` measures: anything that translates lines. The one here asks a server.
 
 Others register as entry points of the group `dragoman.systems`, each a function like `open_server`.
 """
@@ -19,14 +19,14 @@ class System(Protocol):
 
     @property
     def description(self) -> str:
-        """What it is, for the report."""
+        """The description of the system for the report."""
 
     @property
     def details(self) -> Mapping[str, str | float | None]:
-        """Those of `dragoman.cli.evaluate.DETAILS` that are known of it."""
+        """The known ones of `dragoman.cli.evaluate.DETAILS`."""
 
     def translate(self, lines: list[str]) -> list[str]:
-        """One translation for each line, in order."""
+        """Translates each line, in order."""
 
 
 class OpenSystem(Protocol):
@@ -64,7 +64,7 @@ class ServerSystem:
 
     @property
     def details(self) -> Mapping[str, str | float | None]:
-        """What a client is told."""
+        """The settings of the client's calls, for the report."""
         return {"bundle": self._settings.model, "length_penalty": self._settings.length_penalty}
 
     def translate(self, lines: list[str]) -> list[str]:

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 _OPTION = re.compile(r"-[a-zA-Z]\S*|--[a-zA-Z][\w-]*(=.*)?", re.DOTALL)
-"""What is meant for an option, known or not: a dash before a space, a digit or a sentence is of a text."""
+"""An argument that is meant for an option, known or not: a dash before a space, a digit or a sentence
+belongs to a text."""
 
 
 class TextCommand(click.Command):
@@ -23,8 +24,8 @@ class TextCommand(click.Command):
         except click.NoSuchOption as error:
             if error.possibilities:
                 raise
-            told = f"{error.format_message()} A text that begins with a dash stands after `--`."
-            raise click.UsageError(told, ctx) from error
+            message = f"{error.format_message()} A text that begins with a dash stands after `--`."
+            raise click.UsageError(message, ctx) from error
 
     def _sort(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[str], list[str]]:
         """Options with their values, texts, and the texts after `--`, which are taken as they are."""

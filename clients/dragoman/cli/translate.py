@@ -281,7 +281,7 @@ class _Printer:
 
 
 def _standard_input() -> BinaryIO:
-    """What stands behind `sys.stdin`, through a buffer of its own where it is a file.
+    """The bytes of `sys.stdin`, through a buffer of its own where it is a file.
 
     A thread may still wait in a read when Ctrl-C ends the process: Python aborts if it holds Python's buffer.
     """

@@ -9,7 +9,7 @@ import click
 
 from dragoman.jobs.errors import JobError
 
-TOLD_EVERY_SECONDS = 10.0
+REPORT_SECONDS = 10.0
 
 
 @click.command(name="translate-corpus")
@@ -143,8 +143,8 @@ def translate_corpus(
         ) from error
     finally:
         ray.shutdown()
-    told = f", of which {summary.failed} failed: see {summary.errors}" if summary.failed else ""
-    click.echo(f"{summary.texts} texts{told}", err=True)
+    failures = f", of which {summary.failed} failed: see {summary.errors}" if summary.failed else ""
+    click.echo(f"{summary.texts} texts{failures}", err=True)
     if summary.failed:
         raise click.exceptions.Exit(3)
 
@@ -154,7 +154,7 @@ class _Progress:
 
     def __init__(self) -> None:
         self._parts = self._done = 0
-        self._told_at = time.monotonic()
+        self._reported_at = time.monotonic()
 
     def __str__(self) -> str:
         return f"{self._done} of {self._parts} parts"
@@ -166,6 +166,6 @@ class _Progress:
 
     def on_part(self) -> None:
         self._done += 1
-        if time.monotonic() - self._told_at >= TOLD_EVERY_SECONDS:
-            self._told_at = time.monotonic()
+        if time.monotonic() - self._reported_at >= REPORT_SECONDS:
+            self._reported_at = time.monotonic()
             click.echo(f"{self}", err=True)

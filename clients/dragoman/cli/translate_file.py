@@ -30,7 +30,7 @@ class _File(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """As of every click type."""
+        """Converts the value; `-` fails."""
         if value == "-":
             self.fail(
                 "- is no file; `dragoman translate` reads standard input and writes to output.", param, ctx
@@ -179,7 +179,7 @@ def translate_file(
             patience_seconds=patience_seconds,
         )
     except MissingLibraryError as error:
-        raise not_installed(error.what, error.library, "formats") from error
+        raise not_installed(error.feature, error.library, "formats") from error
     with (
         open_client(server, ping_seconds=ping_seconds or None) as client,
         _ProgressBar(input_path, job.noun) as bar,
@@ -198,13 +198,13 @@ def translate_file(
                 bar.say(f"Stopped after {bar.saved} {job.noun}. The same command goes on from there.")
             raise
     if summary.failed:
-        told = f"{summary.lines} {job.noun}, of which {summary.failed} failed: see {summary.errors}"
-        click.echo(told, err=True)
+        message = f"{summary.lines} {job.noun}, of which {summary.failed} failed: see {summary.errors}"
+        click.echo(message, err=True)
     else:
         click.echo(f"{summary.lines} {job.noun}", err=True)
     if summary.truncated:
-        told = f"of {summary.truncated} a sentence was too long for the model, and its end was dropped"
-        click.echo(told, err=True)
+        message = f"of {summary.truncated} a sentence was too long for the model, and its end was dropped"
+        click.echo(message, err=True)
     if summary.limited:
         click.echo(f"of {summary.limited} the translation ended at the limit of output tokens", err=True)
     if summary.failed:

@@ -47,7 +47,7 @@ BALANCED_CONFIG = {
     # Every server is watched by grpc.health.v1: one that loads or drains is no one's turn.
     "healthCheckConfig": {"serviceName": ""},
 }
-"""The same where there are several servers: each attempt goes to the next that serves."""
+"""The retries where there are several servers: each attempt goes to the next server that serves."""
 
 _COMMON_OPTIONS: Options = (
     # A call whose request does not fit this buffer is never retried; the default is 256 KiB.
@@ -171,7 +171,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 
 
 def call_metadata(token: str | None) -> tuple[tuple[str, str], ...] | None:
-    """What a call shows of who makes it (RFC 6750, section 2.1). Raises InvalidRequestError."""
+    """The metadata with the caller's token (RFC 6750, section 2.1). Raises InvalidRequestError."""
     if token is None:
         return None
     if not re.fullmatch(r"[!-~]+", token):

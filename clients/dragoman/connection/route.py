@@ -25,7 +25,8 @@ GRPC_SCHEMES = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "
 
 
 ELSEWHERE = 2
-"""Of a name that stands for who knows how many: where three are full, the others hardly are not."""
+"""Other servers that an overloaded request goes to where a name stands for an unknown number: if three are
+full, further ones hardly are not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class Server:
     """One server of those that an address stands for."""
 
     target: str
-    """For gRPC, such as "ipv4:10.0.0.3:50051"."""
+    """The address for gRPC, such as "ipv4:10.0.0.3:50051"."""
     name: str
     """HOST:PORT that it was found by. Over TLS its certificate must be for this host."""
 
@@ -43,10 +44,10 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """What a channel is opened with."""
+    """The options of a channel."""
 
     target: str
-    """For gRPC: HOST:PORT, an address in a scheme of its own, or a list."""
+    """The target for gRPC: HOST:PORT, an address in a scheme of its own, or a list."""
     credentials: grpc.ChannelCredentials | None
     """None is without TLS."""
     options: Options
@@ -68,7 +69,7 @@ class Route:
         return grpc.secure_channel(self.target, self.credentials, options=self.options)
 
     def open_async_channel(self) -> grpc.aio.Channel:
-        """The same of its asyncio API, for the event loop that runs."""
+        """Opens an asyncio channel, for the event loop that runs."""
         if self.credentials is None:
             return grpc.aio.insecure_channel(self.target, options=self.options)
         return grpc.aio.secure_channel(self.target, self.credentials, options=self.options)
@@ -85,7 +86,7 @@ class Route:
             return look_up(re.sub("^dns:(//[^/]*/)?", "", self.target))
         scheme, _, addresses = self.target.partition(":")
         if self.is_balanced:
-            return [Server(target=f"{scheme}:{each}", name=each) for each in addresses.split(",")]
+            return [Server(target=f"{scheme}:{address}", name=address) for address in addresses.split(",")]
         return [Server(target=self.target, name=self.target)]
 
 
@@ -186,7 +187,7 @@ def _of_list(
 
 
 def _alone(server: Server, credentials: grpc.ChannelCredentials | None, ping_seconds: float | None) -> Route:
-    """One server, over a connection that no other channel shares."""
+    """A route to one server, over a connection that no other channel shares."""
     options = (
         *channel_options(server.name, is_balanced=False, ping_seconds=ping_seconds),
         ("grpc.use_local_subchannel_pool", 1),
@@ -196,7 +197,7 @@ def _alone(server: Server, credentials: grpc.ChannelCredentials | None, ping_sec
 
 
 def _named(name: str, credentials: grpc.ChannelCredentials | None) -> Options:
-    """What is called by its number still goes by its name."""
+    """A server that is called by its address keeps its name."""
     authority: Options = (("grpc.default_authority", name),)
     if credentials is None:
         return authority
@@ -212,7 +213,7 @@ def look_up(name: str) -> list[Server]:
     if not host or not port.isdigit():
         raise InvalidRequestError(f"{name!r} has no port; write dns:///NAME:PORT")
     try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     except OSError as error:
         raise UnavailableError(
             f"nobody knows a machine called {host!r} ({error.strerror}); all names of a list must be known, "
@@ -221,8 +222,8 @@ def look_up(name: str) -> list[Server]:
     return list(
         {
             target: Server(target=target, name=name)
-            for family, *_, place in found
-            if (target := _target(family, str(place[0]), port))
+            for family, *_, socket_address in infos
+            if (target := _target(family, str(socket_address[0]), port))
         }.values()
     )
 
@@ -232,7 +233,7 @@ def _target(family: int, host: str, port: str) -> str:
 
 
 def _joined(targets: Sequence[str]) -> str:
-    """One target of them all."""
+    """One target for all of them."""
     if all(target.startswith("ipv4:") for target in targets):
         return "ipv4:" + ",".join(target.removeprefix("ipv4:") for target in targets)
     # A list is of one kind; an address of the other is written as one of this (RFC 4291, section 2.5.5.2).

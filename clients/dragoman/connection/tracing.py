@@ -3,7 +3,7 @@
 import sys
 
 Metadata = tuple[tuple[str, str], ...] | None
-"""Of a call."""
+"""The metadata of a call."""
 
 
 def traced(metadata: Metadata) -> Metadata:

@@ -20,7 +20,7 @@ _HOST_AND_PORT = re.compile(r"(?P<host>[^:/]+):(?P<port>\d+)")
 
 
 def cause_of(failure: str, route: Route) -> str | None:
-    """What went wrong at each of a name's addresses; None where gRPC's `failure` says it all.
+    """The error at each of a name's addresses; None where gRPC's `failure` says it all.
 
     A name may stand for several addresses, and for gRPC `localhost` always does, for ::1 and 127.0.0.1. It
     tells of the last that it tried: that nothing listens there hides why the server at another was refused.
@@ -30,12 +30,12 @@ def cause_of(failure: str, route: Route) -> str | None:
         return None
     try:
         if route.is_balanced:
-            whole, servers = "no server of " + _names(route), route.servers()
+            subject, servers = "no server of " + _names(route), route.servers()
         else:
             named = _HOST_AND_PORT.fullmatch(route.target)
             if named is None:
                 return None
-            whole, servers = f"failed to connect to all addresses of {named['host']}", look_up(route.target)
+            subject, servers = f"failed to connect to all addresses of {named['host']}", look_up(route.target)
     except DragomanError:
         return None
     # Without doubles, in the order of preference.
@@ -51,8 +51,8 @@ def cause_of(failure: str, route: Route) -> str | None:
         return None
     # A server that is there and refuses says more than a port where none is.
     causes.sort(key=lambda cause: "Connection refused" in cause)
-    told = "; ".join(causes)
-    return f"{whole} can be called: {told}" if route.is_balanced else f"{whole}: {told}"
+    reasons = "; ".join(causes)
+    return f"{subject} can be called: {reasons}" if route.is_balanced else f"{subject}: {reasons}"
 
 
 def _names(route: Route) -> str:

@@ -1,4 +1,4 @@
-"""What is around the bytes that a job writes: nothing, gzip, or the zip of a document."""
+"""The container of the bytes that a job writes: none, gzip, or the zip of a document."""
 
 import gzip
 import os
@@ -14,7 +14,7 @@ class Container(Protocol):
         """Writes the packed output. The same bytes give the same bytes."""
 
     def unpacked_size(self, path: Path) -> int | None:
-        """Of a file that was packed, modulo 2^32; None where there is none."""
+        """The size of a packed file before it was packed, modulo 2^32; None where there is none."""
 
 
 class Plain:
@@ -41,7 +41,7 @@ class Gzip:
             shutil.copyfileobj(partial, compressed)
 
     def unpacked_size(self, path: Path) -> int | None:
-        """What the file says (RFC 1952, section 2.3.1)."""
+        """The size modulo 4 GiB that the file states of itself (RFC 1952, section 2.3.1)."""
         try:
             with path.open("rb") as file:
                 file.seek(-min(4, file.seek(0, os.SEEK_END)), os.SEEK_END)

@@ -1,4 +1,4 @@
-"""What the beginning of a file shows that its name does not: that its lines are no text in UTF-8."""
+"""Checks of a file's beginning: whether its lines are text in UTF-8, whatever its name says."""
 
 import codecs
 import re
@@ -62,13 +62,13 @@ _LOOKS = (
 _BY_FORCE = "`--format` with what it holds"
 
 
-def check_is_text(head: bytes, name: str, given: str | None = None) -> None:
+def check_is_text(head: bytes, name: str, declared: str | None = None) -> None:
     """Raises JobError where a file that begins like this is no text at all, or one in UTF-16 or UTF-32.
 
-    `given` is the encoding that somebody says it is in.
+    `declared` is the encoding that somebody says it is in.
     """
     encoding = _wide_encoding(head)
-    if encoding is not None and not re.match("utf.?(16|32)", given or "", re.IGNORECASE):
+    if encoding is not None and not re.match("utf.?(16|32)", declared or "", re.IGNORECASE):
         raise JobError(
             f"{name} is text in {encoding}, not in UTF-8; {_option(encoding, name)}"
             f"{_iconv(encoding, name)} converts it"
@@ -117,12 +117,12 @@ def _wide_encoding(head: bytes) -> str | None:
     quads = len(head) // 4
     if not quads:
         return None
-    zeros = tuple(2 * head[place : 4 * quads : 4].count(0) > quads for place in range(4))
+    zeros = tuple(2 * head[offset : 4 * quads : 4].count(0) > quads for offset in range(4))
     return _ZEROS.get(zeros)
 
 
 def _faults(head: bytes) -> Iterator[tuple[int, int, int]]:
-    """Of each line not in UTF-8: its number from 1, its first wrong byte's place from 0, and that byte."""
+    """For each line not in UTF-8: its number from 1, its first wrong byte's offset from 0, and that byte."""
     lines = head.split(b"\n")
     for number, line in enumerate(lines, start=1):
         # The last one may be cut within a character.
@@ -134,7 +134,7 @@ def _faults(head: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _option(encoding: str, name: str) -> str:
-    """What a job has, which reads files by their names."""
+    """The option that states a file's encoding, for a job that reads files by their names."""
     is_file = name != STANDARD_INPUT
     return f"`--encoding {encoding.lower()}` reads and writes it as that, or " if is_file else ""
 

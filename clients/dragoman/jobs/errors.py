@@ -1,4 +1,4 @@
-"""What can be wrong with a job, apart from the server."""
+"""The errors of a job, apart from the server's."""
 
 
 class JobError(ValueError):
@@ -8,13 +8,13 @@ class JobError(ValueError):
 class MissingLibraryError(JobError):
     """A format needs a library that is not installed."""
 
-    def __init__(self, what: str, library: str) -> None:
+    def __init__(self, feature: str, library: str) -> None:
         super().__init__(
-            f"{what} needs {library}, which is not installed: `pip install {library}` adds it, and the extra "
-            "`formats` of dragoman all that formats need"
+            f"{feature} needs {library}, which is not installed: `pip install {library}` adds it, and the "
+            "extra `formats` of dragoman all that formats need"
         )
-        self.what = what
-        """What needs it."""
+        self.feature = feature
+        """The feature that needs it."""
         self.library = library
         """By the name that `pip install` takes."""
 

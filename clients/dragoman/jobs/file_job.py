@@ -56,7 +56,7 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a job that is complete did."""
+    """The summary of a complete job."""
 
     lines: int
     """Lines of the input, and of the output; units, where they are no lines."""
@@ -127,7 +127,7 @@ class FileJob:
 
     @property
     def noun(self) -> str:
-        """What the units are called, of several: lines, texts."""
+        """The plural noun for the units: lines, texts."""
         return self._format.noun
 
     def run(
@@ -305,7 +305,7 @@ class FileJob:
                 return unit.write(translation.text, translation.truncated or translation.limited), b""
             except UnitError as error:
                 reason = error
-        record = {**unit.place, **asdict(unit.failure(reason))}
+        record = {**unit.location, **asdict(unit.failure(reason))}
         return unit.write(None, False), json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""What a file of some format is to a job: an input that gives units, and what is asked of it."""
+"""The interface of a file format: it reads units from an input, and states its traits."""
 
 import io
 from collections.abc import Callable, Iterable
@@ -15,16 +15,15 @@ FormatName = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class FormatOptions:
-    """What a name does not tell of a file."""
+    """The options of a format that a file's name does not tell."""
 
     keys: tuple[str, ...] = ()
-    """Of JSON lines, the one key whose text is translated, "text" where there is none; of JSON, the keys
-    whose strings are, all where there is none."""
+    """Keys whose strings are translated. JSON lines take one, "text" by default; JSON takes any number,
+    all by default."""
     columns: tuple[str, ...] = ()
-    """Of a table, the columns that are translated: names of the first row, or numbers from 1."""
+    """Columns of a table that are translated: names of the first row, or numbers from 1."""
     encoding: str | None = None
-    """Of the input and of the output; None is UTF-8, or what the file itself says where its format has words
-    for it."""
+    """The encoding of input and output; None is UTF-8, or the one that the file itself declares."""
     join_lines: bool = False
     """Whether a line break within a text is taken for a space."""
 
@@ -34,14 +33,14 @@ class Input:
     """An input file, open at its beginning and decompressed."""
 
     name: str
-    """For people."""
+    """The input's name for people."""
     stream: BinaryIO
-    """Its bytes; can be set back to the beginning."""
+    """The input's bytes; can be set back to the beginning."""
     position: Callable[[], int]
     """Bytes of the file, as it lies on disk, that were read so far."""
 
     def rewound(self) -> "Input":
-        """The same, from its first byte."""
+        """This input, from its first byte."""
         self.stream.seek(0, io.SEEK_SET)
         return self
 
@@ -51,9 +50,9 @@ class Format(Protocol):
 
     name: FormatName
     noun: str
-    """What its units are called, of several."""
+    """The plural noun for its units."""
     text_format: TextFormat | None
-    """What its texts are, where that is not the caller's to say."""
+    """The format of its texts, where that is not the caller's to say."""
     checks_encoding: bool
     """Whether `units` itself says what is wrong with an input in another encoding."""
 

@@ -85,7 +85,7 @@ class Journal:
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """What of a job differs, for people to read."""
+    """The differences between two jobs, for people to read."""
     for key, value in now.items():
         old = before.get(key)
         if isinstance(value, Mapping) and isinstance(old, Mapping):
@@ -93,11 +93,13 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
         elif old != value:
             # A fingerprint tells nobody anything.
             yield (
-                "the input has changed" if key == "input" else f"{key} was {_told(old)} and is {_told(value)}"
+                "the input has changed"
+                if key == "input"
+                else f"{key} was {_shown(old)} and is {_shown(value)}"
             )
 
 
-def _told(value: Any) -> Any:
+def _shown(value: Any) -> Any:
     return "not set" if value is None else value
 
 

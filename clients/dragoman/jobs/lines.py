@@ -40,7 +40,7 @@ def parse_line(raw: bytes, format_: LineFormat, *, number: int, position: int) -
         text=text,
         raw=content.decode(errors="backslashreplace"),
         error=error,
-        place={"line": number},
+        location={"line": number},
         write=functools.partial(_write, format_, content, raw[len(content) :]),
     )
 

@@ -15,7 +15,7 @@ SUFFIXES = (
     *(".partial", ".compressed", ".progress.json", ".progress.json.new"),
     *(".errors.jsonl", ".errors.jsonl.partial"),
 )
-"""What the names of all files end in that a job has beside its output."""
+"""The endings of the names of all files that a job has beside its output."""
 
 
 def sibling(output: Path, suffix: str) -> Path:

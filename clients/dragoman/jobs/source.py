@@ -34,7 +34,7 @@ class Source:
         self._file = path.open("rb")
         self._stamp = self._read_stamp()
         self.fingerprint = hashlib.file_digest(self._file, "sha256").hexdigest()
-        """What tells it from any other: the sha256 of all of it."""
+        """Tells the input from any other: the sha256 of all of it."""
 
     def __enter__(self) -> Self:
         return self
@@ -45,7 +45,7 @@ class Source:
         self._file.close()
 
     def head(self) -> bytes:
-        """Its first bytes, decompressed, as far as they can be: broken compression is told by `units`."""
+        """The first bytes, decompressed as far as they can be: `units` reports broken compression."""
         stream, head = self._stream(), b""
         with suppress(*_BROKEN_COMPRESSION):
             while len(head) < HEAD_BYTES and (line := stream.readline(HEAD_BYTES - len(head))):
@@ -53,7 +53,7 @@ class Source:
         return head
 
     def units(self) -> Iterator[Unit]:
-        """Its units, decompressed where it is `.gz`.
+        """The units of the input, decompressed where it is `.gz`.
 
         Raises JobError at once for what is no file of its format; OSError, or JobError for broken
         compression, when it is met.
@@ -80,13 +80,13 @@ class Source:
         self.check()
         if isinstance(error, gzip.BadGzipFile) and not number:
             return JobError(f"{self._path} is not compressed by gzip ({error}); name it without .gz")
-        place = f"{self._format.noun.removesuffix('s')} {number}"
+        location = f"{self._format.noun.removesuffix('s')} {number}"
         return JobError(
-            f"{self._path} is damaged after {place}: {error}; begin with a whole one by --restart"
+            f"{self._path} is damaged after {location}: {error}; begin with a whole one by --restart"
         )
 
     def container(self, output: Path) -> Container:
-        """What the output has around it."""
+        """The container of the output."""
         if self._format.name == "docx":
             return WordPackage(self._file)
         return Gzip() if is_compressed(output) else Plain()

@@ -1,4 +1,4 @@
-"""What a file's name says of its content. Knows nothing of what is in it."""
+"""The format and compression that a file's name states. Knows nothing of what is in it."""
 
 from pathlib import PurePath
 
@@ -46,11 +46,11 @@ _ADVICE = {
     "a catalogue of messages": "convert it to .po or .xliff",
     "structured data": "convert it to .json",
 }
-"""What to do first; `_APART` with all that stand not here."""
+"""The first thing to do for each kind; any other kind is advised `_APART`."""
 
 
 def known_suffixes() -> list[str]:
-    """Of the formats, apart from text, which may have any other."""
+    """The suffixes of the formats, apart from text, which may have any other."""
     return list(_FORMATS)
 
 
@@ -74,7 +74,8 @@ def input_format(path: PurePath, name: FormatName | None) -> FormatName:
 
 
 def output_format(path: PurePath, name: FormatName | None) -> FormatName:
-    """The same of a file that is written. Raises JobError for a suffix that says what it will not be."""
+    """The format of a file that is written, by its name. Raises JobError for a suffix that says what it
+    will not be."""
     if name is None and (kind := _KINDS.get(_suffix(path))) is not None:
         raise JobError(
             f"{path} is by its name {kind}, of a format that is not written: name it as what it will be, "

@@ -1,4 +1,4 @@
-"""What a job does one after the other: the texts of a file, each with all that stands around it."""
+"""The units of a job: the texts of a file, each with all that stands around it."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ class Failure:
     status: str
     """Name of the gRPC status code."""
     message: str
-    """What is wrong."""
+    """The error's message."""
     text: str
     """The text, or all that stands there where it holds none."""
 
@@ -34,10 +34,10 @@ class Unit:
     """The text to translate. Empty where there is none: it then travels as an empty text, and so keeps its
     place in the order and in the window."""
     raw: str
-    """What stands there, for people, where it holds no text."""
+    """The original, for people, where it holds no text."""
     error: str | None
     """Why there is no text."""
-    place: Mapping[str, int | str]
+    location: Mapping[str, int | str]
     """Where it stands in the input, for the record of what failed."""
     write: Callable[[str | None, bool], bytes]
     """The output's bytes from the end of the unit before to the end of this one, by the translation, None
@@ -49,7 +49,7 @@ class Unit:
     """Whether `text` has markup of the server's, so that `raw` is what people are shown."""
 
     def failure(self, error: Exception | None) -> Failure:
-        """Of a unit that has no translation; `error` is the server's, or what writing raised."""
+        """The failure of a unit without a translation; `error` is the server's, or was raised by writing."""
         return Failure(
             status=error.status if isinstance(error, DragomanError) else "INVALID_ARGUMENT",
             message=self.error or _of_line(str(error)),

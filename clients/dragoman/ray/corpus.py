@@ -29,7 +29,7 @@ MAX_BLOCKS = 10_000
 
 
 class Observer(Protocol):
-    """What a job tells while it runs."""
+    """Observes a job while it runs."""
 
     def on_start(self, *, parts: int, done: int) -> None:
         """So many parts there are, of which an earlier run has done some."""
@@ -40,12 +40,12 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusSummary:
-    """What became of a corpus."""
+    """The summary of a translated corpus."""
 
     texts: int
-    """Its lines or rows."""
+    """Lines or rows of the corpus."""
     failed: int
-    """Those that have no translation."""
+    """Texts that have no translation."""
     errors: Path | None
     """The record of these, where there are any."""
 
@@ -103,11 +103,11 @@ class CorpusJob:
                         path.unlink()
             self._check_job(folder / "job.json", before)
             parts = cut(self._source, self._kind, part_texts=self._part_texts)
-            there = {path.name for path in folder.iterdir()}
-            left = [part for part in parts if self._corpus.written(part).name not in there]
-            observer.on_start(parts=len(parts), done=len(parts) - len(left))
-            if left:
-                for _ in self._translated(left):
+            existing = {path.name for path in folder.iterdir()}
+            missing = [part for part in parts if self._corpus.written(part).name not in existing]
+            observer.on_start(parts=len(parts), done=len(parts) - len(missing))
+            if missing:
+                for _ in self._translated(missing):
                     observer.on_part()
             if fingerprint(self._source) != before:
                 raise JobError(f"{self._source} was changed meanwhile; begin anew with --restart")

@@ -49,7 +49,7 @@ def translate(
 
 
 def needs(options: EngineOptions) -> dict[str, Any]:
-    """What Ray keeps for each actor."""
+    """The state that Ray keeps for each actor."""
     return {"num_gpus": 1} if options.device == "cuda" else {"num_cpus": 1}
 
 
@@ -61,8 +61,8 @@ def pool(options: EngineOptions, actors: int | None) -> "ray.data.ActorPoolStrat
         return ray.data.ActorPoolStrategy(size=actors)
     if not ray.is_initialized():
         ray.init()
-    there = ray.cluster_resources().get("GPU" if options.device == "cuda" else "CPU", 0)
-    return ray.data.ActorPoolStrategy(min_size=1, max_size=max(1, int(there)))
+    available = ray.cluster_resources().get("GPU" if options.device == "cuda" else "CPU", 0)
+    return ray.data.ActorPoolStrategy(min_size=1, max_size=max(1, int(available)))
 
 
 class _Batches:

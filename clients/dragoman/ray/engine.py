@@ -24,7 +24,7 @@ class EngineOptions:
     length_penalty: float | None = None
     """Exponent of the length penalty; None: the bundle's."""
     segmentation: Segmentation = "sentence"
-    """What is translated at once: sentences, or whole lines."""
+    """The units of translation: sentences, or whole lines."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Where its graphs run: on a core of its own, or on a GPU."""
     precision: Literal["auto", "fp32", "int8", "fp16"] = "auto"
@@ -35,7 +35,7 @@ class Translator(Protocol):
     """Translates texts."""
 
     def translate(self, texts: Sequence[str]) -> Sequence[tuple[str, bool]]:
-        """Of each text its translation, and whether that lacks an end."""
+        """For each text its translation, and whether that lacks an end."""
 
 
 class OpenTranslator(Protocol):
@@ -76,6 +76,6 @@ class Engine:
         self._translator = self._opened.__enter__()
 
     def translate(self, texts: Sequence[str | None]) -> list[tuple[str | None, bool]]:
-        """Of each text its translation, and whether that lacks an end; None of None."""
+        """For each text its translation, and whether that lacks an end; None of None."""
         answers = iter(self._translator.translate([text for text in texts if text is not None]))
         return [(None, False) if text is None else next(answers) for text in texts]

@@ -26,11 +26,11 @@ def join(corpus: Corpus, parts: Sequence[Part], output: Path) -> int:
     if corpus.kind == "parquet":
         _join_tables(corpus, parts, partial)
     else:
-        with partial.open("wb") as whole:
+        with partial.open("wb") as joined:
             for part in parts:
                 with corpus.written(part).open("rb") as file:
-                    shutil.copyfileobj(file, whole, 1 << 20)
-            _sync(whole)
+                    shutil.copyfileobj(file, joined, 1 << 20)
+            _sync(joined)
     if failed:
         sibling(errors, ".partial").replace(errors)
     else:
@@ -41,17 +41,17 @@ def join(corpus: Corpus, parts: Sequence[Part], output: Path) -> int:
 
 
 def _join_tables(corpus: Corpus, parts: Sequence[Part], partial: Path) -> None:
-    """One row group a part; the schema is the input's and the translations' column."""
+    """Writes one row group a part; the schema is the input's and the translations' column."""
     import pyarrow
     import pyarrow.parquet
 
     schema = pyarrow.parquet.read_schema(corpus.source).append(pyarrow.field(INTO, pyarrow.string()))
-    with partial.open("wb") as whole:
-        with pyarrow.parquet.ParquetWriter(whole, schema) as writer:
+    with partial.open("wb") as joined:
+        with pyarrow.parquet.ParquetWriter(joined, schema) as writer:
             for part in parts:
                 with pyarrow.parquet.ParquetFile(corpus.written(part)) as file:
                     writer.write_table(file.read().cast(schema))
-        _sync(whole)
+        _sync(joined)
 
 
 def _sync(file: BinaryIO) -> None:

@@ -25,12 +25,12 @@ class Translator(Protocol):
     """An engine."""
 
     def translate(self, texts: Sequence[str | None]) -> list[tuple[str | None, bool]]:
-        """Of each text its translation, and whether that lacks an end; None of None."""
+        """For each text its translation, and whether that lacks an end; None of None."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """What parts are of, and where they go."""
+    """The corpus that parts are of, and the folder that they go to."""
 
     source: Path
     kind: Kind
@@ -78,7 +78,7 @@ def _lines(corpus: Corpus, part: Part, translator: Translator) -> tuple[bytes, b
 
 
 def _record(unit: Unit) -> bytes:
-    record: dict[str, Any] = {**unit.place, **asdict(unit.failure(None))}
+    record: dict[str, Any] = {**unit.location, **asdict(unit.failure(None))}
     return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from dragoman.jobs.errors import JobError
 
 Kind = Literal["text", "jsonl", "parquet"]
-"""What a corpus is."""
+"""The kind of a corpus."""
 _SUFFIXES: dict[str, Kind] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -21,7 +21,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What an actor takes at a time."""
+    """A part of a corpus, which an actor takes at a time."""
 
     number: int
     """Counted from 0, in the corpus' order."""
@@ -33,14 +33,15 @@ class Part:
     """Number of its first line or row, counted from 1."""
 
 
-def kind_of(path: Path, given: Kind | None) -> Kind:
-    """What a file holds: as its name says unless it is given. Raises JobError for one that is compressed."""
+def kind_of(path: Path, declared: Kind | None) -> Kind:
+    """The kind of a file: as `declared`, else as its name says. Raises JobError for one that is
+    compressed."""
     if path.suffix.lower() in (".gz", ".zst", ".bz2", ".xz"):
         raise JobError(
             f"{path} is compressed, and parts of it can't be read alone; decompress it, or take Parquet, or "
             "translate it by `dragoman translate-file`"
         )
-    return given or _SUFFIXES.get(path.suffix.lower(), "text")
+    return declared or _SUFFIXES.get(path.suffix.lower(), "text")
 
 
 def cut(path: Path, kind: Kind, *, part_texts: int) -> list[Part]:
@@ -85,6 +86,6 @@ def _row_ends(path: Path, part_texts: int) -> Iterator[int]:
 
 
 def fingerprint(path: Path) -> str:
-    """What tells a file from any other, as far as its size and time do: a corpus takes long to read."""
+    """The identity of a file by its size and time: to read a whole corpus would take long."""
     status = path.stat()
     return json.dumps([status.st_size, status.st_mtime_ns])

@@ -108,8 +108,8 @@ PyTorch is of that token. An error is a difference of its log-probability.
 
 def replace_quality(card: str, quality: Sequence[Quality]) -> str:
     """The card with another quality table. Raises CardError where the card has no place for one."""
-    before, begin, rest = card.partition(QUALITY_BEGIN)
-    _, end, after = rest.partition(QUALITY_END)
+    before, begin, behind = card.partition(QUALITY_BEGIN)
+    _, end, after = behind.partition(QUALITY_END)
     if not begin or not end:
         raise CardError(
             f'the card has no lines "{QUALITY_BEGIN}" and "{QUALITY_END}" to write the quality between'

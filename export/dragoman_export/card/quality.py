@@ -32,9 +32,9 @@ def record_results(folder: Path, results: Path, *, test_set: str) -> tuple[Quali
     """
     manifest = open_bundle(folder).manifest
     measured = _read_results(results, test_set, folder, manifest)
-    kept = [old for old in manifest.quality if not any(_is_same_measure(old, new) for new in measured)]
+    earlier = [old for old in manifest.quality if not any(_is_same_measure(old, new) for new in measured)]
     # What is written has the keys of today's format.
-    manifest = replace(manifest, format_version=FORMAT_VERSION, quality=(*kept, *measured))
+    manifest = replace(manifest, format_version=FORMAT_VERSION, quality=(*earlier, *measured))
     with staged_bundle(folder, overwrite=True) as staging:
         shutil.copytree(folder, staging, dirs_exist_ok=True)
         card = staging / CARD_FILE
@@ -79,5 +79,7 @@ def _read_results(path: Path, test_set: str, folder: Path, manifest: Manifest) -
 def _is_same_measure(old: Quality, new: Quality) -> bool:
     """Whether both were measured in the same way, as far as the old one tells."""
     same = replace(old, score=new.score, signature=new.signature)
-    told = {key: getattr(new, key) for key in ("shortlist", "length_penalty") if getattr(old, key) is None}
-    return replace(same, **told) == new
+    unrecorded = {
+        key: getattr(new, key) for key in ("shortlist", "length_penalty") if getattr(old, key) is None
+    }
+    return replace(same, **unrecorded) == new

@@ -24,12 +24,12 @@ ALIKE = "this trains and exports one like it, though not the same"
 
 def training_text(members: Sequence[Checkpoint]) -> str:
     """The card's part on training, in Markdown; `{export}` stands for the options of the export."""
-    told, commands, checkpoints, promises = [], [], [], {AGAIN}
+    paragraphs, commands, checkpoints, promises = [], [], [], {AGAIN}
     for number, (file, member) in enumerate(zip(recipe_files(members), members, strict=True), start=1):
         progress, name = member.progress, member.recipe.name
         # Each run calls its best one the same: the run's folder tells them apart.
         run = f"runs/{name}" if len(members) == 1 else f"runs/{name}-{number}"
-        told.append(f"- {_told(member)}; `{file}` holds every setting.")
+        paragraphs.append(f"- {_description(member)}; `{file}` holds every setting.")
         commands.append(_lines(f"{_train(progress)} {file} --out {run}", *_options(member)))
         kept = _kept_as(member)
         promises.add({None: ALIKE, "best.safetensors": AGAIN_IF_ENDED}.get(kept, AGAIN))
@@ -39,10 +39,10 @@ def training_text(members: Sequence[Checkpoint]) -> str:
             commands.append(_lines("dragoman average", f"{run}/step-*.safetensors", f"--out {run}/{kept}"))
         checkpoints.append(f"{run}/{kept or 'best.safetensors'}")
     commands.append(_lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force"))
-    promise = next(each for each in (ALIKE, AGAIN_IF_ENDED, AGAIN) if each in promises)
+    promise = next(candidate for candidate in (ALIKE, AGAIN_IF_ENDED, AGAIN) if candidate in promises)
     begun = any(member.recipe.training.start_from for member in members)
     needed = "the data, and the checkpoint that training began with," if begun else "the data"
-    return f"""{ENSEMBLE if len(members) > 1 else ""}{chr(10).join(told)}
+    return f"""{ENSEMBLE if len(members) > 1 else ""}{chr(10).join(paragraphs)}
 
 With {needed} in a folder whose full path is `$DATA`, {promise}:
 
@@ -51,7 +51,7 @@ With {needed} in a folder whose full path is `$DATA`, {promise}:
 ```"""
 
 
-def _told(member: Checkpoint) -> str:
+def _description(member: Checkpoint) -> str:
     """How far training went, and from where."""
     progress, start = member.progress, member.recipe.training.start_from
     averaged = progress.get("averaged")
@@ -101,9 +101,9 @@ def _options(member: Checkpoint) -> list[str]:
     recipe = member.recipe
     options = _data_options(recipe.data)
     options += [
-        f"--set {shlex.quote(f'card.{key}={json.dumps(told, ensure_ascii=False)}')}"
-        for key, told in dataclasses.asdict(recipe.card).items()
-        if told and options
+        f"--set {shlex.quote(f'card.{key}={json.dumps(value, ensure_ascii=False)}')}"
+        for key, value in dataclasses.asdict(recipe.card).items()
+        if value and options
     ]
     if start := recipe.training.start_from:
         options.append(f'--set "training.start_from=$DATA/{path_tail(start, 2)}"')
@@ -121,8 +121,8 @@ def _data_options(data: DataConfig) -> list[str]:
         if isinstance(value, tuple) and value:
             are_told_apart = len({path_tail(path, 1) for path in value}) == len(value)
             paths = [f"$DATA/{path_tail(path, 1 if are_told_apart else 2)}" for path in value]
-            told = paths[0] if len(paths) == 1 else "[" + ", ".join(f"'{path}'" for path in paths) + "]"
-            options.append(f'--set "data.{field.name}={told}"')
+            files = paths[0] if len(paths) == 1 else "[" + ", ".join(f"'{path}'" for path in paths) + "]"
+            options.append(f'--set "data.{field.name}={files}"')
     return options
 
 

@@ -1,16 +1,17 @@
-"""Options of `dragoman export` for models from elsewhere, and for what their shortlists are made of."""
+"""Options of `dragoman export` for models from elsewhere."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from dragoman_export.subject import Subject
 
-Command = TypeVar("Command", bound=Callable[..., object])
+Command = Callable[..., None]
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -86,7 +87,14 @@ class Foreign:
 
 
 def foreign_options(command: Command) -> Command:
-    """Adds the options of `Foreign` to a command."""
+    """Adds the options of `Foreign` to a command, and passes them on as `foreign`."""
+
+    @wraps(command)
+    def with_foreign(**options: Any) -> None:
+        foreign = Foreign(**{field.name: options.pop(field.name) for field in fields(Foreign)})
+        command(foreign=foreign, **options)
+
+    decorated: Command = with_foreign
     for decorate in reversed(
         [
             click.option(
@@ -131,38 +139,5 @@ def foreign_options(command: Command) -> Command:
             ),
         ]
     ):
-        command = decorate(command)
-    return command
-
-
-def shortlist_file_options(command: Command) -> Command:
-    """Adds the options of `ShortlistFiles` to a command."""
-    for decorate in reversed(
-        [
-            click.option(
-                "--shortlist-text",
-                metavar="SOURCE TARGET",
-                nargs=2,
-                type=_FILE,
-                help="Learn the shortlist from these files, which match line by line: any text of the kind "
-                "that will be translated.",
-            ),
-            click.option(
-                "--shortlist-lexicon",
-                metavar="FILE",
-                type=_FILE,
-                help="Take the shortlist from Marian's lex.s2t, gzipped or not, or CTranslate2's vmap.",
-            ),
-            click.option(
-                "--shortlist-from",
-                "shortlist_aligner",
-                metavar="DIR",
-                type=click.Path(exists=True, file_okay=False, path_type=Path),
-                help="Learn the shortlist from the words that this aligner, saved by `dragoman align train`, "
-                "links in the training corpus or in --shortlist-text.  [default: from the pieces alone, by "
-                "IBM model 1]",
-            ),
-        ]
-    ):
-        command = decorate(command)
-    return command
+        decorated = decorate(decorated)
+    return decorated

@@ -54,8 +54,8 @@ def load_argos(
             return _read(found[0].parent, path.name, source_language, target_language, options)
         except CTranslate2Error as error:
             # Where it was unpacked to is nothing that the user knows.
-            told = str(error).replace(f"{found[0].parent}", str(path))
-            raise CTranslate2Error(told) from error
+            message = str(error).replace(f"{found[0].parent}", str(path))
+            raise CTranslate2Error(message) from error
 
 
 def _is_needed(path: PurePosixPath) -> bool:
@@ -77,18 +77,18 @@ def _read(
             "models can't be exported"
         )
     languages = {}
-    for side, given, key in (
+    for side, requested, key in (
         ("source", source_language, "from_code"),
         ("target", target_language, "to_code"),
     ):
-        language = given or metadata.get(key)
+        language = requested or metadata.get(key)
         if not isinstance(language, str) or not language:
             raise CTranslate2Error(
                 f"{folder / METADATA_FILE} has no {key}; give the {side} language with --{side}-language"
             )
         languages[side] = language
     version = metadata.get("package_version")
-    told = f"{name}, version {version}" if isinstance(version, str) and version else name
+    title = f"{name}, version {version}" if isinstance(version, str) and version else name
     tokenizer = find_tokenizer(folder, "source")
     if tokenizer is None:
         raise CTranslate2Error(f"{folder} has no sentencepiece.model, which a package of Argos has")
@@ -98,7 +98,7 @@ def _read(
             source_language=languages["source"],
             target_language=languages["target"],
             origin=name,
-            description=f"A package of Argos Translate, {told}.",
+            description=f"A package of Argos Translate, {title}.",
             licence=_licence(folder),
             credit=f"The makers of {name}",
             again=f"--from-ctranslate2 {shlex.quote(name)}{options}",
@@ -112,8 +112,8 @@ def _read(
 
 
 def _options(source_language: str | None, target_language: str | None) -> str:
-    given = (("source-language", source_language), ("target-language", target_language))
-    return "".join(f" --{option} {shlex.quote(value)}" for option, value in given if value)
+    requested = (("source-language", source_language), ("target-language", target_language))
+    return "".join(f" --{option} {shlex.quote(value)}" for option, value in requested if value)
 
 
 def _read_metadata(folder: Path) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def read_binary(path: Path) -> BinaryModel:
             if name not in variables:
                 raise CTranslate2Error(f"{path} is damaged: {alias!r} is said to be {name!r}, which it lacks")
             aliases[alias] = name
-    if rest := cursor.num_left():
-        raise CTranslate2Error(f"{path} is damaged: {rest} bytes follow what it says it holds")
+    if num_left := cursor.num_left():
+        raise CTranslate2Error(f"{path} is damaged: {num_left} bytes follow what it says it holds")
     return BinaryModel(
         path=path, version=version, spec=spec, revision=revision, variables=variables, aliases=aliases
     )

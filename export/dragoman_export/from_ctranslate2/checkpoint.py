@@ -63,7 +63,7 @@ def load_folder(
             raise CTranslate2Error(
                 f"{folder} does not say its {side} language; give it with --{side}-language"
             )
-    given = {
+    requested = {
         "source-language": source_language,
         "target-language": target_language,
         "source-tokenizer": source_tokenizer,
@@ -71,7 +71,7 @@ def load_folder(
     }
     options = "".join(
         f" --{name} {shlex.quote(value.name if isinstance(value, Path) else str(value))}"
-        for name, value in given.items()
+        for name, value in requested.items()
         if value
     )
     origin = folder.resolve().name

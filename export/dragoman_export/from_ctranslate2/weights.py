@@ -75,10 +75,10 @@ def read_transformer(
             f"{model.path}: source embeddings are {width} wide and target embeddings {target.shape[1]}"
         )
     reader = _Reader(variables, parameters, width)
-    for side, told in (("encoder", encoder), ("decoder", decoder)):
-        for layer in range(told.layers):
+    for side, stated in (("encoder", encoder), ("decoder", decoder)):
+        for layer in range(stated.layers):
             reader.layer(side, layer)
-        if told.norm == "pre":
+        if stated.norm == "pre":
             reader.norm(f"{side}/layer_norm", f"{side}_norm")
     positions = [
         _positions(variables, f"{side}/position_encodings/encodings", width, max_positions)
@@ -121,10 +121,10 @@ class _Reader:
         """A layer of "encoder" or "decoder"."""
         theirs, ours = f"{side}/layer_{number}", f"{side}_layers.{number}"
         width = self._width
-        own = "attention" if side == "encoder" else "self_attention"
+        self_attention = "attention" if side == "encoder" else "self_attention"
         own_residual = "attention_residual" if side == "encoder" else "self_residual"
-        self._linear(f"{theirs}/self_attention/linear_0", f"{ours}.{own}.input", 3 * width, width)
-        self._linear(f"{theirs}/self_attention/linear_1", f"{ours}.{own}.output", width, width)
+        self._linear(f"{theirs}/self_attention/linear_0", f"{ours}.{self_attention}.input", 3 * width, width)
+        self._linear(f"{theirs}/self_attention/linear_1", f"{ours}.{self_attention}.output", width, width)
         self.norm(f"{theirs}/self_attention/layer_norm", f"{ours}.{own_residual}.norm")
         if side == "decoder":
             self._linear(f"{theirs}/attention/linear_0", f"{ours}.cross_attention.query", width, width)

@@ -22,7 +22,7 @@ from dragoman_export.from_hf.added_tokens import added_tokens, check_added_token
 from dragoman_export.from_hf.errors import MarianError
 from dragoman_export.from_hf.release import METADATA_FILE, find_language, find_licence, refuse_marian_files
 from dragoman_export.from_hf.weights import marian_transformer
-from dragoman_export.room import check_weights
+from dragoman_export.memory import check_weights
 from dragoman_export.subject import Subject
 from dragoman_training.recipe.settings import CardConfig, DecodingConfig
 

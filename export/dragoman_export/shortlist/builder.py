@@ -119,7 +119,7 @@ def learn_shortlist(
     count = np.bincount(np.concatenate([np.asarray(tokens) for _, tokens in pairs]))
     shortlist = make_shortlist(table, count, source, target, options)
     some = [tokens for tokens, _ in pairs[:: len(pairs) // 1000 + 1]]
-    mean = np.mean([len(own) for own in shortlist.candidates(some)])
+    mean = np.mean([len(candidates) for candidates in shortlist.candidates(some)])
     report(f"shortlist: {len(shortlist.target_N):,} entries; {mean:.0f} candidates a training sentence")
     return shortlist
 
@@ -159,8 +159,8 @@ def shortlist_of(
     )
     rows = []
     for token, own_targets in enumerate(targets):
-        own = [token] if shares and token not in never else []
-        candidates = np.union1d(np.asarray(own_targets, np.int64), np.asarray(own, np.int64))
+        itself = [token] if shares and token not in never else []
+        candidates = np.union1d(np.asarray(own_targets, np.int64), np.asarray(itself, np.int64))
         rows.append(np.setdiff1d(candidates, np.union1d(always, never)))
     dtype = np.uint16 if target.vocabulary_size <= 1 << 16 else np.uint32
     return Shortlist(

@@ -24,7 +24,7 @@ class ShortlistFiles:
     aligner: Path | None = None
     """Folder of a saved aligner that links the words of `text`."""
 
-    def told(self) -> str:
+    def command_line(self) -> str:
         """The options that name them, for a card: the folders they were in are nobody else's."""
         if self.text is not None:
             text = f"--shortlist-text {self.text[0].name} {self.text[1].name}"
@@ -38,8 +38,8 @@ class ShortlistFiles:
         """What makes the subject's shortlist of them; the files are read here. Raises ValueError."""
         if subject.continues:
             raise ValueError(
-                f"{self.told()} is of sentences and their translations, and the model is a language model; "
-                "leave it out"
+                f"{self.command_line()} is of sentences and their translations, and the model is a "
+                "language model; leave it out"
             )
         tokenizers = subject.source_tokenizer, subject.target_tokenizer
         if self.text is not None:

@@ -35,10 +35,10 @@ class ShortlistStepper(OnnxStepper):
         if candidates is None:
             candidates = [np.arange(self.vocabulary_size)] * len(sources)
         context = super().encode(sources)
-        width = max(2, *(len(own) for own in candidates))
+        width = max(2, *(len(of_sentence) for of_sentence in candidates))
         candidates_SC = np.full((len(sources), width), PADDING, np.int64)
-        for row_C, own in zip(candidates_SC, candidates, strict=True):
-            row_C[: len(own)] = own
+        for row_C, of_sentence in zip(candidates_SC, candidates, strict=True):
+            row_C[: len(of_sentence)] = of_sentence
         memory = run_session(self._shortlist, {"candidates": candidates_SC})
         return Context(memory={**context.memory, **memory}, state=context.state)
 

@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 from dragoman_bundle.files.regular_file import read_regular
 
-from dragoman_server.apart import run_apart
+from dragoman_server.daemon_threads import run_in_daemon_thread
 
 MAX_FILE_BYTES = 1 << 20
 """Most bytes of a certificate's file, or of its key's."""
@@ -47,7 +47,7 @@ class Certificate:
         return self._is_usable and self._late_look is None
 
     def credentials(self) -> grpc.ServerCredentials:
-        """What grpc listens with. Files that change are read again at the next connection.
+        """The credentials that grpc listens with. Files that change are read again at the next connection.
 
         Raises CertificateError for the first pair only; a later pair that can't be used is logged and the one
         in use kept.
@@ -60,12 +60,13 @@ class Certificate:
         )
 
     def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
-        """For grpc, whose threads ask at every connection, one at a time; None where nothing has changed.
+        """Returns the credentials for grpc, whose threads ask at every connection, one at a time; None where
+        nothing has changed.
 
         Where the files hang, nobody waits for them but a first one, and that not for long.
         """
         late_look = self._late_look
-        look = late_look or run_apart(self._load_if_changed)
+        look = late_look or run_in_daemon_thread(self._load_if_changed)
         try:
             renewed = look.result(timeout=0 if late_look else MAX_LOOK_SECONDS)
         except TimeoutError:
@@ -116,9 +117,9 @@ def read_authorities(path: Path) -> bytes:
         content = read_regular(path, max_bytes=MAX_FILE_BYTES)
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=content.decode("ascii"))
     except (OSError, ValueError) as error:
-        told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CertificateError(
-            f"{path} can't be read as certificates of authorities, in PEM: {told}"
+            f"{path} can't be read as certificates of authorities, in PEM: {reason}"
         ) from error
     return content
 
@@ -128,7 +129,7 @@ def _log(reason: str) -> None:
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:
-    """What changes where the file does; None where it can't be looked at."""
+    """A stamp that changes when the file does; None where the file can't be looked at."""
     try:
         stat = path.stat()
     except OSError:

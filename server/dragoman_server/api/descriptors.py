@@ -12,7 +12,8 @@ def raise_limit() -> None:
 
 
 def room_for_connections(wanted: int, *, others: int = 0) -> int:
-    """As many as are wanted, or as leave some for files, engines, the metrics and `others`."""
+    """The number of connections, up to `wanted`, that leaves descriptors for files, engines, the metrics
+    and `others`."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted

@@ -1,4 +1,4 @@
-"""What gRPC is told at its start. Where its own limits act, nobody is told why: ours come first."""
+"""The options that gRPC starts with. Where its own limits act, nobody is told why: ours come first."""
 
 from dragoman_server.config import RequestLimits
 

@@ -17,7 +17,7 @@ from dragoman_server.service.stream import Write
 
 
 def write_to(context: Context) -> Write:
-    """What sends the messages of a stream."""
+    """The function that sends the messages of a stream."""
 
     async def write(response: pb.TranslateStreamResponse) -> None:
         # Fails where the caller has just gone away; that this ends the call is told in another way.
@@ -28,7 +28,7 @@ def write_to(context: Context) -> Write:
 
 
 def _certified_names(context: Context) -> list[str]:
-    """Of the certificate that the caller's connection has shown, the common name first."""
+    """The names in the certificate of the caller's connection, the common name first."""
     shown = context.auth_context()
     names = [*shown.get("x509_common_name", ()), *shown.get("x509_subject_alternative_name", ())]
     # gRPC gives a certificate without a common name an empty one.

@@ -9,7 +9,8 @@ REST = "other"
 
 
 class CallerMetrics:
-    """What each caller has had and was refused. Callers without a name count nowhere here."""
+    """The characters that each caller had, and its refused calls. Callers without a name count nowhere
+    here."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._names: set[str] = set()

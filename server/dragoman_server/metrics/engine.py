@@ -74,7 +74,7 @@ class EngineFamilies:
 
 
 class EngineMetrics:
-    """Those of one model; hears what its engines tell."""
+    """The metrics of one model's engines; takes their events."""
 
     def __init__(self, families: EngineFamilies, series: Series) -> None:
         self._families = families

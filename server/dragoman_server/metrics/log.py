@@ -16,7 +16,7 @@ class LogMetrics(Collector):
         self._log = log
 
     def collect(self) -> Iterator[Metric]:
-        """As a Counter."""
+        """Collects the counter of dropped lines."""
         yield CounterMetricFamily(
             "dragoman_log_lines_dropped",
             "Lines of the log that are lost because nobody reads it.",

@@ -1,4 +1,4 @@
-"""What the server and its engines' processes take together: `process_*`, and whose it is.
+"""`process_*` of the server and its engines' processes together, and the processor time of each part.
 
 Memory that several processes hold is counted once. Engines' processes are started, not forked, so what they
 share comes from files, such as libraries: each has its own of the rest, and the most that any has of files is
@@ -28,7 +28,7 @@ class _Process:
     virtual_bytes: int
     resident_bytes: int
     shared_bytes: int
-    """Of the resident ones those that files back."""
+    """The resident bytes that are backed by files."""
 
 
 class ProcessMetrics(Collector):
@@ -43,20 +43,20 @@ class ProcessMetrics(Collector):
         self._cpu_seconds: dict[int, float] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """As a ProcessCollector, and more."""
-        own = _read("self")
-        if own is None:
+        """Yields the families of a ProcessCollector, and those of the engines."""
+        server = _read("self")
+        if server is None:
             yield from self._own.collect()
             return
         engines = {pid: found for pid in self._pids() if (found := _read(pid)) is not None}
-        self._cpu_seconds |= {pid: each.cpu_seconds for pid, each in engines.items()}
-        everybody = [own, *engines.values()]
+        self._cpu_seconds |= {pid: usage.cpu_seconds for pid, usage in engines.items()}
+        processes = [server, *engines.values()]
         in_engines = sum(self._cpu_seconds.values())
-        private = sum(each.resident_bytes - each.shared_bytes for each in everybody)
+        private = sum(usage.resident_bytes - usage.shared_bytes for usage in processes)
         values = {
-            _CPU: own.cpu_seconds + in_engines,
-            _MEMORY: float(sum(each.virtual_bytes for each in everybody)),
-            _RESIDENT: float(private + max(each.shared_bytes for each in everybody)),
+            _CPU: server.cpu_seconds + in_engines,
+            _MEMORY: float(sum(usage.virtual_bytes for usage in processes)),
+            _RESIDENT: float(private + max(usage.shared_bytes for usage in processes)),
         }
         for family in self._own.collect():
             if family.name in values:
@@ -66,13 +66,13 @@ class ProcessMetrics(Collector):
         by_part = CounterMetricFamily(
             "dragoman_cpu_seconds", "Processor time by what used it.", labels=("part",)
         )
-        by_part.add_metric(("server",), own.cpu_seconds)
+        by_part.add_metric(("server",), server.cpu_seconds)
         by_part.add_metric(("engines",), in_engines)
         yield by_part
         yield GaugeMetricFamily(
             "dragoman_threads",
             "Threads of all the server's processes.",
-            value=sum(each.num_threads for each in everybody),
+            value=sum(usage.num_threads for usage in processes),
         )
         yield GaugeMetricFamily(
             "dragoman_processors", "Processors that the server may use.", value=self._num_processors

@@ -40,7 +40,7 @@ class QualityFamilies:
 
 
 class QualityMetrics:
-    """Those of one model."""
+    """The quality metrics of one model."""
 
     def __init__(self, families: QualityFamilies, series: Series) -> None:
         self._warnings = {kind: series.counter(families.warnings, kind.value) for kind in WarningKind}

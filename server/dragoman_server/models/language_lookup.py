@@ -69,29 +69,33 @@ def _distance(wanted: str, available: str) -> Distance | None:
     wanted, available = normalised(wanted), normalised(available)
     if wanted == available:
         return Distance(0, 0)
-    asked, there = _parse(wanted), _parse(available)
-    if asked is None or there is None or (asked.language, asked.script) != (there.language, there.script):
+    requested, offered = _parse(wanted), _parse(available)
+    if (
+        requested is None
+        or offered is None
+        or (requested.language, requested.script) != (offered.language, offered.script)
+    ):
         return None
-    if there.variants != asked.variants[: len(there.variants)]:
+    if offered.variants != requested.variants[: len(offered.variants)]:
         return None
-    num_dropped = len(asked.variants) - len(there.variants)
-    if asked.region == there.region:
+    num_dropped = len(requested.variants) - len(offered.variants)
+    if requested.region == offered.region:
         return Distance(0, num_dropped)
-    if not there.region:
+    if not offered.region:
         return Distance(0, num_dropped + 1)
-    if not asked.region:
+    if not requested.region:
         return Distance(1, num_dropped + 1)
     return Distance(2, num_dropped + 2)
 
 
 def normalised(code: str) -> str:
     """The code in the form that codes are compared in: "de-at" of " de_AT" and of "deu-AT"."""
-    first, *others = re.split("[-_]", code.strip().lower())
+    first, *subtags = re.split("[-_]", code.strip().lower())
     first = _DEPRECATED.get(first, primary_language(first))
-    if first in _WITH_EXTENDED and others and re.fullmatch("[a-z]{3}", others[0]):
+    if first in _WITH_EXTENDED and subtags and re.fullmatch("[a-z]{3}", subtags[0]):
         # RFC 5646, section 4.5: an extended language stands for itself.
-        first = primary_language(others.pop(0))
-    return "-".join([first, *others])
+        first = primary_language(subtags.pop(0))
+    return "-".join([first, *subtags])
 
 
 def _parse(code: str) -> _Tag | None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 
-from dragoman_server.apart import run_apart, wait_for
+from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.errors import ModelNotLoadedError
 from dragoman_server.models.model import Model
 from dragoman_server.models.model_on_demand import ModelOnDemand
@@ -124,7 +124,7 @@ class LoadedModels:
         num_free = max(0, self.max_models - len(busy))
         for model in waiting[:num_free]:
             self._loading[model] = asyncio.create_task(self._load(model))
-        num_leaving = sum(each.is_leaving for each in self._residencies.values())
+        num_leaving = sum(candidate.is_leaving for candidate in self._residencies.values())
         self._make_room(len(waiting) - num_free - num_leaving - len(self._unloading))
         for model, residency in list(self._residencies.items()):
             if residency.is_leaving and not residency.num_inside:
@@ -135,7 +135,9 @@ class LoadedModels:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        movable = {model: each for model, each in self._residencies.items() if model not in self._pinned}
+        movable = {
+            model: residency for model, residency in self._residencies.items() if model not in self._pinned
+        }
         now = time.monotonic()
         for _ in range(num_models):
             leaving = choose_leaving(movable, now)
@@ -182,7 +184,7 @@ class LoadedModels:
             if opening.exception() is None:
                 opening.result().engine.close()
 
-        opening = run_apart(self._load_model, model)
+        opening = run_in_daemon_thread(self._load_model, model)
         try:
             return await wait_for(opening, self._max_load_seconds)
         except (asyncio.CancelledError, TimeoutError):

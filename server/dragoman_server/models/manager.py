@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dragoman_bundle import Bundle
 
-from dragoman_server.apart import run_apart, wait_for
+from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.metrics.translation import Metrics
 from dragoman_server.models.loader import ModelLoader
 from dragoman_server.models.model import Model, ServedModel
@@ -122,15 +122,15 @@ class ModelManager:
                         model.loaded.engine.close()
 
         defer = None if self._on_demand is None else self._on_demand.defer
-        reading = run_apart(load_repository, self._folder, load, served, defer)
+        reading = run_in_daemon_thread(load_repository, self._folder, load, served, defer)
         try:
             return await wait_for(reading, max_seconds)
         except (asyncio.CancelledError, TimeoutError) as error:
             cancelled.set()
             reading.add_done_callback(close_unused)
             if isinstance(error, TimeoutError):
-                told = f"the models folder {self._folder} could not be read within {max_seconds:g} seconds"
-                raise TimeoutError(told) from error
+                message = f"the models folder {self._folder} could not be read within {max_seconds:g} seconds"
+                raise TimeoutError(message) from error
             with contextlib.suppress(Exception, _LoadingCancelled):
                 await wait_for(reading, self._cancel_seconds)
             raise

@@ -93,7 +93,7 @@ def load_repository(
         why = "is no folder" if folder.exists() else "does not exist"
         raise RepositoryError(f"the models folder {folder} {why}")
     by_key = {model.key: model for model in served.models}
-    kept: list[ServedModel] = []
+    unchanged: list[ServedModel] = []
     deferred: list[ServedModel] = []
     loaded: list[Model] = []
     refused: dict[str, Exception] = {}
@@ -102,7 +102,7 @@ def load_repository(
         try:
             old = by_key.get(key)
             if old is not None and (defer is None or old.loaded is not None):
-                kept.append(old)
+                unchanged.append(old)
                 _check_unchanged(path, old)
             elif defer is not None:
                 new = defer(path)
@@ -120,8 +120,8 @@ def load_repository(
                 raise
             refused[key] = BundleError(f"{path} can't be served: {type(error).__name__}: {error}")
     # Nobody can tell what is in a folder that can't be read.
-    kept += [model for model in served.models if model.manifest.name in refused]
-    if not kept and not deferred and not loaded:
+    unchanged += [model for model in served.models if model.manifest.name in refused]
+    if not unchanged and not deferred and not loaded:
         if (folder / MANIFEST_FILE).is_file():
             raise RepositoryError(f"{folder} is one bundle, NAME/VERSION; {_way_up(folder, 2)}")
         if any(folder.glob(f"*/{MANIFEST_FILE}")):
@@ -133,7 +133,7 @@ def load_repository(
             else f"the models folder {folder} holds no bundle; export one to {folder}/NAME/VERSION",
             refused,
         )
-    return Repository([*kept, *deferred, *loaded], refused)
+    return Repository([*unchanged, *deferred, *loaded], refused)
 
 
 def _way_up(folder: Path, num_levels: int) -> str:

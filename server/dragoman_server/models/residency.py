@@ -37,14 +37,16 @@ def choose_leaving(residencies: Mapping[K, Residency], now: float) -> K | None:
 
     None where there is neither, at the moment. Those that are leaving are passed over.
     """
-    staying = {key: each for key, each in residencies.items() if not each.is_leaving}
-    idle = [key for key, each in staying.items() if not each.num_inside]
+    staying = {key: residency for key, residency in residencies.items() if not residency.is_leaving}
+    idle = [key for key, residency in staying.items() if not residency.num_inside]
     if idle:
         return min(idle, key=lambda key: staying[key].used_at)
-    overdue = [key for key, each in staying.items() if each.until <= now]
+    overdue = [key for key, residency in staying.items() if residency.until <= now]
     return min(overdue, key=lambda key: staying[key].since, default=None)
 
 
 def next_choice(residencies: Mapping[K, Residency]) -> float | None:
     """When one that is in use may first be told to leave; None where there is none but leaving ones."""
-    return min((each.until for each in residencies.values() if not each.is_leaving), default=None)
+    return min(
+        (residency.until for residency in residencies.values() if not residency.is_leaving), default=None
+    )

@@ -30,8 +30,8 @@ class InProcessTranslator:
 
 
 def _outcome(translated: TranslatedText) -> tuple[str, bool]:
-    best = translated.hypotheses[0] if translated.hypotheses else None
-    is_limited = best is not None and best.finish_reason is FinishReason.LENGTH
+    first = translated.hypotheses[0] if translated.hypotheses else None
+    is_limited = first is not None and first.finish_reason is FinishReason.LENGTH
     return translated.text, translated.truncated or is_limited
 
 

@@ -91,9 +91,9 @@ def open_bundle_system(
     bundle = open_bundle(Path(location))
     manifest = bundle.manifest
     languages = (manifest.source_language, manifest.target_language)
-    for given, has in zip((source_language, target_language), languages, strict=True):
-        if given is not None and distance(given, has) is None:
-            raise ValueError(f"{location} translates from {languages[0]} to {languages[1]}, not {given!r}")
+    for language, has in zip((source_language, target_language), languages, strict=True):
+        if language is not None and distance(language, has) is None:
+            raise ValueError(f"{location} translates from {languages[0]} to {languages[1]}, not {language!r}")
     if shortlist and bundle.shortlist is None:
         raise ValueError(f"{location} has no shortlist; export it with --shortlist")
     config = EngineConfig(

@@ -82,8 +82,8 @@ class Call:
         """Its caller's."""
         return self._allowances.of(self.caller)
 
-    def admit(self, place: ExitStack) -> None:
-        """Lets it in, until the place is closed.
+    def admit(self, admission: ExitStack) -> None:
+        """Lets it in, until `admission` is closed.
 
         Raises NotServingError, TooManyCallsError or CallerLimitError, and it counts nowhere then.
         """
@@ -92,7 +92,7 @@ class Call:
             admitted.callback(self._gate.answers.leave)
             self.allowance.enter()
             admitted.callback(self.allowance.leave)
-            place.push(admitted.pop_all())
+            admission.push(admitted.pop_all())
 
     @asynccontextmanager
     async def characters(
@@ -191,18 +191,18 @@ async def open_call(
     started = time.perf_counter()
     code = Code.OK
     refusal: dict[str, object] = {}
-    place = ExitStack()
+    admission = ExitStack()
     try:
         call.caller = visit.identify()
-        call.admit(place)
+        call.admit(admission)
         # What a handler returns is not out with that: a caller may take its time to read it.
-        visit.on_answered(place.close)
+        visit.on_answered(admission.close)
         try:
             yield call
         finally:
             # Neither door can end a call whose caller reads nothing and stays connected.
-            late = asyncio.get_running_loop().call_later(max_idle_seconds, place.close)
-            place.callback(late.cancel)
+            late = asyncio.get_running_loop().call_later(max_idle_seconds, admission.close)
+            admission.callback(late.cancel)
     except asyncio.CancelledError:
         code = cancellation_code(visit.time_remaining())
         raise

@@ -125,8 +125,8 @@ def _certified_name(names: Sequence[str]) -> str:
     if not names:
         raise UnknownCallerError("the caller's certificate has no name", _CERTIFICATE_WAY_OUT)
     if not re.fullmatch(rf"[\w.@:/-]{{1,{MAX_CERTIFIED_NAME_CHARACTERS}}}", names[0], re.ASCII):
-        told = f"the caller's certificate names {quote(names[0])}, which can't be a caller's name"
-        raise UnknownCallerError(told, _CERTIFICATE_WAY_OUT)
+        reason = f"the caller's certificate names {quote(names[0])}, which can't be a caller's name"
+        raise UnknownCallerError(reason, _CERTIFICATE_WAY_OUT)
     return names[0]
 
 

@@ -62,8 +62,8 @@ def read_ranges(
     ranges: Sequence[pb.TextRange], text: str, field: str, violations: list[Violation]
 ) -> tuple[Span, ...]:
     """The protected ranges of one text, in order."""
-    found = sorted((each.start, each.end) for each in ranges)
-    for start, end in found:
+    bounds = sorted((range_.start, range_.end) for range_ in ranges)
+    for start, end in bounds:
         if not start < end <= len(text):
             violations.append(
                 Violation(
@@ -73,20 +73,22 @@ def read_ranges(
                 )
             )
             return ()
-    for (a, b), (c, d) in pairwise(found):
+    for (a, b), (c, d) in pairwise(bounds):
         if c < b:
             description = f"has {a} to {b} and {c} to {d}, which overlap; join them"
             violations.append(Violation(field=field, description=description))
             return ()
-    return tuple(found)
+    return tuple(bounds)
 
 
 def _read_terms(message: pb.Protection, violations: list[Violation]) -> list[Term]:
     terms: list[Term] = []
     seen: dict[str, str] = {}
-    given = [("do_not_translate", rank, word, None) for rank, word in enumerate(message.do_not_translate)]
+    untranslated = [
+        ("do_not_translate", rank, word, None) for rank, word in enumerate(message.do_not_translate)
+    ]
     fields = [
-        *given,
+        *untranslated,
         *(("terms", rank, term.source, term.target) for rank, term in enumerate(message.terms)),
     ]
     for kind, rank, written, target in fields:

@@ -69,18 +69,18 @@ class RequestReader:
         Raises ModelNotFoundError, or InvalidRequestError where the message says too little or contradicts
         itself.
         """
-        given = {"source_language": message.source_language, "target_language": message.target_language}
+        requested = {"source_language": message.source_language, "target_language": message.target_language}
         if not message.model:
             _raise_if_any(
-                [_violation(field, "is required") for field, value in given.items() if not value.strip()]
+                [_violation(field, "is required") for field, value in requested.items() if not value.strip()]
             )
             return self._repository.by_languages(message.source_language, message.target_language)
         model = self._repository.by_name(message.model)
-        translated = dict(zip(given, model.languages, strict=True))
+        translated = dict(zip(requested, model.languages, strict=True))
         _raise_if_any(
             [
                 _violation(field, f"is {quote(value)}, and model {model.key} has {translated[field]!r}")
-                for field, value in given.items()
+                for field, value in requested.items()
                 if value.strip() and distance(value, translated[field]) is None
             ]
         )

@@ -108,8 +108,10 @@ def write_detected(detected: DetectedLanguage) -> pb.DetectedLanguage:
         language=detected.language or "",
         confidence=detected.confidence,
         candidates=[
-            pb.LanguageCandidate(language=each.language, confidence=each.confidence, served=each.is_served)
-            for each in detected.candidates
+            pb.LanguageCandidate(
+                language=candidate.language, confidence=candidate.confidence, served=candidate.is_served
+            )
+            for candidate in detected.candidates
         ],
     )
 

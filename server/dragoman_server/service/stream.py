@@ -177,11 +177,11 @@ def _messages_of(
 ) -> Iterator[pb.TranslateStreamResponse]:
     """Messages that hold the responses, each within MAX_MESSAGE_BYTES or of one longer response."""
     start = num_bytes = 0
-    for place, response in enumerate(responses):
+    for index, response in enumerate(responses):
         size = response.ByteSize()
-        if place > start and num_bytes + size > MAX_MESSAGE_BYTES:
-            yield _joined(responses[start:place])
-            start, num_bytes = place, 0
+        if index > start and num_bytes + size > MAX_MESSAGE_BYTES:
+            yield _joined(responses[start:index])
+            start, num_bytes = index, 0
         num_bytes += size
     if start < len(responses):
         yield _joined(responses[start:])

@@ -35,7 +35,7 @@ def measure_engine(
     seconds: float,
     on_progress: Callable[[str], None],
 ) -> EngineFigures:
-    """What the engine takes for these texts, in about so many seconds. Raises LoadError."""
+    """Measures the cost of the engine's work on these texts, in about so many seconds. Raises LoadError."""
     prepared = [prepare(line, bundle, options, deadline=None).sentences for line in lines]
     if not any(prepared):
         raise LoadError(f"none of the {len(lines)} texts has anything to translate; give some that have")
@@ -74,7 +74,8 @@ def _lengths(
     most: int,
     seconds: float,
 ) -> list[Text]:
-    """Of as many texts as are translated in that time, from the first; of one at least."""
+    """The seconds of translating texts one after another for about that time; at least the first is
+    translated."""
     until = time.monotonic() + seconds
     texts: list[Text] = []
     waiting = iter(prepared)
@@ -119,15 +120,15 @@ def _by_rows(turns: Sequence[tuple[int, float]]) -> tuple[tuple[float, ...], tup
     rows, seconds = np.array(turns, dtype=float).T
     size = np.round(np.log(rows) / np.log(1.125)).astype(int)
     means = [
-        (float(rows[size == each].mean()), float(seconds[size == each].mean()))
-        for each in np.unique(size)
-        if (size == each).sum() >= MIN_TURNS
+        (float(rows[size == bucket].mean()), float(seconds[size == bucket].mean()))
+        for bucket in np.unique(size)
+        if (size == bucket).sum() >= MIN_TURNS
     ] or [(float(rows.mean()), float(seconds.mean()))]
     return tuple(mean for mean, _ in means), tuple(mean for _, mean in means)
 
 
 def _line(encodings: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """What an encoding takes and each position of it, by least squares; neither is below zero."""
+    """The seconds of an encoding and of each of its positions, by least squares; neither is below zero."""
     positions, seconds = np.array(encodings, dtype=float).T
     variance = positions.var()
     slope = float(np.cov(positions, seconds, bias=True)[0, 1] / variance) if variance else 0.0

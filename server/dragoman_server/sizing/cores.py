@@ -1,4 +1,4 @@
-"""What all cores at work cost each: they share the memory's bandwidth, and their clock falls."""
+"""How much slower a core is when all cores work: they share the memory's bandwidth, and their clock falls."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What was measured of a bundle on this machine, in the terms that the arithmetic wants. Measures nothing."""
+"""Figures measured of a bundle on this machine, in the terms of the plan's arithmetic. Measures nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,16 +23,16 @@ Text = tuple[Length, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class EngineFigures:
-    """What one engine's work takes on a core of its own, as `Costs` wants it, and what a load is made of."""
+    """The cost of one engine's work on a core of its own, as `Costs` wants it, and the load's sizes."""
 
     texts: Sequence[Text]
     beam_size: int
     turn_rows: tuple[float, ...]
     """Rows of turns, ascending."""
     turn_seconds: tuple[float, ...]
-    """What a turn of so many takes, all that goes with it but encodings."""
+    """Seconds of a turn with that many rows, all that goes with it but encodings."""
     encoding_seconds: float
-    """What an encoding takes, however much is in it."""
+    """Seconds of an encoding, whatever its size."""
     position_seconds: float
     """And each of its source positions, padding included."""
 
@@ -51,7 +51,7 @@ class EngineFigures:
         return seconds * max(1.0, num_rows / largest)
 
     def slower(self, factor: float) -> Self:
-        """The same where everything takes `factor` times as long."""
+        """These figures on a core that takes `factor` times as long."""
         return replace(
             self,
             turn_seconds=tuple(factor * seconds for seconds in self.turn_seconds),
@@ -62,14 +62,14 @@ class EngineFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerFigures:
-    """What a real server of `num_engines` took besides its engines' work."""
+    """The work of a real server of `num_engines` besides its engines'."""
 
     num_engines: int
     door_seconds: float
     """Processor seconds of its main process for a text: gRPC, cutting, tokenizing, joining."""
     lone_seconds: float
-    """What a text takes where no other is there, as its caller sees it: the median."""
+    """The median seconds that a caller waits for a text when no other text is there."""
     memory_bytes: int
-    """Of all its processes, while they were as busy as they get."""
+    """The bytes of all its processes while they were as busy as they get."""
     texts_per_second: float
-    """What it translated then, beside the load's own generator."""
+    """The texts a second that the server then translated, beside the load's own generator."""

@@ -24,7 +24,7 @@ SERVER_SHARE = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a plan is made of."""
+    """The measurements that a plan is made of."""
 
     engine: EngineFigures
     server: ServerFigures
@@ -42,7 +42,7 @@ def measure(
     seconds: float,
     on_progress: Callable[[str], None],
 ) -> Measured:
-    """In about so many seconds. Raises LoadError, ServerError, and as a bundle's opening."""
+    """Measures for about so many seconds. Raises LoadError, ServerError, and as a bundle's opening."""
     config = EngineConfig(device="cpu", precision=precision, max_queue=MAX_QUEUE, max_queue_seconds=math.inf)
     decoder = open_decoder(bundle, decoder_options(config))
     decoding = bundle.manifest.decoding

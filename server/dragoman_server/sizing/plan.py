@@ -21,7 +21,7 @@ _CROWD = 1e6
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """What is wanted."""
+    """The load, and the latency that it is to have."""
 
     per_second: float
     """Texts a second, of all servers together."""
@@ -33,7 +33,7 @@ class Objective:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What one server does at a load."""
+    """The latency that callers of one server see at a load."""
 
     p50_seconds: float
     p99_seconds: float
@@ -47,24 +47,24 @@ class Plan:
 
     num_servers: int
     cores: int
-    """Of each."""
+    """Cores of each server."""
     capacity: float
     """Most texts a second of each."""
     share: float
-    """Of that, what comes to each."""
+    """The part of that capacity which each server is loaded to."""
     expected: Expected
     memory_bytes: int
-    """Of each, with its models loaded once."""
+    """Memory of each server, with its models loaded once."""
     max_rows: int
     """Rows of a batch with which a long sentence is still in time."""
     max_queue_seconds: float
-    """Who waits longer misses the objective."""
+    """The longest wait in the queue that still meets the objective."""
     scale_at_seconds: float
     """Expected time in the queue that uses up what the 99th percentile leaves."""
 
 
 class Server:
-    """One of so many cores, worked out from what was measured."""
+    """A server with so many cores, computed from measured figures."""
 
     def __init__(self, measured: Measured, *, cores: int) -> None:
         self._engine = measured.engine.slower(measured.slowdown)
@@ -78,11 +78,11 @@ class Server:
 
     @property
     def engine(self) -> EngineFigures:
-        """What an engine takes with all cores at work."""
+        """The cost of an engine's work when all cores work."""
         return self._engine
 
     def expected(self, per_second: float) -> Expected:
-        """What callers see at so many texts a second, fewer than its capacity."""
+        """The latency that callers see at so many texts a second, fewer than the server's capacity."""
         outcome = self._simulate(per_second)
         seconds = sorted(outcome.seconds)
         return Expected(
@@ -136,13 +136,13 @@ def make_plan(measured: Measured, objective: Objective, *, cores: int) -> Plan:
     while number - too_few > 1:
         middle = (number + too_few) // 2
         too_few, number = (too_few, middle) if is_enough(middle) else (middle, number)
-    each = objective.per_second / number
-    expected = one.expected(each)
+    per_server = objective.per_second / number
+    expected = one.expected(per_server)
     return Plan(
         num_servers=number,
         cores=cores,
         capacity=one.capacity,
-        share=each / one.capacity,
+        share=per_server / one.capacity,
         expected=expected,
         memory_bytes=math.ceil(measured.server.memory_bytes / MEMORY_STEP) * MEMORY_STEP,
         max_rows=_max_rows(one.engine, objective.p99_seconds),

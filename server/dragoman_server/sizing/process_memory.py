@@ -12,11 +12,11 @@ class Memory:
 
     total: int
     own: int
-    """Of that what is no file: the rest the system can take back at any time."""
+    """The bytes that no file backs. The system can take the others back at any time."""
 
 
 def memory_of(process: int) -> Memory:
-    """Of the process and its descendants; those that have just ended hold nothing."""
+    """The memory of a process and its descendants; those that have just ended hold nothing."""
     parents: dict[int, int] = {}
     for path in _PROC.glob("[0-9]*/stat"):
         try:
@@ -34,7 +34,7 @@ def memory_of(process: int) -> Memory:
         except OSError:
             continue
         for line in lines:
-            name, *rest = line.split()
+            name, *fields = line.split()
             if name in sums:
-                sums[name] += int(rest[0]) * 1024
+                sums[name] += int(fields[0]) * 1024
     return Memory(total=sums["Pss:"], own=sums["Pss_Anon:"])

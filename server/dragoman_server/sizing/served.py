@@ -53,7 +53,7 @@ def measure_server(
     num_engines: int,
     seconds: float,
 ) -> ServerFigures:
-    """What a server takes besides its engines. `arguments` say which graphs it runs.
+    """Measures the work of a server besides its engines'. `arguments` say which graphs it runs.
 
     Its engines have processes of their own, at least two of them, so that the main process is its door alone.
     Raises ServerError.
@@ -154,7 +154,7 @@ def _await_port(process: "subprocess.Popen[bytes]", log: Path) -> int:
 
 
 def _processor_seconds(process: int) -> float:
-    """What the process itself has used, its children left out."""
+    """The processor seconds of the process itself, without its children."""
     # Behind the name, which may hold anything: utime and stime are the 14th and 15th field of all.
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -26,10 +26,10 @@ class _Call:
 
 @dataclass(kw_only=True)
 class Outcome:
-    """What became of the texts that count."""
+    """The outcome of the texts that count."""
 
     seconds: list[float] = field(default_factory=list)
-    """From a text's arrival to its last answer."""
+    """Seconds from a text's arrival to its last answer."""
     answered_at: list[float] = field(default_factory=list)
     """When each of all texts was answered."""
     rows: list[int] = field(default_factory=list)

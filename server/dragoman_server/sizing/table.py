@@ -8,11 +8,11 @@ MIB = 1 << 20
 
 
 def as_text(plan: Plan, objective: Objective, measured: Measured) -> str:
-    """What to run, what to expect, and which numbers to set where."""
+    """The plan as text: the servers to run, the latency to expect, and the options to set."""
     engine, server = measured.engine, measured.server
-    left = plan.num_servers - 1
+    num_left = plan.num_servers - 1
     num_sentences = sum(map(len, engine.texts))
-    away = plan.share * plan.num_servers / left if left else None
+    away = plan.share * plan.num_servers / num_left if num_left else None
     sections = {
         f"{objective.per_second:g} texts a second, 99 of 100 within {1000 * objective.p99_seconds:g} ms": [
             ("servers", f"{plan.num_servers}"),
@@ -51,7 +51,7 @@ def as_text(plan: Plan, objective: Objective, measured: Measured) -> str:
 
 
 def as_json(plan: Plan, measured: Measured) -> dict[str, object]:
-    """The same in plain values."""
+    """The plan as plain values, for JSON."""
     engine, server = measured.engine, measured.server
     return {
         "servers": plan.num_servers,

@@ -9,7 +9,7 @@ from dragoman_server.engine.ticket import Ticket
 
 
 class Costs(Protocol):
-    """What an engine's work takes, in seconds."""
+    """The cost of an engine's work, in seconds."""
 
     def encoding(self, num_sentences: int, source_positions: int) -> float:
         """A group encoded together, padded to so many positions."""
@@ -25,7 +25,7 @@ class Costs(Protocol):
 
 
 class VirtualEngine:
-    """One engine, one turn after the other."""
+    """An engine in virtual time: one turn after the other."""
 
     def __init__(self, costs: Costs, limits: EngineLimits) -> None:
         self._costs = costs
@@ -49,7 +49,7 @@ class VirtualEngine:
         return len(self._steps)
 
     def next_turn(self, now: float) -> Turn:
-        """What it does next; without a lane where there is nothing to do."""
+        """The engine's next turn; without a lane when there is nothing to do."""
         return self.scheduler.next_turn(now)
 
     def take(self, turn: Turn, now: float) -> tuple[float, list[Ticket]]:

@@ -20,17 +20,17 @@ class WatchingScheduler(Scheduler):
     def __init__(self, limits: EngineLimits) -> None:
         super().__init__(limits)
         self.turns: list[tuple[int, float]] = []
-        """Of each the rows, and seconds without encodings."""
+        """Rows and seconds of each turn, encodings left out."""
         self.encodings: list[tuple[int, float]] = []
-        """Of each the source positions, padding included, and seconds."""
+        """Source positions, padding included, and seconds of each encoding."""
         self.steps: dict[Future[SentenceResult], int] = {}
-        """Of each sentence that was answered."""
+        """Steps of each sentence that was answered."""
         self._began = self._encoded = 0.0
         self._num_rows = 0
         self._positions: Iterator[int] = iter(())
 
     def next_turn(self, now: float) -> Turn:
-        """As ever."""
+        """Ends the timing of the turn before, and begins the next."""
         ended = time.thread_time()
         if self._num_rows:
             # From one turn to the next, with all that is done between them.
@@ -42,7 +42,7 @@ class WatchingScheduler(Scheduler):
         return turn
 
     def on_encode(self, seconds: float) -> None:
-        """As ever."""
+        """Notes an encoding."""
         super().on_encode(seconds)
         encoded = time.thread_time()
         self.encodings.append((next(self._positions), encoded - self._encoded))
@@ -50,11 +50,11 @@ class WatchingScheduler(Scheduler):
         self._encoded = encoded
 
     def on_turn(self, lane: Lane, seconds: float) -> None:
-        """As ever."""
+        """Notes the rows of a turn."""
         super().on_turn(lane, seconds)
         self._num_rows = lane.num_rows
 
     def on_finish(self, ticket: Ticket, steps: int) -> None:
-        """As ever."""
+        """Notes the steps of a sentence."""
         super().on_finish(ticket, steps)
         self.steps[ticket.future] = steps

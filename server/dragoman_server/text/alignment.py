@@ -74,8 +74,10 @@ def words(text: str) -> Iterator[Span]:
     """Ranges of the words of a text, in order."""
     for run in _RUN.finditer(text):
         start, end = run.span()
-        first = next((place for place in range(start, end) if _is_of_a_word(text[place])), end)
-        last = next((place for place in range(end, first, -1) if _is_of_a_word(text[place - 1])), end)
+        first = next((position for position in range(start, end) if _is_of_a_word(text[position])), end)
+        last = next(
+            (position for position in range(end, first, -1) if _is_of_a_word(text[position - 1])), end
+        )
         yield from (span for span in ((start, first), (first, last), (last, end)) if span[0] < span[1])
 
 

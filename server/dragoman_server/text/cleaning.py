@@ -51,13 +51,13 @@ class CleanedText:
     """A text, and what of it is cut and tokenized."""
 
     caller_text: str
-    """As the caller wrote it."""
+    """The text as the caller wrote it."""
     text: str
     """Without characters that show nothing, and with letters and their marks composed."""
     tokenizer_text: str
-    """The same, with a plain hyphen for each that looks like one; as long as `text`."""
+    """`text` with a plain hyphen for each character that looks like one; as long as `text`."""
     starts: Sequence[int]
-    """For each character of `text` where in the caller's text begins what it stands for."""
+    """For each character of `text`, where its origin begins in the caller's text."""
     ends: Sequence[int]
     """And where that ends."""
 
@@ -67,7 +67,7 @@ class CleanedText:
         return self.starts[start], self.ends[end - 1]
 
     def between(self, spans: Sequence[Span]) -> tuple[str, ...]:
-        """What stands before, between and behind spans of `text`, as the caller wrote it.
+        """The caller's text before, between and behind spans of `text`.
 
         Where that is white space at most, what shows nothing is left out of it, too: marks of direction and
         the like come in pairs, and the other one may be in a sentence.
@@ -107,27 +107,31 @@ def clean(text: str) -> CleanedText:
             ends=range(1, length + 1),
         )
     places_shown = _places_shown(text)
-    shown = "".join([text[place] for place in places_shown])
+    visible = "".join([text[position] for position in places_shown])
     starts: Sequence[int] = places_shown
-    ends: Sequence[int] = [place + 1 for place in places_shown]
-    if not unicodedata.is_normalized("NFC", shown):
-        shown, starts, ends = _compose(shown, starts, ends)
+    ends: Sequence[int] = [position + 1 for position in places_shown]
+    if not unicodedata.is_normalized("NFC", visible):
+        visible, starts, ends = _compose(visible, starts, ends)
     return CleanedText(
-        caller_text=text, text=shown, tokenizer_text=shown.translate(_PLAIN_HYPHEN), starts=starts, ends=ends
+        caller_text=text,
+        text=visible,
+        tokenizer_text=visible.translate(_PLAIN_HYPHEN),
+        starts=starts,
+        ends=ends,
     )
 
 
 def _places_shown(text: str) -> list[int]:
     """Where the characters stand that are not left out."""
-    places: list[int] = []
+    positions: list[int] = []
     end = 0
     for run in _IGNORABLES.finditer(text):
-        places += range(end, run.start())
+        positions += range(end, run.start())
         end = run.end()
         before, behind = text[run.start() - 1 : run.start()], text[end : end + 1]
-        places += [place for place in range(*run.span()) if _matters(text[place], before, behind)]
-    places += range(end, len(text))
-    return places
+        positions += [position for position in range(*run.span()) if _matters(text[position], before, behind)]
+    positions += range(end, len(text))
+    return positions
 
 
 def _matters(character: str, before: str, behind: str) -> bool:

@@ -32,7 +32,7 @@ def distinct(ranked: Iterable[TextT], *, most: int) -> Iterator[TextT]:
 
 
 def first_of_each_text(ranked: Iterable[TextT]) -> tuple[TextT, ...]:
-    """In their order, each one whose text none before it has."""
+    """The items in their order, without those whose text came before."""
     first: dict[str, TextT] = {}
     for hypothesis in ranked:
         first.setdefault(hypothesis.text, hypothesis)

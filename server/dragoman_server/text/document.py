@@ -36,19 +36,19 @@ class Document:
     deadline: float | None
     """In seconds of `time.monotonic`."""
     units: tuple[Unit, ...]
-    """What is translated on its own."""
+    """The units: each is translated on its own."""
     gaps: tuple[str, ...]
-    """What stands before, between and behind the units, and stays."""
+    """The texts before, between and behind the units, which stay as they are."""
     states: tuple[UnitState, ...]
     """How far each unit is."""
     sentences: tuple[Sentence, ...]
-    """What the engine searches next; none where all is there."""
+    """The sentences that the engine searches next; none where every unit has its answer."""
     split: bool
     """Whether some sentence was cut because it was too long."""
     truncated: bool
     """Whether some sentence lost its end because it was too long."""
     warnings: tuple[TranslationWarning, ...]
-    """What is known of the source alone."""
+    """The warnings that follow from the source alone."""
 
 
 def prepare(
@@ -99,7 +99,7 @@ def prepare(
 
 
 def advance(document: Document, results: Sequence[SentenceResult], bundle: Bundle) -> Document:
-    """What is known once the document's sentences have these results; it may have others then."""
+    """The document after these results of its sentences; it may have other sentences then."""
     remaining = iter(results)
     states = [
         state
@@ -165,7 +165,7 @@ def complete(document: Document, bundle: Bundle, *, waited_seconds: float = 0.0)
 def _sentences(
     states: Sequence[UnitState], options: TranslationOptions, bundle: Bundle, deadline: float | None
 ) -> tuple[Sentence, ...]:
-    """What is to be searched of the units that have no answers."""
+    """The sentences to search for the units that have no answers."""
     sentences = []
     prefix = options.target_prefix
     for state in states:

@@ -1,4 +1,4 @@
-"""What happens to a unit that has more source tokens than its model takes: the caller's explicit choice.
+"""The length policies: a unit with more source tokens than its model takes is split, rejected or truncated.
 
 Owns the length policies. Must not know requests or what translates the units.
 """
@@ -15,14 +15,14 @@ from dragoman_server.text.segmentation import halve, holds_letter
 
 
 class LengthPolicy(enum.Enum):
-    """What happens to a unit that is too long."""
+    """The caller's choice for a unit that is too long."""
 
     SPLIT = "split"
     """It is cut at clause ends or spaces."""
     REJECT = "reject"
     """UnitTooLongError."""
     TRUNCATE = "truncate"
-    """Its last tokens are dropped."""
+    """Drop its last tokens."""
 
 
 class UnitTooLongError(ValueError):
@@ -46,7 +46,7 @@ class TextTooLongError(ValueError):
 
 
 class SourceTokenizer(Protocol):
-    """What the policies need of a tokenizer."""
+    """The part of a tokenizer that the policies need."""
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of many texts, without end of sentence."""
@@ -151,7 +151,7 @@ def _beside(whole: Sequence[Span], span: Span, halves: tuple[Span, Span]) -> tup
     """The halves with the cut moved out of a range that it would go through; None where that leaves one
     alone."""
     (start, left), (right, end) = halves
-    rank = bisect_right(whole, left, key=lambda each: each[0]) - 1
+    rank = bisect_right(whole, left, key=lambda kept: kept[0]) - 1
     if rank >= 0 and whole[rank][0] < right and left < whole[rank][1]:
         first, last = whole[rank]
         if first < left or right < last:

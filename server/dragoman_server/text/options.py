@@ -12,7 +12,7 @@ from dragoman_server.text.segmentation import Segmentation
 
 
 class TextFormat(enum.Enum):
-    """What a text is."""
+    """The format of a text."""
 
     PLAIN = "plain"
     """Every character of it is text."""
@@ -30,7 +30,7 @@ class Finder(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Protection:
-    """What comes out as it is, or as the caller says."""
+    """The parts of texts that come out unchanged, or as the caller says."""
 
     is_automatic: bool = True
     """Whether that goes for what is certain without being asked: placeholders, URLs, numbers' values, what
@@ -56,21 +56,21 @@ class TranslationOptions:
     target_prefix: tuple[int, ...] = ()
     """Target tokens that the first sentence's translation begins with."""
     length_policy: LengthPolicy = LengthPolicy.SPLIT
-    """What happens to a sentence with more source tokens than the model takes."""
+    """The policy for a sentence with more source tokens than the model takes."""
     segmentation: Segmentation = Segmentation.SENTENCE
     """How texts are cut into units."""
     return_alignments: bool = False
     """Whether hypotheses come with word alignments."""
     priority: Priority = Priority.INTERACTIVE
-    """Who goes first where not all fit into the batch."""
+    """The priority where not all sentences fit into the batch."""
     max_text_tokens: int | None = None
     """Most source tokens of a text; None: any number."""
     max_interactive_tokens: int | None = None
     """Most source tokens of all texts together that are decoded as interactive; None: any number."""
     text_format: TextFormat = TextFormat.PLAIN
-    """What the texts are."""
+    """The format of the texts."""
     protection: Protection = field(default_factory=Protection)
-    """What comes out as it is."""
+    """The parts of the texts that come out unchanged."""
 
     @property
     def num_searched_hypotheses(self) -> int:

@@ -34,7 +34,7 @@ class PairOptions:
     """How pairs are linked."""
 
     priority: Priority = Priority.INTERACTIVE
-    """Who goes first where not all fit into the batch."""
+    """The priority where not all sentences fit into the batch."""
     max_target_tokens: int
     """Most target tokens, the end included, of what is linked at once."""
     max_interactive_tokens: int | None = None
@@ -43,16 +43,16 @@ class PairOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PairPart:
-    """What is linked at once."""
+    """The spans of both texts that are linked at once."""
 
     source: Span
     """Its place in the cleaned text."""
     target: Span
     """Its place in the cleaned translation."""
     source_spans: tuple[Span, ...]
-    """Of each source token but the end, its place within the part."""
+    """For each source token but the end, its span within the part."""
     target_spans: tuple[Span, ...]
-    """Of each target token that the model is made to say."""
+    """For each target token that the model is made to say, its span within the part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class Pair:
     target: CleanedText
     parts: tuple[PairPart, ...]
     sentences: tuple[Sentence, ...]
-    """What the engine decodes: one for each part."""
+    """The sentences that the engine decodes: one for each part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class AlignedPair:
     """The links of a text and its translation."""
 
     alignments: tuple[Alignment, ...]
-    """In offsets of the caller's texts, by target word and falling weight."""
+    """The links in offsets of the caller's texts, by target word and falling weight."""
     num_source_tokens: int
     """Ends included."""
     num_target_tokens: int
@@ -128,7 +128,7 @@ def complete_pair(
 
 
 def _matching(source: CleanedText, target: CleanedText) -> list[tuple[Span, Span]]:
-    """What is linked at once: the lines of both, where there are as many; else from the first to the last."""
+    """The parts to link: line by line where both texts have as many lines, else the whole texts."""
     sides = [segment(side.text, language="", mode=Segmentation.LINE) for side in (source, target)]
     if not all(sides):
         return []
@@ -193,7 +193,7 @@ def _moved(span: Span, offset: int) -> Span:
 
 
 def _slowest(results: Sequence[SentenceResult], waited_seconds: float) -> Timings:
-    """Of the sentence that took longest."""
+    """The timings of the sentence that took longest."""
     slowest = max(results, key=_seconds, default=None)
     if slowest is None:
         return Timings(queue=0.0, encode=0.0, decode=0.0)

@@ -87,7 +87,7 @@ def halve(text: str, span: Span) -> tuple[Span, Span] | None:
     quarter = max(1, (end - start) // 4)
     cuts = [match.end() for match in _CLAUSE_END.finditer(text, start + quarter, end - quarter)]
     cuts = cuts or [match.end() for match in _SPACES.finditer(text, start, end)]
-    cut = min(cuts, key=lambda place: abs(place - middle)) if cuts else _between_characters(text, span)
+    cut = min(cuts, key=lambda position: abs(position - middle)) if cuts else _between_characters(text, span)
     left, right = _trim(text, (start, cut)), _trim(text, (cut, end))
     return (left, right) if left and right else None
 
@@ -110,7 +110,7 @@ def join(gaps: Sequence[str], pieces: Sequence[str], *, filler: str) -> tuple[st
 
 
 def filler_for(language: str) -> str:
-    """What separates two sentences in that language where the source language wrote nothing."""
+    """The separator between two sentences of that language where the source language wrote none."""
     return " " if writes_spaces(language) else ""
 
 

@@ -39,7 +39,7 @@ class SentenceRules:
     abbreviations: frozenset[str] = frozenset()
     """Never end a sentence: "Dr.", "z.B."."""
     small_abbreviations: frozenset[str] = frozenset()
-    """The same, but words of their own with a capital: "max." and "Max"."""
+    """Abbreviations that are words of their own when they begin with a capital: "max." and "Max"."""
     before_numbers: frozenset[str] = frozenset()
     """Are abbreviations before a number alone: "Art. 3"."""
     may_end: frozenset[str] = frozenset()
@@ -68,7 +68,9 @@ class SentenceRules:
 
     def __post_init__(self) -> None:
         kinds = ("mostly_end", "may_end", "before_numbers", "abbreviations")
-        known = {word: kind for kind in kinds for given in getattr(self, kind) for word in _spellings(given)}
+        known = {
+            word: kind for kind in kinds for listed in getattr(self, kind) for word in _spellings(listed)
+        }
         known |= dict.fromkeys(self.small_abbreviations, "abbreviations")
         object.__setattr__(self, "_suffixes", tuple(self.suffixes))
         object.__setattr__(self, "_known", known)
@@ -131,19 +133,19 @@ class SentenceRules:
         return self._ends_with(word, kind, next_word) or (line[end] in "¿¡" and kind != "abbreviations")
 
     def _kind(self, line: str, word: str, gap: int, beginning: int) -> str:
-        """What a word before a dot is: the name of one of the fields, or "" for any other word."""
+        """The kind of a word before a dot: the name of one of the fields, or "" for any other word."""
         if len(word) <= _MAX_LETTERS_OF_PART:
             # Parts of "z. B." stand apart.
-            whole = word
+            compound = word
             while gap > beginning and line[gap - 1] == ".":
                 before = line.rfind(" ", max(beginning, gap - _MAX_WORD), gap)
                 part = line[max(before + 1, beginning) : gap].lstrip(_OPENERS)
                 if len(part) > _MAX_LETTERS_OF_PART + 1 or not part[:-1].isalpha():
                     break
-                whole, gap = part + whole, before
-                if whole in self._known:
-                    return self._known[whole]
-            if whole != word:
+                compound, gap = part + compound, before
+                if compound in self._known:
+                    return self._known[compound]
+            if compound != word:
                 return "may_end"
         if word in self._known:
             return self._known[word]
@@ -208,11 +210,11 @@ def rules_for(language: str) -> SentenceRules | None:
 
 def read_rules(text: str) -> SentenceRules:
     """Takes TOML: for each field of SentenceRules a string of words. Raises ValueError."""
-    given = tomllib.loads(text)
-    names = {each.name for each in fields(SentenceRules) if each.init}
-    if unknown := given.keys() - names:
+    table = tomllib.loads(text)
+    names = {field.name for field in fields(SentenceRules) if field.init}
+    if unknown := table.keys() - names:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(sorted(names))}")
-    return SentenceRules(**{name: frozenset(words.split()) for name, words in given.items()})
+    return SentenceRules(**{name: frozenset(words.split()) for name, words in table.items()})
 
 
 def _touching(word: str, mark: str, next_letter: str, is_first: bool) -> bool:
@@ -234,6 +236,7 @@ def _begins_small(line: str, beginning: int) -> bool:
 
 
 def _spellings(word: str) -> set[str]:
-    """As given, with a capital, and all in capitals where that is hardly another word, as "VS" is one."""
+    """The spellings of a word: as it is given, with a capital, and all in capitals where that is hardly
+    another word, as "VS" is one."""
     capitals = {word.upper()} if len(word) >= _MIN_LETTERS_OF_CAPITALS else set()
     return {word, word[0].upper() + word[1:], *capitals} if len(word) > 1 else {word}

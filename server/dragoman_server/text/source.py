@@ -47,7 +47,7 @@ class Source:
         return "".join(parts)
 
     def output_of(self, item: Protected) -> str:
-        """What the answer has for a protected span."""
+        """The answer's text for a protected span."""
         if item.output is not None:
             return html.escape(item.output, quote=False) if self.is_markup else item.output
         start, end = self.cleaned.of_caller(item.span)
@@ -94,7 +94,7 @@ class Source:
         return self.is_markup and bool(self.elements_in(span) or self.insertions_in(span))
 
     def gaps(self, spans: Sequence[Span]) -> tuple[str, ...]:
-        """What stands before, between and behind units, as it stands in the answer."""
+        """The texts before, between and behind units, as they stand in the answer."""
         replaced = [item for item in self.protected if item.output is not None] if self.protected else []
         if not self.is_markup and not replaced:
             return self.cleaned.between(spans)
@@ -154,15 +154,15 @@ def _of_caller(ranges: Sequence[Span], cleaned: CleanedText) -> list[Protected]:
 def _without_crossings(source: Source) -> Source:
     """Protects nothing that a tag stands within: the tag would be lost, or twice there."""
     positions = sorted(
-        [place for element in source.elements for place in (element.start, element.end)]
+        [boundary for element in source.elements for boundary in (element.start, element.end)]
         + [insertion.position for insertion in source.insertions]
     )
-    kept = []
+    whole = []
     for item in source.protected:
         start, end = item.span
         rank = bisect_right(positions, start)
         # What is before the tag is protected all the same, as the beginning of a URL.
         stop = min(end, positions[rank]) if rank < len(positions) else end
         if stop == end or item.output is None:
-            kept.append(replace(item, span=(start, stop)))
-    return replace(source, protected=tuple(kept))
+            whole.append(replace(item, span=(start, stop)))
+    return replace(source, protected=tuple(whole))

@@ -18,7 +18,7 @@ class Stage:
 
 
 class Stages:
-    """Those of one request, each beginning where the one before it ended."""
+    """The stages of one request; each begins where the one before it ended."""
 
     def __init__(self) -> None:
         self.came_at = time.monotonic()
@@ -39,7 +39,8 @@ class Stages:
         now = time.monotonic()
         if results:
             slowest = max(
-                results, key=lambda each: each.queue_seconds + each.encode_seconds + each.decode_seconds
+                results,
+                key=lambda result: result.queue_seconds + result.encode_seconds + result.decode_seconds,
             )
             # Taken by an engine's clock, which is that of this process or of another on the same machine.
             self._add("queue", min(self._since + waited_seconds + slowest.queue_seconds, now))

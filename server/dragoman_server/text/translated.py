@@ -17,7 +17,7 @@ class TranslatedHypothesis:
     finish_reason: FinishReason
     """LENGTH where any sentence reached its limit."""
     alignments: tuple[Alignment, ...]
-    """In offsets of the whole text and of this hypothesis' whole text."""
+    """Alignments in offsets of the whole text and of this hypothesis' whole text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +48,10 @@ class TranslatedText:
     num_units: int
     """Units that the text was cut into."""
     num_source_tokens: int
-    """Of all sentences, ends included."""
+    """Source tokens of all sentences, ends included."""
     num_target_tokens: int
-    """Of the best hypothesis, ends included."""
+    """Target tokens of the best hypothesis, ends included."""
     timings: Timings
     """Where its time went."""
     warnings: tuple[TranslationWarning, ...] = field(default=())
-    """What a reader should know of the best hypothesis."""
+    """Warnings of the best hypothesis."""

@@ -18,8 +18,8 @@ from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceR
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.models.model import Model
 from dragoman_server.text.cleaning import Span
+from dragoman_server.text.completion import notify_when_done
 from dragoman_server.text.document import Document, advance, complete, prepare
-from dragoman_server.text.gathering import tell_when_ended
 from dragoman_server.text.length import TextTooLongError, UnitTooLongError
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.pair import (
@@ -58,9 +58,9 @@ class TranslationRequest:
     texts: tuple[str, ...]
     options: TranslationOptions
     text_fields: tuple[str, ...]
-    """For each text what the caller calls it, such as "texts[0]"."""
+    """The caller's name of each text, such as "texts[0]"."""
     ranges: tuple[tuple[Span, ...], ...] = ()
-    """For each text its protected ranges, in code points; none for any where it is empty."""
+    """The protected ranges of each text, in code points; empty for none of any text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,12 +131,12 @@ class Translator:
             futures: Futures = []
             # What follows from answers is not refused any more: it waits for room, which there can be.
             portion = len(sentences) if is_first else request.model.max_sentences[priority]
-            for place in range(0, len(sentences), max(portion, 1)):
+            for start in range(0, len(sentences), max(portion, 1)):
                 seconds, some = await _search(
                     executor,
                     request.model,
                     priority,
-                    sentences[place : place + portion],
+                    sentences[start : start + portion],
                     waits=waits or not is_first,
                 )
                 waited_seconds += seconds
@@ -268,7 +268,7 @@ def _prepare_pairs(
     if limit is not None and sum(len(sentence.source) for sentence in sentences) > limit:
         priority = Priority.BULK
         pairs = [
-            replace(pair, sentences=tuple(replace(each, priority=priority) for each in pair.sentences))
+            replace(pair, sentences=tuple(replace(one, priority=priority) for one in pair.sentences))
             for pair in pairs
         ]
     if len(sentences) > (most := request.model.max_sentences[priority]):
@@ -282,7 +282,7 @@ def _num_tokens(documents: Sequence[Document]) -> int:
 
 
 def _priority(options: TranslationOptions, num_tokens: int) -> Priority:
-    """What a request of so many tokens is decoded with."""
+    """The priority that a request of so many tokens is decoded with."""
     limit = options.max_interactive_tokens
     return Priority.BULK if limit is not None and num_tokens > limit else options.priority
 
@@ -348,7 +348,7 @@ async def _submit(
 ) -> Futures:
     def submit() -> Futures:
         futures = model.engine.submit(sentences)
-        tell_when_ended(ended, futures)
+        notify_when_done(ended, futures)
         return futures
 
     if executor is None:

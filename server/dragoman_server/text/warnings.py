@@ -1,4 +1,4 @@
-"""What a reader should know of a translation: a closed set, each with the range of the source it is about."""
+"""Warnings of a translation: a closed set of kinds, each with the range of the source that it is about."""
 
 import enum
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ _MAX_REPEATED_WORDS = 4
 
 
 class WarningKind(enum.Enum):
-    """What may be wrong."""
+    """The kinds of warnings."""
 
     UNKNOWN_TOKENS = "unknown_tokens"
     """The model can't read something; it is in the translation as it was, unless protection is off."""
     SPAN_PUT_BACK = "span_put_back"
-    """What must be kept came out only by translating the text around it apart: word order may be wrong."""
+    """A protected span came out only by translating the text around it by itself: word order may be wrong."""
     SPAN_MISSING = "span_missing"
-    """What must be kept is not there: it was truncated."""
+    """A protected span is not there: it was truncated."""
     NUMBER_PUT_BACK = "number_put_back"
     """The model changed a number; it was put back."""
     NUMBER_MISSING = "number_missing"
@@ -47,7 +47,7 @@ class TranslationWarning:
 
     kind: WarningKind
     span: Span
-    """Of the caller's text, in code points."""
+    """The range of the caller's text, in code points."""
 
 
 def repeats(answer: str, source: str) -> bool:

@@ -29,8 +29,8 @@ def make_app(
     def post(path: str, handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Route:
         return Route(path, endpoint(handle, api, name, has_deadline=has_deadline), methods=["POST"])
 
-    lt, v1, v2, kept = libretranslate, contract, deepl, KeptFiles(core.limits)
-    files = FileCalls(kept)
+    lt, v1, v2, files = libretranslate, contract, deepl, KeptFiles(core.limits)
+    file_calls = FileCalls(files)
     routes = [
         post("/translate", lt.translate, lt.API, "libretranslate.translate"),
         post("/detect", lt.detect, lt.API, "libretranslate.detect"),
@@ -39,19 +39,19 @@ def make_app(
         # A file may take as long as its caller waits.
         post(
             "/translate_file",
-            files.libretranslate,
+            file_calls.libretranslate,
             lt.API,
             "libretranslate.translate_file",
             has_deadline=False,
         ),
-        get("/download_file/{key}", kept.download, lt.OPEN_API, "libretranslate.download_file"),
+        get("/download_file/{key}", files.download, lt.OPEN_API, "libretranslate.download_file"),
         post("/v2/translate", v2.translate, deepl.API, "deepl.translate"),
         get("/v2/languages", v2.languages, deepl.API, "deepl.languages"),
         get("/v2/usage", v2.usage, deepl.API, "deepl.usage"),
         Route("/v2/{rest:path}", endpoint(deepl.unsupported, deepl.API, "deepl.unsupported")),
         post("/v1/translate", v1.translate, v1.API, "v1.translate"),
         post("/v1/translateStream", v1.translate_stream, v1.API, "v1.translateStream", has_deadline=False),
-        post("/v1/translateFile", files.with_progress, v1.API, "v1.translateFile", has_deadline=False),
+        post("/v1/translateFile", file_calls.with_progress, v1.API, "v1.translateFile", has_deadline=False),
         post("/v1/align", v1.align, v1.API, "v1.align"),
         post("/v1/detect", v1.detect, v1.API, "v1.detect"),
         get("/v1/models", v1.list_models, v1.API, "v1.models"),

@@ -32,7 +32,7 @@ _LARGE_HEAD = (
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection."""
+    """The protocol of one connection, within limits."""
 
     def __init__(self, *args: Any, max_connections: int, metrics: HttpMetrics, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -134,7 +134,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 class _Lingering:
-    """As much of a connection as an answer needs, which is closed when its request is read."""
+    """The part of a connection that an answer needs; the connection is closed when its request is read."""
 
     def __init__(self, connection: LimitedProtocol) -> None:
         self._connection = connection
@@ -148,5 +148,5 @@ class _Lingering:
         return self._connection.transport.is_closing()
 
     def close(self) -> None:
-        """Not before the caller can read its answer."""
+        """Closes it once the caller can have read its answer."""
         self._connection.close_once_read()

@@ -16,7 +16,7 @@ from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.app import make_app
 from dragoman_server.web.connections import KEEP_ALIVE_SECONDS, LimitedProtocol
 from dragoman_server.web.metrics import HttpMetrics
-from dragoman_server.web.surroundings import within
+from dragoman_server.web.middleware import with_middleware
 from dragoman_server.web.tls import RenewedContext
 
 logger = logging.getLogger(__name__)
@@ -38,11 +38,11 @@ class HttpDoor:
     ) -> None:
         """`registry` gets its metrics, and shows all at /metrics; `is_ready`: whether calls are taken now.
 
-        `cors_origins` and `trusted_proxies` are as of `within`.
+        `cors_origins` and `trusted_proxies` are as of `with_middleware`.
         """
         self._metrics = HttpMetrics(registry)
         app = make_app(core, self._metrics, registry=registry, is_ready=is_ready)
-        self._app = within(app, cors_origins=cors_origins, trusted_proxies=trusted_proxies)
+        self._app = with_middleware(app, cors_origins=cors_origins, trusted_proxies=trusted_proxies)
         self._max_connections = core.limits.max_http_connections
         self._renewing: asyncio.Task[None] | None = None
         self._server: _Uvicorn | None = None

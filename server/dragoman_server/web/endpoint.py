@@ -31,10 +31,10 @@ Handle = Callable[[Exchange], Awaitable[Response]]
 
 @dataclass(frozen=True, kw_only=True)
 class Api:
-    """What the requests of one API have in common."""
+    """The traits that all requests of one API share."""
 
     name: str
-    """For the log."""
+    """The API's name in the log."""
     write_error: Callable[[Exception], Response]
     """The answer that its clients expect."""
     takes_token_in_body: bool = False
@@ -44,7 +44,7 @@ class Api:
 
 
 class Endpoint:
-    """One route, as an application of ASGI."""
+    """A route as an ASGI application."""
 
     def __init__(
         self,

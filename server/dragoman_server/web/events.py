@@ -20,7 +20,8 @@ class EventStream(Response):
     def __init__(
         self, produce: Callable[[WriteEvent], Awaitable[None]], describe: Callable[[Exception], str]
     ) -> None:
-        """What `produce` raises before it has written is raised; later it is an event "error", described."""
+        """An error that `produce` raises before it has written is raised; a later one becomes an event
+        "error"."""
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         # It is not known yet.
         del self.headers["content-length"]

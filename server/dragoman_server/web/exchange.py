@@ -42,13 +42,13 @@ class Exchange:
         self.core = core
         given_id = self.request.headers.get(ID_HEADER, "")
         self.id = given_id if _ID.fullmatch(given_id) else uuid.uuid4().hex
-        """For the log; the answer has it."""
+        """The request's id, for the log and the answer."""
         self.body = b""
         """All of it, once it is read."""
         self.is_logged = False
         """Whether a line of the log tells of it."""
         self.trace_response: str | None = None
-        """What the answer tells of its trace, where there is one."""
+        """The `traceparent` of the answer, where the request has a trace."""
         self._receive = receive
         self._route = route
         self._api = api
@@ -64,7 +64,7 @@ class Exchange:
 
     @property
     def header_token(self) -> str | None:
-        """As `Bearer TOKEN` or `DeepL-Auth-Key TOKEN`; "" for what is neither."""
+        """The token of `Bearer TOKEN` or `DeepL-Auth-Key TOKEN`; "" for any other header."""
         authorization = self.request.headers.get("authorization")
         if authorization is None:
             return None
@@ -76,12 +76,13 @@ class Exchange:
         return None if self._deadline is None else self._deadline - time.monotonic()
 
     def start_clock(self) -> None:
-        """From now on the answer has as long as server and caller let it. Raises InvalidRequestError."""
-        seconds, given = self.core.limits.max_http_seconds, self.request.headers.get(TIMEOUT_HEADER)
-        if given is not None:
-            if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", given):
-                raise refusal(TIMEOUT_HEADER, f"must be a number of seconds, and is {given[:80]!r}")
-            seconds = min(seconds, float(given))
+        """Starts the deadline of the answer, the earlier of the server's and the caller's. Raises
+        InvalidRequestError."""
+        seconds, header = self.core.limits.max_http_seconds, self.request.headers.get(TIMEOUT_HEADER)
+        if header is not None:
+            if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", header):
+                raise refusal(TIMEOUT_HEADER, f"must be a number of seconds, and is {header[:80]!r}")
+            seconds = min(seconds, float(header))
         self._deadline = time.monotonic() + seconds
 
     async def read(self) -> None:
@@ -121,7 +122,7 @@ class Exchange:
             pass
 
     async def fields(self) -> Fields:
-        """Those of the query, and of the body as JSON or as a form. Raises InvalidRequestError."""
+        """The fields of the query, and of the body as JSON or as a form. Raises InvalidRequestError."""
         query = join_lists(self.request.query_params.multi_items())
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not self.body:

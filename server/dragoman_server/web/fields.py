@@ -1,4 +1,4 @@
-"""What a request says, in JSON or as a form, field by field: what is of another kind is told by name."""
+"""The fields of a request, in JSON or as a form; a field of another kind is refused by name."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -17,9 +17,10 @@ class Fields:
     """The fields of a request, by name. Each method raises InvalidRequestError."""
 
     values: Mapping[str, Any]
-    """Of JSON as they are; of a form a string, or a list where a field came several times."""
+    """The values by name: as JSON has them; of a form a string, or a list where a field came several
+    times."""
     files: Mapping[str, "UploadedFile"] = field(default_factory=dict)
-    """Those that a form brought."""
+    """The files of a form."""
 
     def string(self, name: str) -> str | None:
         """None where it is absent."""
@@ -32,7 +33,7 @@ class Fields:
         raise refusal(name, f"must be a string, and is {_kind(value)}")
 
     def required_string(self, name: str) -> str:
-        """One that is not empty."""
+        """A string that is not empty."""
         value = self.string(name)
         if not value:
             raise refusal(name, "is required")
@@ -44,11 +45,11 @@ class Fields:
         if value is None:
             return None
         values = value if isinstance(value, list) else [value]
-        for rank, each in enumerate(values):
+        for rank, item in enumerate(values):
             field = f"{name}[{rank}]" if isinstance(value, list) else name
-            if not isinstance(each, str):
-                raise refusal(field, f"must be a string, and is {_kind(each)}")
-            _checked(field, each)
+            if not isinstance(item, str):
+                raise refusal(field, f"must be a string, and is {_kind(item)}")
+            _checked(field, item)
         return values
 
     def integer(self, name: str, default: int) -> int:
@@ -77,11 +78,11 @@ class Fields:
         """Refuses all others, by name."""
         unknown = [name for name in self.values if name not in known]
         if unknown:
-            told = quote(unknown[0])
+            first = quote(unknown[0])
             raise InvalidRequestError(
                 [
                     Violation(
-                        field="", description=f"there is no field {told}; there are: {list_names([*known])}"
+                        field="", description=f"there is no field {first}; there are: {list_names([*known])}"
                     )
                 ]
             )
@@ -89,14 +90,14 @@ class Fields:
 
 @dataclass(frozen=True, kw_only=True)
 class UploadedFile:
-    """One that came with a form."""
+    """A file that came with a form."""
 
     name: str
     content: bytes
 
 
 def read_json(body: bytes) -> Any:
-    """What the body is. Raises InvalidRequestError for broken JSON."""
+    """The value of a JSON body. Raises InvalidRequestError for broken JSON."""
     try:
         return json.loads(body)
     except UnicodeDecodeError as error:
@@ -106,7 +107,7 @@ def read_json(body: bytes) -> Any:
 
 
 def join_lists(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Of a form's fields the values, a list where one came several times."""
+    """The values of a form's fields; a list where a field came several times."""
     joined: dict[str, Any] = {}
     for name, value in pairs:
         if name not in joined:

@@ -43,5 +43,5 @@ class HttpMetrics:
         self._seconds.labels(route).observe(seconds)
 
     def on_refused_connection(self) -> None:
-        """One came that there was no room for."""
+        """Counts a connection that there was no room for."""
         self._refused.inc()

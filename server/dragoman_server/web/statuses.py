@@ -9,7 +9,7 @@ from dragoman_server.errors import BodyTooLargeError, SlowRequestError
 from dragoman_server.service.statuses import Code, code_of, status_of
 
 CLIENT_GONE = 499
-"""For the log and the metrics, as nginx has it: nobody reads the answer."""
+"""Client closed request, as nginx has it, for the log and the metrics: nobody reads the answer."""
 
 _BY_CODE = {
     Code.OK: 200,
@@ -43,5 +43,5 @@ def retry_headers(status: status_pb2.Status) -> dict[str, str]:
 
 
 def message_of(error: Exception) -> str:
-    """What a caller is told, of an internal error nothing but that."""
+    """The message for the caller; an internal error says nothing more."""
     return str(status_of(error).message)

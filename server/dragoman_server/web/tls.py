@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dragoman_server.apart import run_apart, wait_for
+from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 
 LOOK_SECONDS = 5.0
 """Between two looks at whether the files have changed."""
@@ -29,7 +29,7 @@ class RenewedContext:
         self._versions = self._look()
 
     def load(self) -> ssl.SSLContext:
-        """What connections use. Raises OSError."""
+        """The context that connections use. Raises OSError."""
         self._versions = self._look()
         # Tried apart: half of a bad pair would stay in the one in use.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._chain, self._key, password="")
@@ -41,8 +41,8 @@ class RenewedContext:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                if await wait_for(run_apart(self._look), None) != self._versions:
-                    await wait_for(run_apart(self.load), None)
+                if await wait_for(run_in_daemon_thread(self._look), None) != self._versions:
+                    await wait_for(run_in_daemon_thread(self.load), None)
             except OSError as error:
                 logger.error("certificate of the HTTP port not renewed", extra={"reason": str(error)})
 
@@ -51,7 +51,7 @@ class RenewedContext:
 
 
 def certified_names(certificate: Mapping[str, Any] | None) -> list[str]:
-    """Of a certificate as ssl describes it, the common name first."""
+    """The names in a certificate as ssl describes it, the common name first."""
     shown = certificate or {}
     pairs = [pair for part in shown.get("subject", ()) for pair in part if pair[0] == "commonName"]
     return [str(name) for _, name in (*pairs, *shown.get("subjectAltName", ()))]

@@ -117,7 +117,6 @@ def test_real_graphs_give_the_same_numbers_there() -> None:
         answers.append([pool.submit([each])[0].result(300) for each in sentences])
         pool.close()
     for here, there in zip(*answers, strict=True):
-        assert there.queue_seconds >= 0
         assert there.encode_seconds > 0
         assert there.decode_seconds > 0
         assert len(here.hypotheses) == 2

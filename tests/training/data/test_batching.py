@@ -41,7 +41,7 @@ def test_the_seed_decides_the_order(corpus: Corpus, tokenizer: Tokenizer) -> Non
 
 def test_a_pair_longer_than_the_budget_is_a_batch_of_its_own(corpus: Corpus, tokenizer: Tokenizer) -> None:
     pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
-    assert all(len(numbers) == 1 for numbers in pairs.plan(1, seed=1))
+    assert [len(numbers) for numbers in pairs.plan(1, seed=1)] == [1] * len(pairs)
 
 
 def test_inputs_begin_with_bos_and_outputs_end_with_eos(corpus: Corpus, tokenizer: Tokenizer) -> None:

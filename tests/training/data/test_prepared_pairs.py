@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -387,8 +386,9 @@ def test_links_of_tokens_are_those_of_lists_and_made_once(folder: Path, tokenize
     for guide in guides[:2]:
         assert guide is not None
         assert torch.equal(guide, guides[2])
-    # Each is done once, whatever it says meanwhile.
-    assert [job for job, _ in groupby(line.split()[0] for line in said)] == ["Tokenizing", "Linking"]
+    # Each is done once. How far it is, "Tokenized 5 of 10", is said only where it takes long.
+    begun = [line for line in said if not line.startswith(("Tokenized", "Linked"))]
+    assert [line.split()[0] for line in begun] == ["Tokenizing", "Linking"]
 
 
 def test_tokens_that_no_pair_of_the_sample_has_are_linked_too(folder: Path, tokenizer: Tokenizer) -> None:

@@ -73,7 +73,7 @@ def test_decoding_that_looks_says_the_same(family: str, tokenizer: Tokenizer, pa
     batch = pairs.batch([0, 1, 2])
     with torch.no_grad():
         memory, state = model.encode(batch.source_ST, batch.source_length_S)
-        features_SUD, attention_SUT = model.decode_looking(memory, state, batch.target_input_SU)
+        features_SUD, attention_SUT = model.decode_with_attention(memory, state, batch.target_input_SU)
         torch.testing.assert_close(features_SUD, model.decode(memory, state, batch.target_input_SU))
     assert attention_SUT.shape == (*batch.target_input_SU.shape, batch.source_ST.shape[1])
 

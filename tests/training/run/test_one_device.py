@@ -22,8 +22,8 @@ from torch.utils._pytree import tree_leaves
 from dragoman_training.checkpoint import Checkpoint, read_checkpoint, vocabulary_shape
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.subword_sampling import SubwordSamplingConfig
+from dragoman_training.decoding.forced_attention import attention_along
 from dragoman_training.decoding.language_model_system import CheckpointLanguageModel
-from dragoman_training.decoding.looking import look_along
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import LanguageModelConfig, ModelConfig
 from dragoman_training.models.ensemble import Ensemble
@@ -165,7 +165,7 @@ def test_translating_keeps_to_its_device(family: str, tokenizer: Tokenizer) -> N
     translator = Translator(model, tokenizer, tokenizer, DECODING)
     assert len(translator.translate(CORPUS.sources)) == len(CORPUS)
     sources, targets = tokenizer.encode_ids(CORPUS.sources), tokenizer.encode_ids(CORPUS.targets)
-    looks = look_along(
+    looks = attention_along(
         model, sources, targets, pad_ids_of_sides=(tokenizer.pad_id,) * 2, bos_id=tokenizer.bos_id
     )
     shapes = [(len(target), len(source)) for source, target in zip(sources, targets, strict=True)]

@@ -90,7 +90,7 @@ def test_a_transformers_alignment_head_is_drawn_of_the_token_it_is_of(
         )
         # Which a token's weights are: of the step that predicts it, or of the one after, that reads it.
         rows = look_LHUT[head.layer, head.head, int(of_input) :]
-        assert np.allclose(example.look.weights_UT, rows, atol=1e-5)
+        assert np.allclose(example.attention.weights_UT, rows, atol=1e-5)
         pieces = [tokenizer.piece(token) for token in said]
         assert list(example.target_pieces) == (pieces[:-1] if of_input else pieces)
     page = attention_section([found], SET, ["a.png", "b.png"])
@@ -115,7 +115,7 @@ def test_the_head_is_chosen_from_the_training_corpus_where_that_can_be_read(tmp_
     assert "`transformer`: the last layer's mean, since the training corpus is not there" in page
     assert "Say with --recipe-folder where the recipe's paths start." in page
     for example in mean.examples:
-        assert len(example.target_pieces) == len(example.look.weights_UT)
+        assert len(example.target_pieces) == len(example.attention.weights_UT)
 
 
 def test_what_a_model_begun_with_another_was_trained_on_is_not_known(tmp_path: Path) -> None:

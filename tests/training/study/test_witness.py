@@ -13,7 +13,7 @@ from dragoman_training.checkpoint import Checkpoint, load_checkpoint, write_chec
 from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, MultiHeadConfig
 from dragoman_training.recipe.settings import DataConfig, Recipe
 from dragoman_training.study.attention_section import centres_section
-from dragoman_training.study.examination import examine, look_along_tokens
+from dragoman_training.study.examination import attention_along_tokens, examine
 from dragoman_training.study.findings import Centres, Findings, Witness
 from dragoman_training.study.witness import find_witness, with_witness
 
@@ -82,8 +82,8 @@ def test_a_witness_is_made_to_say_local_ps_own_translations(tmp_path: Path) -> N
     assert found.witness is not None
     eos = luong.source_tokenizer.eos_id
     sources = [[*ids, eos] for ids in luong.source_tokenizer.encode_ids(SOURCES[:3])]
-    looks = look_along_tokens(luong, sources, local_p.tokens[:3])
-    expected = [weights_T.argmax() + 1 for look in looks for weights_T in look.weights_UT[:-1]]
+    attentions = attention_along_tokens(luong, sources, local_p.tokens[:3])
+    expected = [weights_T.argmax() + 1 for attention in attentions for weights_T in attention.weights_UT[:-1]]
     assert found.witness.most_looked_at.tolist() == expected
     assert len(expected) == len(found.predicted) == sum(map(len, local_p.tokens[:3]))
 

@@ -22,7 +22,7 @@ from dragoman_training.alignment.pieces.learning import learn_table
 from dragoman_training.alignment.pieces.table import TranslationTable
 from dragoman_training.data.corpus import Corpus, evenly_spaced
 from dragoman_training.data.training_corpus import token_pairs
-from dragoman_training.decoding.looking import look_along
+from dragoman_training.decoding.forced_attention import attention_along
 from dragoman_training.models.layers.transformer_layers import DecoderLayer
 from dragoman_training.models.transformer import AlignmentHead, Transformer
 
@@ -142,7 +142,7 @@ def look_through(
     sources, targets = zip(*pairs, strict=True)
     heard = [_Weights(layer) for layer in model.decoder_layers]
     try:
-        look_along(model, sources, targets, pad_ids_of_sides=pads, bos_id=bos)
+        attention_along(model, sources, targets, pad_ids_of_sides=pads, bos_id=bos)
     finally:
         for each in heard:
             each.handle.remove()

@@ -26,13 +26,13 @@ class BatchPlan(Sequence[list[int]]):
         return len(self._order_B)
 
     @overload
-    def __getitem__(self, place: int) -> list[int]: ...
+    def __getitem__(self, index: int) -> list[int]: ...
     @overload
-    def __getitem__(self, place: slice) -> list[list[int]]: ...
-    def __getitem__(self, place: int | slice) -> list[int] | list[list[int]]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        batch = self._order_B[place]
+    def __getitem__(self, index: slice) -> list[list[int]]: ...
+    def __getitem__(self, index: int | slice) -> list[int] | list[list[int]]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        batch = self._order_B[index]
         numbers: list[int] = self._numbers_N[self._first_B[batch] : self._first_B[batch + 1]].tolist()
         return numbers
 

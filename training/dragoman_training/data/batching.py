@@ -135,24 +135,24 @@ class Pairs:
             return
         assert self._tokenized.texts is not None
         source, target = (
-            side if sampler is None else self._sample(side, own, sampler, generator)
-            for side, own, sampler in zip(
+            side if sampler is None else self._sample(side, fixed, sampler, generator)
+            for side, fixed, sampler in zip(
                 self._tokenized.sides, self._tokenized.texts, self._samplers, strict=True
             )
         )
         self._sides = (source, target)
 
     def _sample(
-        self, best: TokenIds, texts: Sequence[str], sampler: SubwordSampler, generator: random.Random
+        self, fixed: TokenIds, texts: Sequence[str], sampler: SubwordSampler, generator: random.Random
     ) -> TokenIds:
         """Another segmentation of each text."""
         drawn = (sampler.sample(text, generator) for text in texts)
         return flatten(
             (
-                best[number].tolist() if self._max_tokens and len(ids) > self._max_tokens else ids
+                fixed[number].tolist() if self._max_tokens and len(ids) > self._max_tokens else ids
                 for number, ids in enumerate(drawn)
             ),
-            best.ids_N.dtype,
+            fixed.ids_N.dtype,
         )
 
     def unknown_shares(self) -> tuple[float, float]:
@@ -205,9 +205,9 @@ class Pairs:
         assert self._links is not None
         # Both sides end in eos.
         guide_SUT = torch.zeros(len(numbers), max(map(len, targets)) + 1, max(map(len, sources)) + 1)
-        for place, number in enumerate(numbers):
+        for index, number in enumerate(numbers):
             source, target = torch.from_numpy(self._links[number].astype(np.int64)).view(-1, 2).T
-            guide_SUT[place, target, source] = 1.0
+            guide_SUT[index, target, source] = 1.0
         return guide_SUT / guide_SUT.sum(dim=2, keepdim=True).clamp(min=1)
 
 

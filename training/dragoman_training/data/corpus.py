@@ -69,17 +69,17 @@ def read_parallel(source_path: Path, target_path: Path) -> Corpus:
 def evenly_spaced(length: int, count: int) -> list[int]:
     """At most `count` places, evenly spread over a list of that length."""
     count = min(count, length)
-    return [place * length // count for place in range(count)]
+    return [index * length // count for index in range(count)]
 
 
 def _both_sides(pairs: Iterable[tuple[str, str]], files: str) -> Corpus:
     """Those with something on either side."""
     stripped = [(source.strip(), target.strip()) for source, target in pairs]
-    whole = [(source, target) for source, target in stripped if source and target]
+    complete = [(source, target) for source, target in stripped if source and target]
     one_sided = sum(bool(source) != bool(target) for source, target in stripped)
-    if not whole:
+    if not complete:
         raise CorpusError(f"{files} hold no sentence pair")
-    return Corpus([source for source, _ in whole], [target for _, target in whole], one_sided)
+    return Corpus([source for source, _ in complete], [target for _, target in complete], one_sided)
 
 
 def _one_side(data: "DataConfig", split: str, folder: Path) -> Corpus:

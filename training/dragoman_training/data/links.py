@@ -35,7 +35,7 @@ def link_blocks(sides: tuple[TokenIds, TokenIds], learn: Learn, max_pairs: int) 
     link = learn(pairs(evenly_spaced(count, max_pairs)))
     for first in range(0, count, BLOCK_PAIRS):
         found = link(pairs(range(first, min(count, first + BLOCK_PAIRS))))
-        yield flatten([each.ravel().tolist() for each in found], dtype)
+        yield flatten([links.ravel().tolist() for links in found], dtype)
 
 
 def link_type(sides: tuple[TokenIds, TokenIds]) -> np.dtype[Any]:

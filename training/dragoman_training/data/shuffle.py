@@ -39,12 +39,12 @@ class Shuffler:
             count = min(MAX_BLOCK, (last + 1) // BLOCK_SHARE, of_these_bits)
             _swap(values_N, last, self._draw_below(last + 1, count), is_twice_N)
             last -= count
-        for place in range(last, 0, -1):
-            size = place + 1
+        for index in range(last, 0, -1):
+            size = index + 1
             shift = 32 - size.bit_length()
             while (other := int(self._take(1)[0]) >> shift) >= size:
                 pass
-            values_N[place], values_N[other] = values_N[other], values_N[place]
+            values_N[index], values_N[other] = values_N[other], values_N[index]
 
     def _draw_below(self, size: int, count: int) -> NDArray[np.int64]:
         """As many draws, the first below `size`, the next below `size - 1`, and so on.
@@ -94,7 +94,7 @@ def _swap(
     is_twice_N[twice] = False
     in_turn[last - others[within]] = True
     # What touches places that no other step of the block touches may be done at once.
-    own, free = ~in_turn, others[~in_turn]
-    values_N[places[own]], values_N[free] = values_N[free], values_N[places[own]]
-    for place, other in zip(places[in_turn].tolist(), others[in_turn].tolist(), strict=True):
-        values_N[place], values_N[other] = values_N[other], values_N[place]
+    at_once, free = ~in_turn, others[~in_turn]
+    values_N[places[at_once]], values_N[free] = values_N[free], values_N[places[at_once]]
+    for index, other in zip(places[in_turn].tolist(), others[in_turn].tolist(), strict=True):
+        values_N[index], values_N[other] = values_N[other], values_N[index]

@@ -48,8 +48,8 @@ class NbestSampler(SubwordSampler):
         # Unknown characters are the same in all of a text's segmentations: their score changes nothing.
         found: list[list[int]] = self._processor.nbest_encode(text, nbest_size=self._nbest_size, out_type=int)
         scores = [self._alpha * sum(map(self._scores.__getitem__, ids)) for ids in found]
-        best = max(scores)
-        return generator.choices(found, [math.exp(score - best) for score in scores])[0]
+        highest = max(scores)
+        return generator.choices(found, [math.exp(score - highest) for score in scores])[0]
 
 
 class WordSampler(SubwordSampler):
@@ -131,12 +131,12 @@ class DropoutSampler(WordSampler):
     def _sample_word(self, word: str, generator: random.Random) -> Sequence[int]:
         pieces = list(word)
         while merges := [
-            (-self._score_of[left + right], place)
-            for place, (left, right) in enumerate(pairwise(pieces))
+            (-self._score_of[left + right], index)
+            for index, (left, right) in enumerate(pairwise(pieces))
             if left + right in self._score_of and generator.random() >= self._probability
         ]:
-            _, place = min(merges)
-            pieces[place : place + 2] = ["".join(pieces[place : place + 2])]
+            _, index = min(merges)
+            pieces[index : index + 2] = ["".join(pieces[index : index + 2])]
         return [self._id_of.get(piece, self._unk_id) for piece in pieces]
 
 

@@ -60,8 +60,8 @@ def joined(parts: Iterable[TokenIds]) -> TokenIds:
 
 def flatten(sentences: Iterable[Sequence[int]], dtype: np.dtype[Any]) -> TokenIds:
     """Lists of ids as flat arrays in memory."""
-    rest, ids, lengths = iter(sentences), [np.empty(0, dtype)], [np.empty(0, np.uint32)]
-    while block := list(islice(rest, BLOCK_SENTENCES)):
+    remaining, ids, lengths = iter(sentences), [np.empty(0, dtype)], [np.empty(0, np.uint32)]
+    while block := list(islice(remaining, BLOCK_SENTENCES)):
         lengths.append(np.fromiter(map(len, block), np.uint32, len(block)))
         ids.append(np.fromiter(chain.from_iterable(block), dtype, int(lengths[-1].sum())))
     length_S = np.concatenate(lengths)

@@ -136,20 +136,23 @@ def tokenize_block(
     none.
     """
     reasons = reasons_to_leave_out(sources, targets, pair_filter)
-    places = [place for place, reason in enumerate(reasons) if reason is None]
-    texts = [[side[place] for place in places] for side in (sources, targets)]
-    ids = [own.encode_ids(side, num_threads=num_threads) for own, side in zip(tokenizers, texts, strict=True)]
+    indices = [index for index, reason in enumerate(reasons) if reason is None]
+    texts = [[side[index] for index in indices] for side in (sources, targets)]
+    ids = [
+        tokenizer.encode_ids(side, num_threads=num_threads)
+        for tokenizer, side in zip(tokenizers, texts, strict=True)
+    ]
     limit = np.inf if max_tokens is None else max_tokens
-    for place, source, target, text in zip(places, *ids, texts[0], strict=True):
+    for index, source, target, text in zip(indices, *ids, texts[0], strict=True):
         if not target or (not source and text):
-            reasons[place] = ONE_SIDED
+            reasons[index] = ONE_SIDED
         elif max(len(source), len(target)) > limit:
-            reasons[place] = TOO_LONG
-    is_kept = [reasons[place] is None for place in places]
+            reasons[index] = TOO_LONG
+    is_kept = [reasons[index] is None for index in indices]
     is_used = np.fromiter((reason is None for reason in reasons), bool, len(reasons))
     source_ids, target_ids = (
-        flatten(list(compress(side, is_kept)), id_type(own.vocabulary_size))
-        for side, own in zip(ids, tokenizers, strict=True)
+        flatten(list(compress(side, is_kept)), id_type(tokenizer.vocabulary_size))
+        for side, tokenizer in zip(ids, tokenizers, strict=True)
     )
     used = list(zip(compress(sources, is_used), compress(targets, is_used), strict=True))
     return TokenBlock(

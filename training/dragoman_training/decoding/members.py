@@ -36,7 +36,7 @@ def as_one(members: Sequence[Checkpoint]) -> Seq2Seq:
     if len(members) == 1:
         return first.model
     shape = vocabulary_shape(first.source_tokenizer, first.target_tokenizer)
-    return Ensemble([each.model for each in members], shape).eval()
+    return Ensemble([member.model for member in members], shape).eval()
 
 
 def decoding_of(members: Sequence[Checkpoint]) -> DecodingConfig:

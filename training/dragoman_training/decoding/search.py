@@ -89,11 +89,11 @@ def beam_search(
         ends_SC = token_SC == stepper.eos_id
         length = history_SKU.shape[2] + 1
         penalty = length_penalty(length, decoding.length_penalty)
-        for place, rank in np.argwhere(ends_SC[:, :beam]):
-            log_probability = float(candidates.score_SC[place, rank])
-            if len(finished[alive[place]]) < beam and log_probability > -math.inf:
-                tokens = tuple(history_SKU[place, row_SC[place, rank]].tolist())
-                finished[alive[place]].append(
+        for index, rank in np.argwhere(ends_SC[:, :beam]):
+            log_probability = float(candidates.score_SC[index, rank])
+            if len(finished[alive[index]]) < beam and log_probability > -math.inf:
+                tokens = tuple(history_SKU[index, row_SC[index, rank]].tolist())
+                finished[alive[index]].append(
                     Hypothesis(
                         tokens=tokens,
                         score=log_probability / penalty,
@@ -110,12 +110,12 @@ def beam_search(
         history_SKU = np.concatenate([history_SKU, token_SK[:, :, None]], axis=2)
         parent_SK = np.arange(len(alive))[:, None] * beam + row_SK
 
-        for place in np.flatnonzero(limits[alive] <= length):
-            for row in range(beam - len(finished[alive[place]])):
-                log_probability = float(score_SK[place, row])
-                finished[alive[place]].append(
+        for index in np.flatnonzero(limits[alive] <= length):
+            for row in range(beam - len(finished[alive[index]])):
+                log_probability = float(score_SK[index, row])
+                finished[alive[index]].append(
                     Hypothesis(
-                        tokens=tuple(history_SKU[place, row].tolist()),
+                        tokens=tuple(history_SKU[index, row].tolist()),
                         score=log_probability / penalty,
                         log_probability=log_probability,
                         ended=False,

@@ -65,7 +65,9 @@ class Seq2Seq(nn.Module, ABC):
         activations with the same probability, but not the same ones.
         """
 
-    def decode_looking(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> tuple[Tensor, Tensor]:
+    def decode_with_attention(
+        self, memory: Tensors, state: Tensors, target_SU: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """The same with the attention that training guides, [S, U, T], which has a gradient too."""
         features, attention = [], []
         for token_S1 in target_SU.split(1, dim=1):

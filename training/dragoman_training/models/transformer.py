@@ -177,7 +177,9 @@ class Transformer(Seq2Seq):
             x_SUD = layer(x_SUD, memory[f"keys{number}"], memory[f"values{number}"], memory["mask"])
         return self.decoder_norm(x_SUD)
 
-    def decode_looking(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> tuple[Tensor, Tensor]:
+    def decode_with_attention(
+        self, memory: Tensors, state: Tensors, target_SU: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """The attention is that of the first head in the last layer but one.
 
         That layer sees what the target says so far and is no longer at what comes next (Garg et al. 2019,
@@ -188,11 +190,11 @@ class Transformer(Seq2Seq):
         x_SUD = self._embed_target(target_SU, position_U)
         for number, layer in enumerate(self.decoder_layers):
             assert isinstance(layer, DecoderLayer)
-            given = (memory[f"keys{number}"], memory[f"values{number}"], memory["mask"])
+            encoded = (memory[f"keys{number}"], memory[f"values{number}"], memory["mask"])
             if number == guided:
-                x_SUD, weights_SHUT = layer.look(x_SUD, *given)
+                x_SUD, weights_SHUT = layer.look(x_SUD, *encoded)
             else:
-                x_SUD = layer(x_SUD, *given)
+                x_SUD = layer(x_SUD, *encoded)
         return self.decoder_norm(x_SUD), weights_SHUT[:, 0]
 
     def _embed_target(self, token: Tensor, position: Tensor) -> Tensor:

@@ -52,7 +52,9 @@ class Objective(nn.Module):
         with computing_in(self._dtype, batch.source_ST.device):
             memory, state = self.model.encode(batch.source_ST, batch.source_length_S)
             if self._guided_weight and batch.guide_SUT is not None:
-                features_SUD, attention_SUT = self.model.decode_looking(memory, state, batch.target_input_SU)
+                features_SUD, attention_SUT = self.model.decode_with_attention(
+                    memory, state, batch.target_input_SU
+                )
                 guided = self._guided_loss(attention_SUT, batch.guide_SUT)
             elif teacher_forcing >= 1:
                 features_SUD = self.model.decode(memory, state, batch.target_input_SU)

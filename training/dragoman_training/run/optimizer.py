@@ -24,11 +24,13 @@ def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optim
         if isinstance(module, nn.Embedding | Positions)
         for parameter in module.parameters(recurse=False)
     }
-    decayed = [each for each in model.parameters() if each.ndim >= 2 and id(each) not in tables]
-    others = [each for each in model.parameters() if each.ndim < 2 or id(each) in tables]
+    decayed: list[nn.Parameter] = []
+    undecayed: list[nn.Parameter] = []
+    for weight in model.parameters():
+        (decayed if weight.ndim >= 2 and id(weight) not in tables else undecayed).append(weight)
     groups = [
         {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": others, "weight_decay": 0.0},
+        {"params": undecayed, "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=0.0, betas=config.adam_betas, eps=1e-9)
 

@@ -69,8 +69,8 @@ class Progress:
                 "bleu": result.bleu,
             }
         )
-        best = math.inf if self.best_perplexity is None else self.best_perplexity
-        better = result.perplexity < best
+        lowest = math.inf if self.best_perplexity is None else self.best_perplexity
+        better = result.perplexity < lowest
         if measure == "bleu":
             assert result.bleu is not None
             says_something = max(result.bleu, self.best_bleu) >= LEAST_BLEU

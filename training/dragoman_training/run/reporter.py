@@ -129,15 +129,15 @@ class Reporter:
     def validation(self, step: int, result: Validation, *, better: bool) -> None:
         """Takes in a validation."""
         self._board.add_scalar("valid/perplexity", result.perplexity, step)
-        told = f"step {step:,}: perplexity {show_perplexity(result.perplexity)}"
+        message = f"step {step:,}: perplexity {show_perplexity(result.perplexity)}"
         if result.bleu is not None:
             self._board.add_scalar("valid/bleu", result.bleu, step)
-            told += f", BLEU {result.bleu:.2f}"
-        told += " (best so far)" if better else ""
+            message += f", BLEU {result.bleu:.2f}"
+        message += " (best so far)" if better else ""
         if result.sample is not None:
             source, translation, reference = result.sample
-            told += f"\n  {source}\n  > {translation}\n  = {reference}"
-        self._print(told)
+            message += f"\n  {source}\n  > {translation}\n  = {reference}"
+        self._print(message)
         self._bar.update(self._task, description="")
         self._window = []
 

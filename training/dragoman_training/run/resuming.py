@@ -75,7 +75,7 @@ def changed_on_resuming(saved: Recipe, recipe: Recipe) -> list[str]:
         ("data.valid_tsv", "the best model so far was found on the former"),
         ("decoding", "the best model so far was found with other settings"),
     ):
-        before, after = (operator.attrgetter(key)(each) for each in (saved, recipe))
+        before, after = (operator.attrgetter(key)(compared) for compared in (saved, recipe))
         if before != after:
             changes.append(f"{key} was {before} and is {after} from here on: {consequence}")
     return changes
@@ -97,7 +97,7 @@ def fixed_differences(one: Recipe, other: Recipe) -> Iterator[tuple[str, Any, An
         *("training.batch_tokens", "training.accumulate_batches", "training.seed", "training.optimizer"),
         *("training.early_stopping", "training.start_from"),
     ):
-        ours, theirs = (operator.attrgetter(key)(each) for each in (one, other))
+        ours, theirs = (operator.attrgetter(key)(compared) for compared in (one, other))
         if ours != theirs:
             yield key, ours, theirs
 

@@ -13,9 +13,9 @@ def left_by_another(folder: Path) -> str | None:
     last = folder / "last.safetensors"
     if last.exists():
         return f"{last} exists: go on with --resume, or choose another folder with --out"
-    for kept in (folder / "best.safetensors", *sorted(folder.glob("step-*.safetensors"))):
-        if kept.exists():
-            return f"{kept} exists, of another run: choose another folder with --out, or move it away"
+    for checkpoint in (folder / "best.safetensors", *sorted(folder.glob("step-*.safetensors"))):
+        if checkpoint.exists():
+            return f"{checkpoint} exists, of another run: choose another folder with --out, or move it away"
     return None
 
 

@@ -21,7 +21,7 @@ def load_start(recipe: Recipe, folder: Path) -> Checkpoint | None:
     if theirs != ours:
         raise CheckpointError(f"training.start_from: {path} translates {theirs}, the recipe {ours}")
     for table in ("model", "vocabulary"):
-        begun, wanted = (dataclasses.asdict(getattr(each, table)) for each in (start.recipe, recipe))
+        begun, wanted = (dataclasses.asdict(getattr(compared, table)) for compared in (start.recipe, recipe))
         for key in (*begun, *wanted):
             if begun.get(key) != wanted.get(key) and key not in ("dropout", "max_pairs"):
                 raise CheckpointError(

@@ -18,7 +18,7 @@ from dragoman_training.checkpoint import Checkpoint, CheckpointError, vocabulary
 from dragoman_training.data.batch_plan import BatchPlan
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus, CorpusError
-from dragoman_training.data.oddities import find_oddities
+from dragoman_training.data.corpus_warnings import warnings_about
 from dragoman_training.data.subword_sampler import make_samplers
 from dragoman_training.data.tokenized_corpus import ONE_SIDED, TokenizedCorpus, show_left_out
 from dragoman_training.decoding.translator import Translator
@@ -133,8 +133,8 @@ class Trainer:
         self._validate_every = max(1, round(config.validate_every_epochs * self._steps_per_epoch))
         if reporter:
             reporter.describe(self._model, self._train, batches_per_epoch, processes)
-            for oddity in find_oddities(self._train, valid):
-                reporter.warn(oddity)
+            for warning in warnings_about(self._train, valid):
+                reporter.warn(warning)
             if config.warmup_steps >= self._total_steps:
                 reporter.warn(
                     f"training.warmup_steps is {config.warmup_steps:,}, but training.max_epochs allows "
@@ -149,7 +149,7 @@ class Trainer:
         """
         self._is_trained = True
         owed = provenances(start.recipe, start.progress)
-        self.progress.begun_with = [dataclasses.asdict(each) for each in owed]
+        self.progress.begun_with = [dataclasses.asdict(provenance) for provenance in owed]
         with torch.no_grad():
             for ours in (self._model, self._average.model):
                 for parameter, theirs in zip(ours.parameters(), start.model.parameters(), strict=True):
@@ -214,9 +214,9 @@ class Trainer:
 
     def _steps_to_the_end(self, num_batches: int) -> int:
         """All steps of the run, given the batches of this epoch: another segmentation has others."""
-        left = math.ceil((num_batches - self.progress.batch) / self._batches_per_step)
+        num_left = math.ceil((num_batches - self.progress.batch) / self._batches_per_step)
         later_epochs = self.recipe.training.max_epochs - self.progress.epoch - 1
-        return self.progress.step + left + later_epochs * self._steps_per_epoch
+        return self.progress.step + num_left + later_epochs * self._steps_per_epoch
 
     def _stop_requested(self) -> bool:
         """Whether any process was told to stop. Settles for all of them, too, whether time is over."""
@@ -276,15 +276,15 @@ class Trainer:
         count = self._processes.count
         self._objective.train()
         self._optimizer.zero_grad(set_to_none=True)
-        mine = range(self._processes.number, len(batches), count)
+        numbers = range(self._processes.number, len(batches), count)
         minimised_sum = plain_sum = 0.0
         # An epoch's last step may have fewer batches than processes; the rest run batch 0 with weight 0, so
         # that gradient reduction completes.
-        for place in mine or (0,):
-            counts = 1.0 if mine else 0.0
-            batch = self._train.batch(batches[place]).to(self._device)
-            torch.manual_seed(_draw(config.seed, "batch", self.progress.epoch, self.progress.batch + place))
-            last = not mine or place == mine[-1]
+        for number in numbers or (0,):
+            counts = 1.0 if numbers else 0.0
+            batch = self._train.batch(batches[number]).to(self._device)
+            torch.manual_seed(_draw(config.seed, "batch", self.progress.epoch, self.progress.batch + number))
+            last = not numbers or number == numbers[-1]
             wait = isinstance(self._objective, DistributedDataParallel) and not last
             with self._objective.no_sync() if wait else nullcontext():  # type: ignore[operator]
                 minimised, plain = self._objective(batch, forced)
@@ -294,12 +294,12 @@ class Trainer:
             plain_sum += counts * float(plain)
         return minimised_sum, plain_sum
 
-    def _diverged(self, what: str) -> DivergedError:
+    def _diverged(self, quantity: str) -> DivergedError:
         back = "start again: no checkpoint was written yet"
         if self.last_path.exists():
             back = f"resume from the last good state, {self.last_path}"
         return DivergedError(
-            f"training diverged at step {self.progress.step + 1}, where {what}; "
+            f"training diverged at step {self.progress.step + 1}, where {quantity}; "
             f"lower training.learning_rate and {back}"
         )
 
@@ -437,6 +437,6 @@ def _nothing_left(pairs: Pairs, recipe: Recipe) -> str:
     return f"{reason} none of the {pairs.num_read} training pairs"
 
 
-def _draw(*place: object) -> int:
+def _draw(*position: object) -> int:
     """A seed for a place in the run."""
-    return random.Random(repr(place)).getrandbits(32)
+    return random.Random(repr(position)).getrandbits(32)

@@ -51,16 +51,16 @@ def attention_section(findings: Sequence[Findings], test_set: StudySet, links: S
     parts = ["## Where they look"]
     rows = [
         [
-            code(each.label),
-            f"{each.sharpness.largest:.2f}",
-            f"{each.sharpness.entropy_bits:.2f}",
-            f"{each.sharpness.end_share:.2f}",
-            f"{each.sharpness.total:.2f}",
+            code(finding.label),
+            f"{finding.sharpness.largest:.2f}",
+            f"{finding.sharpness.entropy_bits:.2f}",
+            f"{finding.sharpness.end_share:.2f}",
+            f"{finding.sharpness.total:.2f}",
         ]
-        for each in findings
-        if each.sharpness is not None
+        for finding in findings
+        if finding.sharpness is not None
     ]
-    blind = [code(each.label) for each in findings if each.sharpness is None]
+    blind = [code(finding.label) for finding in findings if finding.sharpness is None]
     if blind:
         parts.append(f"Without attention, and so without a picture: {enumeration(blind)}.")
     if not rows:
@@ -72,28 +72,28 @@ def attention_section(findings: Sequence[Findings], test_set: StudySet, links: S
         "In the pictures rows are target pieces, columns source pieces, black is a weight of 1"
         + (
             "; a cross is where local-p put the middle of its window."
-            if any(each.centres for each in findings)
+            if any(finding.centres for finding in findings)
             else "."
         ),
     ]
-    for place, (number, link) in enumerate(zip(test_set.examples, links, strict=True)):
+    for rank, (number, link) in enumerate(zip(test_set.examples, links, strict=True)):
         lines = [
             f"### Sentence {number + 1}",
             f"Source: {code(test_set.sources[number])}  ",
             f"Reference: {code(test_set.references[number])}",
             "",
-            *(f"- {code(each.label)}: {code(each.translations[number])}" for each in findings),
+            *(f"- {code(finding.label)}: {code(finding.translations[number])}" for finding in findings),
             "",
             f"![Attention of each model in sentence {number + 1}]({link})",
         ]
-        assert any(len(each.examples) > place for each in findings)
+        assert any(len(finding.examples) > rank for finding in findings)
         parts.append("\n".join([lines[0], "", *lines[1:]]))
     return "\n\n".join(parts)
 
 
 def centres_section(findings: Sequence[Findings], link: str | None) -> str:
     """What local-p predicts, if any model is one."""
-    predicted = [(each.label, each.centres) for each in findings if each.centres is not None]
+    predicted = [(finding.label, finding.centres) for finding in findings if finding.centres is not None]
     if not predicted or link is None:
         return ""
     header = ["model", "window", "pieces", "from local-m's", "last third"]
@@ -117,11 +117,11 @@ def centres_section(findings: Sequence[Findings], link: str | None) -> str:
 
 def _heads(findings: Sequence[Findings]) -> list[str]:
     """Of which heads the weights of Transformers are."""
-    chosen = [(each.label, each.head) for each in findings if each.head is not None]
+    chosen = [(finding.label, finding.head) for finding in findings if finding.head is not None]
     if not chosen:
         return []
-    told = [f"{code(label)}: {head.told}." for label, head in chosen]
-    return [_HEADS_PROSE, *told, *([_OF_READ_PROSE] if any(head.of_input for _, head in chosen) else [])]
+    items = [f"{code(label)}: {head.told}." for label, head in chosen]
+    return [_HEADS_PROSE, *items, *([_OF_READ_PROSE] if any(head.of_input for _, head in chosen) else [])]
 
 
 def _centre_numbers(centres: Centres) -> list[str]:

@@ -44,11 +44,11 @@ def cut_buckets(sources: Sequence[str], *, words: int, min_sentences: int) -> li
     for number, source in enumerate(sources):
         by_place.setdefault((num_words(source) - 1) // words, []).append(number)
     groups: list[list[int]] = []
-    for place in sorted(by_place):
+    for bucket in sorted(by_place):
         if groups and len(groups[-1]) < min_sentences:
-            groups[-1] += by_place[place]
+            groups[-1] += by_place[bucket]
         else:
-            groups.append(by_place[place])
+            groups.append(by_place[bucket])
     if len(groups) > 1 and len(groups[-1]) < min_sentences:
         last = groups.pop()
         groups[-1] += last

@@ -118,8 +118,8 @@ def study(
 
     paths = labelled_checkpoints(checkpoints)
     test_set = read_study_set(source, reference, sentences, join=join)
-    own = test_set.sources[: len(test_set.own)]
-    buckets = cut_buckets(own, words=bucket_words, min_sentences=bucket_sentences)
+    own_sources = test_set.sources[: len(test_set.own)]
+    buckets = cut_buckets(own_sources, words=bucket_words, min_sentences=bucket_sentences)
     if join > 1:
         buckets.append(joined_bucket(test_set.sources, test_set.joined, min_sentences=bucket_sentences))
     findings = _examine(paths, test_set, beam_size, length_penalty, recipe_folder, choose_device(device))
@@ -135,11 +135,11 @@ def study(
     plot_lengths(findings, buckets, lengths)
     plot_training(findings, training)
     heat_maps = []
-    looking = [each for each in findings if each.examples]
-    for place, number in enumerate(test_set.examples if looking else ()):
+    attentive = [finding for finding in findings if finding.examples]
+    for rank, number in enumerate(test_set.examples if attentive else ()):
         heat_maps.append(figure(f"sentence-{number + 1}.png"))
-        plot_heat_maps([(each.label, each.examples[place]) for each in looking], heat_maps[-1])
-    predicted = [(each.label, each.centres) for each in findings if each.centres is not None]
+        plot_heat_maps([(finding.label, finding.examples[rank]) for finding in attentive], heat_maps[-1])
+    predicted = [(finding.label, finding.centres) for finding in findings if finding.centres is not None]
     if predicted:
         plot_centres(predicted, figure("local-p.png"))
     page = study_page(
@@ -164,10 +164,10 @@ def study(
 def _command() -> str:
     """The command as it was given, one line per option."""
     context = click.get_current_context()
-    given = dict(context.params)
-    words = ["dragoman study", *(shlex.quote(each) for each in given.pop("checkpoints"))]
+    options = dict(context.params)
+    words = ["dragoman study", *(shlex.quote(checkpoint) for checkpoint in options.pop("checkpoints"))]
     for option in context.command.params:
-        value = given.get(option.name or "")
+        value = options.get(option.name or "")
         if isinstance(option, click.Option) and value is not None and value != option.default:
             words.append(f"{option.opts[0]} {shlex.quote(str(value))}")
     return " \\\n  ".join(words)
@@ -215,12 +215,12 @@ def _examine(
                     advance=partial(bar.advance, task),
                 )
             )
-        for place, each in enumerate(findings):
-            if each.centres and (witness := find_witness(each, findings, test_set)):
-                name = f"{witness.label} along {each.label}"
+        for index, finding in enumerate(findings):
+            if finding.centres and (witness := find_witness(finding, findings, test_set)):
+                name = f"{witness.label} along {finding.label}"
                 task = bar.add_task(name, total=len(test_set.own))
-                findings[place] = with_witness(
-                    each,
+                findings[index] = with_witness(
+                    finding,
                     witness.label,
                     paths[witness.label],
                     test_set,

@@ -10,7 +10,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_training.alignment.head import ChosenHead, choose_head
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.data.training_corpus import TrainingCorpusError, read_training_corpus
-from dragoman_training.decoding.looking import Look, look_along, looks_somewhere
+from dragoman_training.decoding.forced_attention import ForcedAttention, attention_along, has_attention
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import Luong, Transformer
 from dragoman_training.study.buckets import num_words
@@ -54,25 +54,27 @@ def examine(
     )
     translator = Translator(model, checkpoint.source_tokenizer, checkpoint.target_tokenizer, decoding)
     sources = translator.encode(test_set.sources)
-    attends = looks_somewhere(model)
+    attends = has_attention(model)
     tokens: dict[int, tuple[int, ...]] = {}
-    looks: dict[int, Look] = {}
+    attentions: dict[int, ForcedAttention] = {}
     by_length = sorted(range(len(sources)), key=lambda number: len(sources[number]))
     for start in range(0, len(by_length), BLOCK_SENTENCES):
         numbers = by_length[start : start + BLOCK_SENTENCES]
-        found = translator.search([sources[number] for number in numbers])
-        tokens |= dict(zip(numbers, (hypothesis.tokens for hypothesis in found), strict=True))
-        own = [number for number in numbers if number in test_set.own]
-        if attends and own:
-            seen = look_along_tokens(checkpoint, [sources[n] for n in own], [tokens[n] for n in own])
-            looks |= dict(zip(own, seen, strict=True))
+        hypotheses = translator.search([sources[number] for number in numbers])
+        tokens |= dict(zip(numbers, (hypothesis.tokens for hypothesis in hypotheses), strict=True))
+        own_numbers = [number for number in numbers if number in test_set.own]
+        if attends and own_numbers:
+            forced = attention_along_tokens(
+                checkpoint, [sources[n] for n in own_numbers], [tokens[n] for n in own_numbers]
+            )
+            attentions |= dict(zip(own_numbers, forced, strict=True))
         advance(len(numbers))
     target = checkpoint.target_tokenizer
     translations = tuple(target.decode(tokens[number]).text for number in range(len(sources)))
     language = checkpoint.recipe.data.target_language
     if head is not None and head.of_input:
-        looks = {number: _of_read(look) for number, look in looks.items()}
-    in_order = [looks[number] for number in sorted(looks)]
+        attentions = {number: _of_read(attention) for number, attention in attentions.items()}
+    in_order = [attentions[number] for number in sorted(attentions)]
     return Findings(
         label=label,
         recipe=checkpoint.recipe,
@@ -91,9 +93,9 @@ def examine(
             Example(
                 source_pieces=_pieces(checkpoint.source_tokenizer, sources[number]),
                 target_pieces=_pieces(
-                    target, [*tokens[number], target.eos_id][: len(looks[number].weights_UT)]
+                    target, [*tokens[number], target.eos_id][: len(attentions[number].weights_UT)]
                 ),
-                look=looks[number],
+                attention=attentions[number],
             )
             for number in test_set.examples
             if attends
@@ -101,23 +103,27 @@ def examine(
     )
 
 
-def look_along_tokens(
+def attention_along_tokens(
     checkpoint: Checkpoint, sources: Sequence[Sequence[int]], tokens: Sequence[Sequence[int]]
-) -> list[Look]:
+) -> list[ForcedAttention]:
     """Where the model looks saying given translations and their ends; sources are ids with eos."""
     target = checkpoint.target_tokenizer
-    return look_along(
+    return attention_along(
         checkpoint.model,
         sources,
-        [[*each, target.eos_id] for each in tokens],
+        [[*translation, target.eos_id] for translation in tokens],
         pad_ids_of_sides=(checkpoint.source_tokenizer.pad_id, target.pad_id),
         bos_id=target.bos_id,
     )
 
 
-def _of_read(look: Look) -> Look:
+def _of_read(attention: ForcedAttention) -> ForcedAttention:
     """Each token's weights are those of the step after: none of its end, but where there is nothing else."""
-    return dataclasses.replace(look, weights_UT=look.weights_UT[1:]) if len(look.weights_UT) > 1 else look
+    return (
+        dataclasses.replace(attention, weights_UT=attention.weights_UT[1:])
+        if len(attention.weights_UT) > 1
+        else attention
+    )
 
 
 def _from_training(

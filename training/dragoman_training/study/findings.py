@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman_training.alignment.head import ChosenHead
-from dragoman_training.decoding.looking import Look
+from dragoman_training.decoding.forced_attention import ForcedAttention
 from dragoman_training.recipe.settings import Recipe
 from dragoman_training.study.scores import Scorer
 
@@ -20,8 +20,8 @@ class Example:
     source_pieces: tuple[str, ...]
     """What it read, its end included."""
     target_pieces: tuple[str, ...]
-    """What it said: a piece a row of its look."""
-    look: Look
+    """What it said: a piece for each row of its attention."""
+    attention: ForcedAttention
     """Where it looked."""
 
 
@@ -110,11 +110,11 @@ class Findings:
     """The sentences of the heat maps."""
 
 
-def sharpness_of(looks: Sequence[Look]) -> Sharpness:
+def sharpness_of(attentions: Sequence[ForcedAttention]) -> Sharpness:
     """Means over all target pieces."""
     largest, entropy, end, total = [], [], [], []
-    for look in looks:
-        weights_UT = look.weights_UT.astype(np.float64)
+    for attention in attentions:
+        weights_UT = attention.weights_UT.astype(np.float64)
         total_U1 = weights_UT.sum(axis=1, keepdims=True)
         share_UT = weights_UT / total_U1
         largest.append(weights_UT.max(axis=1))
@@ -125,16 +125,16 @@ def sharpness_of(looks: Sequence[Look]) -> Sharpness:
     return Sharpness(largest=means[0], entropy_bits=means[1], end_share=means[2], total=means[3])
 
 
-def centres_of(looks: Sequence[Look], reach: int) -> Centres | None:
+def centres_of(attentions: Sequence[ForcedAttention], reach: int) -> Centres | None:
     """All predictions of a local-p model but those of ends, which come from no word; None of another."""
     rows = [
         (
-            np.arange(1, len(look.centre_U)),
-            np.full(len(look.centre_U) - 1, look.weights_UT.shape[1]),
-            look.centre_U[:-1],
+            np.arange(1, len(attention.centre_U)),
+            np.full(len(attention.centre_U) - 1, attention.weights_UT.shape[1]),
+            attention.centre_U[:-1],
         )
-        for look in looks
-        if look.centre_U is not None
+        for attention in attentions
+        if attention.centre_U is not None
     ]
     if not rows:
         return None

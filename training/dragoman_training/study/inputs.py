@@ -38,13 +38,13 @@ def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:
     """Labels and files. Raises ValueError where two models have one label, or a file is not there."""
     labelled: dict[str, Path] = {}
     directions: dict[str, Path] = {}
-    for given in checkpoints:
-        label, equals, name = given.partition("=")
-        path = Path(name) if equals and not Path(given).exists() else Path(given)
+    for argument in checkpoints:
+        label, equals, name = argument.partition("=")
+        path = Path(name) if equals and not Path(argument).exists() else Path(argument)
         _, recipe, _ = read_checkpoint(path)
         if not recipe.data.has_source:
             raise ValueError(f"{path} is a language model and translates nothing: leave it out")
-        if path == Path(given):
+        if path == Path(argument):
             label = recipe.name
         if label in labelled:
             raise ValueError(
@@ -103,9 +103,9 @@ def _one_of(sentences: list[str]) -> str:
 
     After a full stop a model that has learnt from single sentences would end its translation.
     """
-    first, *others = sentences
-    *beginning, end = [first, *(other[:1].lower() + other[1:] for other in others)]
-    return ", ".join([*(each.rstrip(" .!?") for each in beginning), end])
+    first, *following = sentences
+    *beginning, end = [first, *(other[:1].lower() + other[1:] for other in following)]
+    return ", ".join([*(sentence.rstrip(" .!?") for sentence in beginning), end])
 
 
 def _line(text: str, num_lines: int) -> int:

@@ -26,10 +26,10 @@ def length_section(
     """Figure, table, and whether models without attention fall behind on long sentences."""
     header = ["words", *(bucket.label for bucket in buckets), "length"]
     rows = [["*sentences*", *(f"*{len(bucket.numbers)}*" for bucket in buckets), ""]]
-    for each in findings:
-        scores = [each.cased.score(bucket.numbers) for bucket in buckets]
+    for finding in findings:
+        scores = [finding.cased.score(bucket.numbers) for bucket in buckets]
         cells = (f"{score.bleu:.1f} ± {score.half_width:.1f}" for score in scores)
-        rows.append([code(each.label), *cells, f"{each.cased.length(buckets[-1].numbers):.2f}"])
+        rows.append([code(finding.label), *cells, f"{finding.cased.length(buckets[-1].numbers):.2f}"])
     parts = [
         "## BLEU by length of the source",
         f"![BLEU by words of the source, a line a model]({link})",
@@ -44,7 +44,7 @@ def length_section(
 def _joined(findings: Sequence[Findings], test_set: StudySet, buckets: Sequence[Bucket]) -> str:
     """What the joined sentences are, and how long ones the models know."""
     longest = max(bucket.most for bucket in buckets if not bucket.joined)
-    trained = [each.longest_trained for each in findings if each.longest_trained is not None]
+    trained = [finding.longest_trained for finding in findings if finding.longest_trained is not None]
     is_known = len(trained) == len(findings)
     known = f", and none that the models were trained on more than {max(trained)}" if is_known else ""
     return (
@@ -59,21 +59,23 @@ def _fixed_vectors(findings: Sequence[Findings], test_set: StudySet, buckets: Se
 
     That one is recurrent as they are, where there is one: a Transformer differs in more than attention.
     """
-    with_attention = [each for each in findings if each.sharpness is not None]
-    without = [each for each in findings if each.sharpness is None]
+    with_attention = [finding for finding in findings if finding.sharpness is not None]
+    without = [finding for finding in findings if finding.sharpness is None]
     if not with_attention or not without:
         return []
-    recurrent = [each for each in with_attention if not isinstance(each.recipe.model, TransformerConfig)]
-    best = max(recurrent or with_attention, key=lambda each: each.cased.score(test_set.own).bleu)
+    recurrent = [
+        finding for finding in with_attention if not isinstance(finding.recipe.model, TransformerConfig)
+    ]
+    reference = max(recurrent or with_attention, key=lambda finding: finding.cased.score(test_set.own).bleu)
     rows, verdicts = [], []
-    for each in without:
-        shares = [share_of(each.cased, best.cased, bucket.numbers) for bucket in buckets]
+    for finding in without:
+        shares = [share_of(finding.cased, reference.cased, bucket.numbers) for bucket in buckets]
         cells = [f"{share.value:.1%} ± {share.half_width:.1%}" if share else "none" for share in shares]
-        rows.append([code(each.label), *cells])
-        verdicts += _verdicts(each.label, buckets, shares)
+        rows.append([code(finding.label), *cells])
+        verdicts += _verdicts(finding.label, buckets, shares)
     return [
         "### Does a fixed vector break down on long sentences?",
-        _SHARES_PROSE.format(best=code(best.label), kind="recurrent model" if recurrent else "model"),
+        _SHARES_PROSE.format(best=code(reference.label), kind="recurrent model" if recurrent else "model"),
         table(["words", *(bucket.label for bucket in buckets)], rows),
         *(["\n".join(verdicts)] if verdicts else []),
     ]
@@ -81,12 +83,12 @@ def _fixed_vectors(findings: Sequence[Findings], test_set: StudySet, buckets: Se
 
 def _verdicts(label: str, buckets: Sequence[Bucket], shares: Sequence[Share | None]) -> list[str]:
     """From the shortest sentences to the longest, and to joined ones."""
-    (short, first), *others = zip(buckets, shares, strict=True)
-    own = [(bucket, share) for bucket, share in others if not bucket.joined][-1:]
-    joined = [(bucket, share) for bucket, share in others if bucket.joined]
+    (short, first), *longer = zip(buckets, shares, strict=True)
+    longest = [(bucket, share) for bucket, share in longer if not bucket.joined][-1:]
+    joined = [(bucket, share) for bucket, share in longer if bucket.joined]
     return [
-        f"- {code(label)}, {what}: {verdict(short, first, bucket, share)}"
-        for what, ends in (("among the test set's sentences", own), ("on to joined ones", joined))
+        f"- {code(label)}, {range_name}: {verdict(short, first, bucket, share)}"
+        for range_name, ends in (("among the test set's sentences", longest), ("on to joined ones", joined))
         for bucket, share in ends
         if first is not None and share is not None
     ]

@@ -53,13 +53,13 @@ def _head(
 ) -> str:
     data = findings[0].recipe.data
     rows = []
-    for each in findings:
-        cased, lower = each.cased.score(test_set.own), each.lower_cased.score(test_set.own)
+    for finding in findings:
+        cased, lower = finding.cased.score(test_set.own), finding.lower_cased.score(test_set.own)
         rows.append(
             [
-                code(each.label),
-                describe_model(each.recipe.model),
-                f"{each.num_parameters:,}",
+                code(finding.label),
+                describe_model(finding.recipe.model),
+                f"{finding.num_parameters:,}",
                 f"{cased.bleu:.1f} ± {cased.half_width:.1f}",
                 f"{lower.bleu:.1f}",
             ]
@@ -83,21 +83,21 @@ def _head(
 
 def _training(findings: Sequence[Findings], link: str) -> str:
     rows = []
-    for each in findings:
-        validations = each.progress["validations"]
-        best = max(validations, key=lambda validation: validation["bleu"], default=None)
+    for finding in findings:
+        validations = finding.progress["validations"]
+        highest = max(validations, key=lambda validation: validation["bleu"], default=None)
         rows.append(
             [
-                code(each.label),
+                code(finding.label),
                 f"{len(validations)}",
-                f"{each.progress['step']:,}",
-                f"{each.progress['seconds'] / 60:.0f}",
-                f"{best['bleu']:.1f}" if best else "none",
-                show_perplexity(best["perplexity"]) if best else "none",
+                f"{finding.progress['step']:,}",
+                f"{finding.progress['seconds'] / 60:.0f}",
+                f"{highest['bleu']:.1f}" if highest else "none",
+                show_perplexity(highest["perplexity"]) if highest else "none",
             ]
         )
     header = ["model", "validations", "steps", "minutes", "best BLEU", "its perplexity"]
-    same = len({each.vocabularies[1] for each in findings}) == 1
+    same = len({finding.vocabularies[1] for finding in findings}) == 1
     comparable = (
         "All models say the same pieces, so their perplexities are comparable."
         if same

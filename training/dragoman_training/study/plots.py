@@ -27,9 +27,9 @@ def plot_lengths(findings: Sequence[Findings], buckets: Sequence[Bucket], path: 
         figure = Figure(figsize=(7.5, 4.2), layout="constrained")
         axes = figure.add_subplot()
         places = list(range(len(buckets)))
-        for number, each in enumerate(findings):
-            bleu = [each.cased.score(bucket.numbers).bleu for bucket in buckets]
-            _line(axes, places, bleu, number, each.label)
+        for number, finding in enumerate(findings):
+            bleu = [finding.cased.score(bucket.numbers).bleu for bucket in buckets]
+            _line(axes, places, bleu, number, finding.label)
         labels = [bucket.label.replace(", ", "\n") for bucket in buckets]
         counts = [f"({len(bucket.numbers)})" for bucket in buckets]
         axes.set_xticks(places, [f"{label}\n{count}" for label, count in zip(labels, counts, strict=True)])
@@ -53,13 +53,13 @@ def plot_training(findings: Sequence[Findings], path: Path) -> None:
     with drawing():
         figure = Figure(figsize=(8.5, 6.0), layout="constrained")
         panels = figure.subplots(2, 2, sharex="col", sharey="row", squeeze=False)
-        for number, each in enumerate(findings):
-            validations = each.progress["validations"]
+        for number, finding in enumerate(findings):
+            validations = finding.progress["validations"]
             for row, measure in enumerate(("bleu", "perplexity")):
                 values = [validation[measure] for validation in validations]
                 minutes = [validation["seconds"] / 60 for validation in validations]
                 steps = [validation["step"] for validation in validations]
-                _line(panels[row][0], minutes, values, number, each.label if row == 0 else None)
+                _line(panels[row][0], minutes, values, number, finding.label if row == 0 else None)
                 _line(panels[row][1], steps, values, number, None)
         panels[0][0].set_ylabel("validation BLEU")
         panels[1][0].set_ylabel("validation perplexity")
@@ -93,16 +93,18 @@ def plot_heat_maps(labelled: Sequence[tuple[str, Example]], path: Path) -> None:
 
 
 def _heat_map(axes: Axes, label: str, example: Example) -> None:
-    look = example.look
+    attention = example.attention
     axes.grid(visible=False)
-    axes.imshow(look.weights_UT, cmap=SHADES, vmin=0.0, vmax=1.0, interpolation="nearest", aspect="equal")
+    axes.imshow(
+        attention.weights_UT, cmap=SHADES, vmin=0.0, vmax=1.0, interpolation="nearest", aspect="equal"
+    )
     axes.set_xticks(range(len(example.source_pieces)), example.source_pieces, rotation=90, parse_math=False)
     axes.set_yticks(range(len(example.target_pieces)), example.target_pieces, parse_math=False)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False, labelsize=7)
     axes.set_title(label, fontsize=9)
-    if look.centre_U is not None:
+    if attention.centre_U is not None:
         # Centres count from 1 and may lie before the first position, columns from 0.
-        across = look.centre_U - 1
+        across = attention.centre_U - 1
         axes.plot(across, range(len(across)), "x", color="#D55E00", markersize=4, clip_on=False)
         axes.set_xlim(min(-0.5, float(across.min()) - 0.2), len(example.source_pieces) - 0.5)
 

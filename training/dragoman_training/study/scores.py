@@ -38,14 +38,18 @@ class Scorer:
     ) -> None:
         words = bleu_tokenizer(target_language)
         metric = BLEU(lowercase=lowercase, tokenize=words, effective_order=True)
-        whole = BLEU(lowercase=lowercase, tokenize=words, references=[list(references)])
-        self.signature = str(whole.get_signature())
+        bleu = BLEU(lowercase=lowercase, tokenize=words, references=[list(references)])
+        self.signature = str(bleu.get_signature())
         sentences = [
             metric.sentence_score(translation, [reference])
             for translation, reference in zip(translations, references, strict=True)
         ]
         self._counts: NDArray[np.int64] = np.array(
-            [[*each.counts, *each.totals, each.sys_len, each.ref_len] for each in sentences], dtype=np.int64
+            [
+                [*statistics.counts, *statistics.totals, statistics.sys_len, statistics.ref_len]
+                for statistics in sentences
+            ],
+            dtype=np.int64,
         )
 
     def score(self, numbers: Sequence[int]) -> Score:

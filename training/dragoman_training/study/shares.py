@@ -50,11 +50,12 @@ class Change:
 
 def share_of(one: Scorer, other: Scorer, numbers: Sequence[int]) -> Share | None:
     """What `one` has of the BLEU of `other`; None where that is 0, if only in some draw."""
-    whole = other.resampled(numbers)
-    if not whole.all():
+    reference = other.resampled(numbers)
+    if not reference.all():
         return None
     return Share(
-        value=one.score(numbers).bleu / other.score(numbers).bleu, resampled=one.resampled(numbers) / whole
+        value=one.score(numbers).bleu / other.score(numbers).bleu,
+        resampled=one.resampled(numbers) / reference,
     )
 
 

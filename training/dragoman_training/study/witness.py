@@ -12,7 +12,7 @@ import torch
 
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.models import BahdanauConfig, LuongConfig
-from dragoman_training.study.examination import BLOCK_SENTENCES, look_along_tokens
+from dragoman_training.study.examination import BLOCK_SENTENCES, attention_along_tokens
 from dragoman_training.study.findings import Findings, Witness
 from dragoman_training.study.inputs import StudySet
 
@@ -20,9 +20,11 @@ from dragoman_training.study.inputs import StudySet
 def find_witness(local_p: Findings, findings: Sequence[Findings], test_set: StudySet) -> Findings | None:
     """Of the recurrent models with one global attention and local-p's vocabularies, the best by BLEU."""
     fitting = [
-        each for each in findings if _looks_everywhere(each) and each.vocabularies == local_p.vocabularies
+        finding
+        for finding in findings
+        if _looks_everywhere(finding) and finding.vocabularies == local_p.vocabularies
     ]
-    return max(fitting, key=lambda each: each.cased.score(test_set.own).bleu, default=None)
+    return max(fitting, key=lambda finding: finding.cased.score(test_set.own).bleu, default=None)
 
 
 def _looks_everywhere(findings: Findings) -> bool:
@@ -52,10 +54,10 @@ def with_witness(
     most = []
     for start in range(0, len(test_set.own), BLOCK_SENTENCES):
         numbers = test_set.own[start : start + BLOCK_SENTENCES]
-        looks = look_along_tokens(
+        attentions = attention_along_tokens(
             checkpoint, [sources[n] for n in numbers], [local_p.tokens[n] for n in numbers]
         )
-        most += [look.weights_UT[:-1].argmax(axis=1) + 1 for look in looks]
+        most += [attention.weights_UT[:-1].argmax(axis=1) + 1 for attention in attentions]
         advance(len(numbers))
     assert local_p.centres is not None
     witness = Witness(label=label, most_looked_at=np.concatenate(most).astype(np.float32))

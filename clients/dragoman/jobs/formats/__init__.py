@@ -42,30 +42,30 @@ def _open(name: FormatName, options: FormatOptions) -> Format:
         case "csv" | "tsv":
             return TableFormat(name, options)
         case "json":
-            return DocumentFormat(name, options, partial(json_strings.places, keys=options.keys or None))
+            return DocumentFormat(name, options, partial(json_strings.segments, keys=options.keys or None))
         case "srt":
-            return DocumentFormat(name, options, subtitles.srt_places)
+            return DocumentFormat(name, options, subtitles.srt_segments)
         case "vtt":
-            return DocumentFormat(name, options, subtitles.vtt_places)
+            return DocumentFormat(name, options, subtitles.vtt_segments)
         case "html":
             return DocumentFormat(
                 name,
                 options,
-                hypertext.places,
+                hypertext.segments,
                 declared=hypertext.declared_encoding,
                 has_references=True,
                 text_format="html",
             )
         case "markdown":
-            return DocumentFormat(name, options, MarkdownFormat().places, text_format="html")
+            return DocumentFormat(name, options, MarkdownFormat().segments, text_format="html")
         case "po":
-            places = CatalogueFormat().places
-            return DocumentFormat(name, options, places, declared=catalogue.declared_encoding)
+            segments = CatalogueFormat().segments
+            return DocumentFormat(name, options, segments, declared=catalogue.declared_encoding)
         case "xliff":
             return DocumentFormat(
                 name,
                 options,
-                partial(xliff.places, join=options.join_lines),
+                partial(xliff.segments, join=options.join_lines),
                 declared=xml_events.declared_encoding,
                 has_references=True,
                 text_format="html",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from dragoman.jobs.errors import JobError, MissingLibraryError
-from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.spacing import has_letters
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;]+);?")
 
 
 def declared_encoding(head: bytes) -> str | None:
-    """What the header says; a template says "CHARSET"."""
+    """The charset that the header states; a template states "CHARSET"."""
     match = _CHARSET.search(head)
     return None if match is None or match[1] == b"CHARSET" else match[1].decode()
 
@@ -47,7 +47,7 @@ class CatalogueFormat:
         self._entry: type[POEntry] = polib.POEntry
         self._unescape: Callable[[str], str] = polib.unescape
 
-    def places(self, source: str) -> Iterator[Place]:
+    def segments(self, source: str) -> Iterator[Segment]:
         """The translations that are empty, of messages with a letter. Raises JobError."""
         catalogue = self._read(source)
         singular = _singular_form(catalogue)
@@ -67,7 +67,9 @@ class CatalogueFormat:
             if present or entry.fuzzy or not has_letters(text):
                 continue
             end = string.start() + len(string[0].rstrip())
-            yield Place(start=string.start(), end=end, text=text, write=self._writer(keyword, text, newline))
+            yield Segment(
+                start=string.start(), end=end, text=text, write=self._writer(keyword, text, newline)
+            )
 
     def _value(self, string: str) -> str:
         return "".join(map(self._unescape, _QUOTED.findall(string)))
@@ -96,7 +98,7 @@ class CatalogueFormat:
 
 
 def _messages(catalogue: "POFile", singular: int | None) -> Iterator[tuple["POEntry", int | None, str]]:
-    """What each msgstr of the file is of, in the file's order: its entry, its plural form, and its text."""
+    """The message of each msgstr, in the file's order: its entry, its plural form, and its text."""
     for entry in sorted(catalogue, key=lambda entry: entry.linenum or 0):
         if entry.obsolete:
             continue

@@ -1,4 +1,4 @@
-"""Whole documents: texts in their places, and all around them as it was, to the byte.
+"""Whole documents: their texts are translated, and all around them stays as it was, to the byte.
 
 A document is read as a whole and written in one go from its beginning to its end: each unit's bytes are what
 stands between the text before and its own, then its translation.
@@ -19,30 +19,30 @@ Write = Callable[[str], str]
 """A translation in the notation of the file."""
 
 MAX_DOCUMENT_BYTES = 1 << 28
-"""What is read as a whole must fit into memory, several times."""
+"""The largest document: it is held in memory as a whole, several times."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a translation goes: it takes the place of a range of the source."""
+class Segment:
+    """A range of the source, and what its translation is written as in its place."""
 
     start: int
     end: int
     text: str
-    """What is to translate."""
+    """The text to translate."""
     write: Write
     shown: str | None = None
-    """The same for people, where it has markup of the server's."""
+    """The text for people, where `text` has markup of the server's."""
     original: str | None = None
-    """What stands there where there is no translation; None for what stood there."""
+    """The text for a segment without a translation; None keeps the source's."""
     before: str = ""
-    """What comes before it in any case, and was not in the source."""
+    """A text that is written before it in any case, and was not in the source."""
     after: str = ""
-    """What comes behind it in any case."""
+    """A text that is written behind it in any case."""
 
 
 class DocumentFormat:
-    """A format that is a function from the text of a document to the places of its texts."""
+    """A format that is a function from the text of a document to its segments."""
 
     noun = "texts"
     checks_encoding = True
@@ -51,19 +51,19 @@ class DocumentFormat:
         self,
         name: FormatName,
         options: FormatOptions,
-        places: Callable[[str], Iterable[Place]],
+        segments: Callable[[str], Iterable[Segment]],
         *,
         declared: Callable[[bytes], str | None] = lambda head: None,
         has_references: bool = False,
         text_format: TextFormat | None = None,
     ) -> None:
-        """`places` gives them in their order, and raises JobError. `declared` is the encoding that a file
-        says it is in; `has_references` that a character it lacks can be written as a reference of XML;
-        `text_format` what the texts of its places are.
+        """`segments` yields them in the document's order, and raises JobError. `declared` reads from a file's
+        head the encoding that the file names. `has_references`: a character that the encoding lacks can be
+        written as a reference of XML. `text_format`: the format of the segments' texts.
         """
         self.name = name
         self._options = options
-        self._places = places
+        self._segments = segments
         self._declared = declared
         self._has_references = has_references
         self.text_format = text_format
@@ -75,10 +75,10 @@ class DocumentFormat:
         if self._has_references:
             codec = replace(codec, errors="xmlcharrefreplace")
         try:
-            places = list(self._places(text))
+            segments = list(self._segments(text))
         except JobError as error:
             raise JobError(f"{source.name}: {error}") from error
-        return units_of(text, places, codec, source.position(), join=self._options.join_lines)
+        return units_of(text, segments, codec, source.position(), join=self._options.join_lines)
 
 
 def read_whole(source: Input) -> bytes:
@@ -92,43 +92,43 @@ def read_whole(source: Input) -> bytes:
     return content
 
 
-def units_of(source: str, places: Sequence[Place], codec: Codec, size: int, *, join: bool) -> list[Unit]:
+def units_of(source: str, segments: Sequence[Segment], codec: Codec, size: int, *, join: bool) -> list[Unit]:
     """The units of a document; `size` is that of its file, in bytes."""
     # A document without a text is still written.
-    places = places or [Place(start=0, end=0, text="", write=str)]
+    segments = segments or [Segment(start=0, end=0, text="", write=str)]
     units: list[Unit] = []
     end, line = 0, 1
-    for number, place in enumerate(places, start=1):
-        assert place.start >= end, f"text {number} begins at {place.start}, before {end}"
-        is_last = number == len(places)
-        line += source.count("\n", end, place.start)
+    for number, segment in enumerate(segments, start=1):
+        assert segment.start >= end, f"text {number} begins at {segment.start}, before {end}"
+        is_last = number == len(segments)
+        line += source.count("\n", end, segment.start)
         units.append(
             Unit(
                 number=number,
-                position=size * number // len(places),
-                text=join_lines(place.text) if join else place.text,
-                raw=place.text if place.shown is None else place.shown,
-                is_markup=place.shown is not None,
+                position=size * number // len(segments),
+                text=join_lines(segment.text) if join else segment.text,
+                raw=segment.text if segment.shown is None else segment.shown,
+                is_markup=segment.shown is not None,
                 error=None,
-                place={"number": number, "line": line},
+                location={"number": number, "line": line},
                 write=functools.partial(
                     _write,
-                    place,
-                    (codec.mark if number == 1 else b"") + codec.encode(source[end : place.start]),
-                    source[place.start : place.end] if place.original is None else place.original,
-                    codec.encode(source[place.end :]) if is_last else b"",
+                    segment,
+                    (codec.mark if number == 1 else b"") + codec.encode(source[end : segment.start]),
+                    source[segment.start : segment.end] if segment.original is None else segment.original,
+                    codec.encode(source[segment.end :]) if is_last else b"",
                     codec,
-                    place.text if place.shown is not None else None,
+                    segment.text if segment.shown is not None else None,
                 ),
             )
         )
-        line += source.count("\n", place.start, place.end)
-        end = place.end
+        line += source.count("\n", segment.start, segment.end)
+        end = segment.end
     return units
 
 
 def _write(
-    place: Place,
+    segment: Segment,
     before: bytes,
     original: str,
     after: bytes,
@@ -139,5 +139,5 @@ def _write(
 ) -> bytes:
     """`unchanged` is a translation that leaves what stands there, to the byte."""
     is_original = translation is None or translation == unchanged
-    written = original if is_original or translation is None else place.write(translation)
-    return before + codec.encode(place.before + written + place.after) + after
+    written = original if is_original or translation is None else segment.write(translation)
+    return before + codec.encode(segment.before + written + segment.after) + after

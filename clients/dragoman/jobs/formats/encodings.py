@@ -21,11 +21,11 @@ class Codec:
     """An encoding of text."""
 
     name: str
-    """As Python calls it, with its byte order."""
+    """The codec's name in Python, with its byte order."""
     mark: bytes
     """The mark of byte order at the file's beginning; empty where it has none."""
     errors: Literal["strict", "xmlcharrefreplace"] = "strict"
-    """What happens to a character that the encoding lacks: an error, or a reference of XML and HTML."""
+    """The way to write a character that the encoding lacks: an error, or a reference of XML and HTML."""
 
     def encode(self, text: str) -> bytes:
         """Raises UnitError for a character that the encoding lacks."""

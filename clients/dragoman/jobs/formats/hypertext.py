@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from itertools import zip_longest
 from typing import Literal
 
-from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.spacing import collapse
 from dragoman.jobs.formats.tags.markup import Kind, Piece, runs
 from dragoman.jobs.formats.tags.tagged import Tagged, encode_with
@@ -39,18 +39,18 @@ _DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.
 
 
 def declared_encoding(head: bytes) -> str | None:
-    """What a page says of its encoding, but for UTF-16, which no page is in that can be read so far."""
+    """The encoding that a page declares. UTF-16 does not count: no page in it can be read so far."""
     match = _DECLARED.search(head)
     name = match[1].decode().lower() if match is not None else None
     return None if name is None or name.startswith("utf-16") else name
 
 
-def places(source: str) -> Iterator[Place]:
+def segments(source: str) -> Iterator[Segment]:
     """The texts of a page or of a part of one."""
     for block in _blocks(source):
         for run in runs(source, block):
             tagged = Tagged(source, run, _encode)
-            yield Place(
+            yield Segment(
                 start=run.start,
                 end=run.end,
                 text=collapse(tagged.html),
@@ -110,9 +110,9 @@ class _Mark:
     end: int | None
     """None where it ends with the next one's beginning."""
     kind: Literal["bound"] | Kind
-    """What bounds sentences, or what it is within one."""
+    """Whether it bounds sentences, or its role within one."""
     name: str = ""
-    """Of a tag."""
+    """The tag's name."""
 
 
 class _Parser(HTMLParser):
@@ -128,7 +128,7 @@ class _Parser(HTMLParser):
         self.feed(source.replace("&", "_"))
         # Nor is it closed: versions differ in what they make of a tag or comment that the end cuts off.
         if self.rawdata:
-            self._rest(len(source) - len(self.rawdata))
+            self._unfinished(len(source) - len(self.rawdata))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element is open until its end tag comes, or that of one around it."""
@@ -142,11 +142,11 @@ class _Parser(HTMLParser):
         self._mark(tag, "open")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """One that ends where it begins."""
+        """An element that ends where it begins."""
         self._mark(tag, "empty")
 
     def handle_endtag(self, tag: str) -> None:
-        """One that nothing began closes nothing."""
+        """An end tag; without a start tag it closes nothing."""
         self._mark(tag, "close")
         if self._open_names[tag]:
             self._close(tag)
@@ -161,19 +161,19 @@ class _Parser(HTMLParser):
         self._mark(None, "empty")
 
     def handle_decl(self, decl: str) -> None:
-        """As `<!DOCTYPE html>`."""
+        """Notes a declaration, such as `<!DOCTYPE html>`."""
         self._mark("html", "empty")
 
     def handle_pi(self, data: str) -> None:
-        """As `<?xml version="1.0"?>`."""
+        """Notes an instruction, such as `<?xml version="1.0"?>`."""
         self._mark(None, "empty")
 
     def unknown_decl(self, data: str) -> None:
-        """As `<![CDATA[x]]>`."""
+        """Notes a marked section, such as `<![CDATA[x]]>`."""
         self._mark(None, "empty")
 
-    def _rest(self, start: int) -> None:
-        """What the parser waits to see more of. No reader sees a tag or a comment that the end cuts off."""
+    def _unfinished(self, start: int) -> None:
+        """Notes what the parser waits to see the end of. No reader sees a tag or comment that is cut off."""
         is_cut_off = _BEGIN_OF_TAG.match(self.rawdata) is not None
         self._note(start, None, "empty" if is_cut_off else "text")
 

@@ -8,13 +8,13 @@ from json import decoder
 from typing import Any
 
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.spacing import has_letters
 
 _NEXT = re.compile(r'["{}\[\],:]')
 
 
-def places(source: str, keys: Container[str] | None = None) -> Iterator[Place]:
+def segments(source: str, keys: Container[str] | None = None) -> Iterator[Segment]:
     """The string values with a letter, those under one of `keys` alone where it is given, however deep.
 
     Strings of an array are under its key. Raises JobError for what is no JSON.
@@ -34,7 +34,7 @@ def places(source: str, keys: Container[str] | None = None) -> Iterator[Place]:
             write = functools.partial(
                 _written, is_ascii="\\u" in source[start:end] and source[start:end].isascii()
             )
-            yield Place(start=start, end=end, text=text, write=write)
+            yield Segment(start=start, end=end, text=text, write=write)
 
 
 def _is_sound(text: str) -> bool:
@@ -46,7 +46,7 @@ def _written(translation: str, *, is_ascii: bool) -> str:
 
 
 def _values(source: str) -> Iterator[tuple[int, int, str | None, str]]:
-    """Of each string that is a value: where it begins and ends, its key, and its text. The JSON is sound."""
+    """For each string that is a value: where it begins and ends, its key, and its text. The JSON is sound."""
     # The key under which each object or array that is open stands, and the last key of each object.
     keys: list[str | None] = [None]
     pending: tuple[int, int, str] | None = None

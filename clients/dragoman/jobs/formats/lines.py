@@ -62,7 +62,7 @@ def _paragraphs(lines: Iterator[bytes], source: Input) -> Iterator[Unit]:
 
     def paragraph() -> Unit:
         unit = parse_line(b"".join(held), _Paragraph(), number=number, position=source.position())
-        return replace(unit, place={"line": first})
+        return replace(unit, location={"line": first})
 
     for line_number, raw in enumerate(lines, start=1):
         is_blank = not raw.strip()
@@ -198,7 +198,7 @@ _NAMES = {
     str: "a string",
     list: "an array",
 }
-"""What JSON calls its values."""
+"""JSON's names for its values."""
 
 
 def _parse(content: bytes) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman.jobs.errors import MissingLibraryError, UnitError
 from dragoman.jobs.formats import hypertext
-from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.spacing import collapse
 from dragoman.jobs.formats.tags.markup import Kind, Piece, runs
 from dragoman.jobs.formats.tags.tagged import Notations, Tagged, encode_with
@@ -28,7 +28,7 @@ _UNSPOKEN = re.compile(r"^\^\S+$|\[\^[^\]\s]+\]:?|\{[/#.][^{}\n]*\}|^\[[ xX]\](?
 _TAG = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z][\w-]*)")
 _TEXTS = ("text", "text_special")
 _PUNCTUATION = re.compile(r"([\\`*_\[\]#+\-.<>|~&=!:])")
-"""What may mean something in Markdown."""
+"""The characters that may mean something in Markdown."""
 
 
 class MarkdownFormat:
@@ -49,7 +49,7 @@ class MarkdownFormat:
         _note_end(self._markdown, "link", link)
         _note_end(self._markdown, "image", image)
 
-    def places(self, source: str) -> Iterator[Place]:
+    def segments(self, source: str) -> Iterator[Segment]:
         """The texts of a document. One that can't be found where its line says stays as it is."""
         lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", source)
         starts = list(accumulate(map(len, lines), initial=0))
@@ -61,7 +61,7 @@ class MarkdownFormat:
         for token in self._markdown.parse(body, self._env):
             if token.type == "html_block" and token.map is not None and token.level == 0:
                 start, end = (starts[number] for number in token.map)
-                yield from _shifted(hypertext.places(source[start:end]), start)
+                yield from _shifted(hypertext.segments(source[start:end]), start)
             elif token.type == "inline" and token.map is not None and token.children:
                 first = token.map[0]
                 cursor = cursor if is_cell and first == row else 0
@@ -77,7 +77,7 @@ class MarkdownFormat:
 
     def _texts(
         self, source: str, token: "Token", line_starts: list[int], *, is_cell: bool
-    ) -> Iterator[Place]:
+    ) -> Iterator[Segment]:
         """`line_starts` is where in the source each line of the token's content begins."""
         content = token.content
         pieces = _Pieces(content)
@@ -90,7 +90,7 @@ class MarkdownFormat:
 
         for run in runs(content, pieces.pieces):
             tagged = Tagged(content, run, partial(self._encode, is_cell=is_cell))
-            yield Place(
+            yield Segment(
                 start=in_source(run.start),
                 end=in_source(run.end),
                 text=collapse(tagged.html),
@@ -204,7 +204,7 @@ class _Pieces:
         *,
         decode: Callable[[str], str] | None = None,
     ) -> bool:
-        """What matches here; text where it is decoded."""
+        """Whether the pattern matches here; if so adds its piece, a text where it is decoded."""
         match = re.compile(pattern, re.DOTALL).match(self._content, self.position)
         if match is None:
             return False
@@ -243,7 +243,7 @@ class _Pieces:
 
 
 def _tag_kind(tag: str) -> tuple[Kind, str]:
-    """What a tag of HTML is within a text, and its name."""
+    """The role of an HTML tag within a text, and its name."""
     match = _TAG.match(tag)
     if match is None:
         return "empty", ""
@@ -285,6 +285,6 @@ def _note_end(markdown: "MarkdownIt", name: str, rule: Callable[["StateInline", 
     markdown.inline.ruler.at(name, noted)
 
 
-def _shifted(places: Iterator[Place], start: int) -> Iterator[Place]:
-    for place in places:
-        yield replace(place, start=place.start + start, end=place.end + start)
+def _shifted(segments: Iterator[Segment], start: int) -> Iterator[Segment]:
+    for segment in segments:
+        yield replace(segment, start=segment.start + start, end=segment.end + start)

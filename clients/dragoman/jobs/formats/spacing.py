@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 BLANK = " \t\r\n\f"
-"""What all formats take for white space; no-break spaces are not among it."""
+"""The white space of all formats; no-break spaces are no part of it."""
 
 _BREAK = re.compile(r"(?<=[^ \t\r\n])[ \t]*\r?\n[ \t]*(?=[^ \t\r\n])")
 """A line break with text on both sides."""

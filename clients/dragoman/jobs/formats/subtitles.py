@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.tags.markup import Piece, runs
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"
@@ -22,21 +22,21 @@ _MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _NO_CUES = ("NOTE", "STYLE", "REGION")
 
 
-def srt_places(source: str) -> Iterator[Place]:
+def srt_segments(source: str) -> Iterator[Segment]:
     """The texts of SubRip. A block without a timing goes on with the cue before it. Raises JobError."""
-    return _places(source, str, str)
+    return _segments(source, str, str)
 
 
-def vtt_places(source: str) -> Iterator[Place]:
+def vtt_segments(source: str) -> Iterator[Segment]:
     """The texts of WebVTT. Raises JobError for a file that does not begin as such."""
     if not re.match(r"WEBVTT(?=[ \t\r\n]|\Z)", source):
         raise JobError('WebVTT begins with a line "WEBVTT", and this does not; `--format srt` takes SubRip')
-    return _places(source, html.unescape, lambda text: html.escape(text, quote=False), header=True)
+    return _segments(source, html.unescape, lambda text: html.escape(text, quote=False), header=True)
 
 
-def _places(
+def _segments(
     source: str, decode: Callable[[str], str], encode: Callable[[str], str], *, header: bool = False
-) -> Iterator[Place]:
+) -> Iterator[Segment]:
     """`header` says that the first block is no cue, nor any without a timing."""
 
     def write(translation: str) -> str:
@@ -60,7 +60,7 @@ def _places(
         has_cue = True
         for run in runs(source, _pieces(source, start, block.end(), decode)):
             newline = "\r\n" if "\r\n" in source[run.start : run.end] else "\n"
-            yield Place(
+            yield Segment(
                 start=run.start,
                 end=run.end,
                 text=run.text.replace("\r\n", "\n").replace("\r", "\n"),

@@ -17,7 +17,7 @@ from dragoman.jobs.unit import Unit
 from dragoman.settings import TextFormat
 
 _DELIMITERS = ",;\t|"
-"""Of CSV, in the order in which they are tried."""
+"""Delimiters of CSV, in the order in which they are tried."""
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
 _BREAKS = re.compile(r"[\t\r\n]+")
 MAX_BETWEEN_CHARACTERS = 1 << 20
@@ -35,7 +35,7 @@ class _Row:
     line: int
     """The first one of the row."""
     raw: str
-    """With its line ending."""
+    """The row with its line ending."""
     cells: Sequence[str]
 
 
@@ -153,7 +153,7 @@ class TableFormat:
                 text=join_lines(text) if self._options.join_lines else text,
                 raw=row.raw,
                 error=error,
-                place={"line": row.line, "number": number},
+                location={"line": row.line, "number": number},
                 write=functools.partial(_write, before, write),
             )
 
@@ -212,7 +212,7 @@ def _written(cell: str, delimiter: str, is_quoted_format: bool, translation: str
 
 
 def _unquoted(cell: str) -> str:
-    """What a cell holds; in TSV too, which programs that have quotation marks write."""
+    """The content of a cell; TSV has quotation marks, too, as some programs write them."""
     is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
     return cell[1:-1].replace('""', '"') if is_quoted else cell
 

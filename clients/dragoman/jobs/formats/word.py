@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import FormatName, FormatOptions, Input
-from dragoman.jobs.formats.document import MAX_DOCUMENT_BYTES, Place, units_of
+from dragoman.jobs.formats.document import MAX_DOCUMENT_BYTES, Segment, units_of
 from dragoman.jobs.formats.encodings import Codec, decode
 from dragoman.jobs.formats.tags.markup import runs
 from dragoman.jobs.formats.tags.tagged import Tagged, encode_with
@@ -33,7 +33,7 @@ _MAIN = (".document.main+xml", ".template.main+xml", ".document.macroEnabled.mai
 _NOTES = tuple(f".{kind}+xml" for kind in ("header", "footer", "footnotes", "endnotes"))
 """How the types of parts end that have text."""
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""What reading a zip raises that is damaged, encrypted, or compressed in an odd way."""
+"""The errors of a zip that is damaged, encrypted, or compressed in an odd way."""
 
 
 class WordFormat:
@@ -49,22 +49,24 @@ class WordFormat:
 
     def units(self, source: Input) -> list[Unit]:
         """All units. Raises JobError for what is no such document, or a damaged one."""
-        texts, places = [], []
+        texts, segments = [], []
         start = 0
         for name, content in _parts(source.rewound().stream, source.name):
             text, codec = decode(content, f"{name} in {source.name}", None, declared_encoding(content[:200]))
             if codec.name != "utf-8":
                 raise JobError(f"{name} in {source.name} is in {codec.name}, which Word never writes")
             try:
-                found = sorted(_places(text), key=lambda place: place.start)
+                of_part = sorted(_segments(text), key=lambda segment: segment.start)
             except JobError as error:
                 raise JobError(f"{name} in {source.name}: {error}") from error
-            places += [replace(place, start=place.start + start, end=place.end + start) for place in found]
+            segments += [
+                replace(segment, start=segment.start + start, end=segment.end + start) for segment in of_part
+            ]
             texts.append(text)
             start += len(text) + len(_SEPARATOR)
-        whole = _SEPARATOR.join(texts)
+        joined = _SEPARATOR.join(texts)
         codec = Codec(name="utf-8", mark=b"")
-        return units_of(whole, places, codec, source.position(), join=self._options.join_lines)
+        return units_of(joined, segments, codec, source.position(), join=self._options.join_lines)
 
 
 class WordPackage:
@@ -129,19 +131,19 @@ def _names(archive: zipfile.ZipFile) -> list[str]:
         for event in events(content.decode("utf-8-sig", errors="replace"))
         if event.kind == "start" and event.name == "Override"
     }
-    there = set(archive.namelist())
-    main = [name for name, kind in types.items() if kind.endswith(_MAIN) and name in there]
+    members = set(archive.namelist())
+    main = [name for name, kind in types.items() if kind.endswith(_MAIN) and name in members]
     if not main:
         raise JobError("none of its parts is the text of a document")
-    return main + sorted(name for name, kind in types.items() if kind.endswith(_NOTES) and name in there)
+    return main + sorted(name for name, kind in types.items() if kind.endswith(_NOTES) and name in members)
 
 
-def _places(source: str) -> Iterator[Place]:
+def _segments(source: str) -> Iterator[Segment]:
     for paragraph in _paragraphs(events(source)):
         for run in runs(source, pieces_of(source, paragraph)):
             tagged = Tagged(source, run, _encode)
             has_looks = any(piece.kind in ("open", "close") for piece in run.pieces)
-            yield Place(
+            yield Segment(
                 start=run.start,
                 end=run.end,
                 text=tagged.html,

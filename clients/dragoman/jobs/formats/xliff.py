@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.formats.document import Place
+from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.tags.markup import Kind, Piece, Run, runs
 from dragoman.jobs.formats.tags.tagged import Notations, Tagged, encode_with
 from dragoman.jobs.formats.tags.xml_events import Event, escape, events
 
 _UNITS = ("trans-unit", "segment")
 _NATIVE = ("bpt", "ept", "ph", "it")
-"""Of 1.x: elements within a text whose content is code."""
+"""Elements of XLIFF 1.x within a text whose content is code."""
 _OPENING = ("bpt", "bx", "sc")
 _CLOSING = ("ept", "ex", "ec")
 """Elements that stand for the tags of an element, one for each."""
@@ -44,7 +44,7 @@ class _Unit:
     children: dict[str, _Element] = field(default_factory=dict)
 
 
-def places(source: str, *, join: bool = False) -> Iterator[Place]:
+def segments(source: str, *, join: bool = False) -> Iterator[Segment]:
     """The texts of units that have no translation. Their line breaks are spaces where they are to be joined.
 
     Raises JobError for what is no XLIFF.
@@ -74,13 +74,13 @@ def places(source: str, *, join: bool = False) -> Iterator[Place]:
                 child = None
             elif unit is not None and len(wishes) == unit.depth - 1:
                 if is_translated:
-                    yield from _places(source, unit, join)
+                    yield from _segments(source, unit, join)
                 unit = None
         if child is not None:
             child.inner.append(event)
 
 
-def _places(source: str, unit: _Unit, join: bool) -> Iterator[Place]:
+def _segments(source: str, unit: _Unit, join: bool) -> Iterator[Segment]:
     original, target = unit.children.get("source"), unit.children.get("target")
     if original is None or original.end is None or (target is not None and not _is_open(source, target)):
         return
@@ -90,7 +90,7 @@ def _places(source: str, unit: _Unit, join: bool) -> Iterator[Place]:
     for number, run in enumerate(found):
         is_last = number == len(found) - 1
         tagged = Tagged(source, run, _in_cdata if _is_cdata(original.inner, run) else encode_with(escape))
-        yield Place(
+        yield Segment(
             start=start if number == 0 else end,
             end=end,
             text=tagged.html,
@@ -186,10 +186,10 @@ def _code(event: Event, end: int) -> Piece:
 def _end(inner: Sequence[Event], position: int) -> int:
     """Where the element ends that starts there."""
     depth = 0
-    for place in range(position, len(inner)):
-        depth += {"start": 1, "end": -1}.get(inner[place].kind, 0)
+    for index in range(position, len(inner)):
+        depth += {"start": 1, "end": -1}.get(inner[index].kind, 0)
         if depth == 0:
-            return place
+            return index
     raise AssertionError("an element of a well-formed document ends")
 
 

@@ -40,12 +40,12 @@ class Backlog:
     def _take(self, stream: int, number: int) -> Unit | None:
         """The unit of this number, counted from 0; None if it was not read, or the stream has a successor."""
         with self._lock:
-            place = number - self._num_done
-            is_there = stream == self._streams and place < len(self._unfinished)
-            return self._unfinished[place] if is_there else None
+            index = number - self._num_done
+            is_there = stream == self._streams and index < len(self._unfinished)
+            return self._unfinished[index] if is_there else None
 
     def _take_new(self, stream: int, number: int) -> Unit | None:
-        """The same, of the unit that is read next; None also where there is none."""
+        """The next unit, read for this number; None also where there is none."""
         with self._reading:
             # Whoever was reading may have read it.
             with self._lock:

@@ -43,7 +43,9 @@ class Roster:
         with self._lock:
             if self._closed:
                 raise ClientClosedError()
-            server = min(servers, key=lambda each: (self._streams[each], self._failed_at.get(each, 0.0)))
+            server = min(
+                servers, key=lambda candidate: (self._streams[candidate], self._failed_at.get(candidate, 0.0))
+            )
             self._streams[server] += 1
             alone = self._client.at(server)
             self._open.add(alone)

@@ -15,7 +15,8 @@ Notice = tuple[DragomanError, float]
 
 
 class Spread:
-    """Whoever has room takes the next unit. What a stream gives back is taken first, by any of them."""
+    """The units of a job, shared by several streams: each takes the next unit when it has room. What a
+    stream gives back is taken first, by any of them."""
 
     def __init__(self, units: Iterator[Unit], *, first: int, max_ahead: int) -> None:
         """`first` is the number of the first unit. At most `max_ahead` units are read whose results were not
@@ -140,7 +141,7 @@ class Spread:
 
 
 class Share:
-    """What of the units one stream has, and the ones after it when it breaks."""
+    """The units of one stream, and of the ones after it when it breaks."""
 
     def __init__(self, spread: Spread) -> None:
         self._spread = spread
@@ -148,8 +149,8 @@ class Share:
         self._streams = 0
 
     def stream(self) -> Iterator[Unit]:
-        """What it has that is not done, from the first, then what there is to take. Ends what earlier calls
-        returned."""
+        """The units that it has and that are not done, from the first, then further ones. Ends what
+        earlier calls returned."""
         # Not when it is first asked for a unit: a thread that wakes late would end its successor's.
         with self._spread.changed:
             self._streams += 1

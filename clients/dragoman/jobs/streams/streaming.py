@@ -86,11 +86,11 @@ class Streaming:
     """How units travel."""
 
     settings: Settings
-    """Of the job; its model gives way to the one that translated the units so far."""
+    """The job's settings; their model becomes the one that translated the first units."""
     window: int
     """Units of a stream that are under way at once."""
     noun: str
-    """What the units are called, of several."""
+    """The plural noun for the units."""
 
     def results(
         self,
@@ -155,7 +155,7 @@ class Streaming:
 
 
 def model_of(result: StreamResult[Unit]) -> str | None:
-    """As NAME/VERSION; None of a unit that failed."""
+    """The model as NAME/VERSION; None of a unit that failed."""
     return str(result.translation.model) if result.translation is not None else None
 
 
@@ -165,5 +165,5 @@ def _is_transient(error: DragomanError) -> bool:
     CANCELLED can only be the server's doing; ABORTED means the stream was idle, as when the job was
     suspended.
     """
-    gone = isinstance(error, UnavailableError | OverloadedError | CallCancelledError)
-    return gone or error.status == "ABORTED"
+    is_away = isinstance(error, UnavailableError | OverloadedError | CallCancelledError)
+    return is_away or error.status == "ABORTED"

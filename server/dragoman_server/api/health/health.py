@@ -25,7 +25,7 @@ _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
 class Health:
-    """What the server says of itself: NOT_SERVING until it is ready, and again once it drains."""
+    """The health of the server as a whole: NOT_SERVING until it is ready, and again once it drains."""
 
     def __init__(self, serving: Gauge, limits: RequestLimits) -> None:
         """`serving` shows what "" says: 1 or 0."""

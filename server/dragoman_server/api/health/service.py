@@ -33,13 +33,13 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
         self._changed = asyncio.Event()
 
     def tell(self, service: str, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
-        """From now on that is the service's status."""
+        """Sets the status of a service."""
         self._statuses[service] = status
         self._changed.set()
         self._changed = asyncio.Event()
 
     def tell_all(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
-        """From now on that is the status of every service there is."""
+        """Sets the status of every service there is."""
         for service in self._statuses:
             self.tell(service, status)
 

@@ -1,1 +1,1 @@
-"""What stands around every call: its metrics, and the refusal of what is malformed."""
+"""Interceptors of every call: they count it, and refuse what is malformed or from unknown callers."""

@@ -1,4 +1,4 @@
-"""What the interceptors of grpc.aio have in common: to stand around a handler, whatever its kind."""
+"""The base of our interceptors: it wraps a handler of grpc.aio, whatever its kind."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,8 @@ _MAKERS: dict[tuple[bool, bool], Callable[..., Handler]] = {
 
 
 def behaviour_of(handler: Handler) -> Behaviour:
-    """What the handler does. One that yields its responses is made to write them."""
+    """The handler's function; one that yields its responses is made to write them. One that yields its
+    responses is made to write them."""
     # The declared types are those of grpc's threaded server.
     behaviour: Any = (
         handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream

@@ -126,8 +126,8 @@ class Allowance:
             _check_size(num_characters, most, "characters_per_minute", field)
             if seconds := self._characters.seconds_until_room(num_characters, most, now):
                 had = self._characters.total(now)
-                told = f"sends {num_characters} characters, and has had {had} in the last minute"
-                raise self._error(told, "characters_per_minute", seconds)
+                excess = f"sends {num_characters} characters, and has had {had} in the last minute"
+                raise self._error(excess, "characters_per_minute", seconds)
         self._characters.add(num_characters, now)
         self._today.add(num_characters, utc_now)
         return Taken(num_characters=num_characters, seconds=now, utc_seconds=utc_now)
@@ -138,8 +138,8 @@ class Allowance:
             return
         _check_size(num_characters, most, "characters_per_day", field)
         if (had := self._today.total(utc_now)) + num_characters > most:
-            told = f"sends {num_characters} characters, and has had {had} today"
-            raise self._error(told, "characters_per_day", seconds_until_midnight(utc_now))
+            excess = f"sends {num_characters} characters, and has had {had} today"
+            raise self._error(excess, "characters_per_day", seconds_until_midnight(utc_now))
 
     @contextmanager
     def _refusals_counted(self) -> Iterator[None]:
@@ -149,9 +149,9 @@ class Allowance:
             self._metrics.on_refusal(self._name, error.limit)
             raise
 
-    def _error(self, told: str, field: str, retry_seconds: float) -> CallerLimitError:
+    def _error(self, excess: str, field: str, retry_seconds: float) -> CallerLimitError:
         return CallerLimitError(
-            f"{self._name or 'the caller'} {told}",
+            f"{self._name or 'the caller'} {excess}",
             limit=field.replace("_", "-"),
             value=getattr(self.limits, field),
             retry_seconds=retry_seconds,
@@ -162,5 +162,7 @@ def _check_size(num_characters: int, most: int, limit: str, field: str) -> None:
     """Raises InvalidRequestError for more than there ever is room for."""
     if num_characters > most:
         name = limit.replace("_", "-")
-        told = f"has {num_characters} characters, and this caller's limit is {name}={most}; send less at once"
-        raise InvalidRequestError([Violation(field=field, description=told)])
+        description = (
+            f"has {num_characters} characters, and this caller's limit is {name}={most}; send less at once"
+        )
+        raise InvalidRequestError([Violation(field=field, description=description)])

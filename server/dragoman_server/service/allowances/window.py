@@ -44,8 +44,8 @@ class Window:
 
     def give_back(self, amount: int, came_at: float) -> None:
         """What came then does not count any more."""
-        for place, (second, some) in enumerate(self._seconds):
+        for index, (second, some) in enumerate(self._seconds):
             if second == int(came_at):
-                self._seconds[place] = (second, some - amount)
+                self._seconds[index] = (second, some - amount)
                 self._total -= amount
                 return

@@ -15,15 +15,14 @@ class Element:
     end: int
     """One past the last."""
     opening: str | None
-    """Its start tag as the caller wrote it; None where it began before the run."""
+    """The start tag as the caller wrote it; None where the element began before the run."""
     closing: str | None
-    """Its end tag; None where it ends behind the run."""
+    """The end tag; None where the element ends behind the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Insertion:
-    """What stands at a place of a text without being a part of it, as a tag of an empty element or a
-    comment."""
+    """A thing at a position of a text that is no part of the text: the tag of an empty element, a comment."""
 
     position: int
     text: str
@@ -41,11 +40,11 @@ def elements_within(elements: Sequence[Element], span: Span) -> list[Element]:
         closing = element.closing if start < element.end < end else None
         if opening is None and closing is None:
             continue
-        place = max(start, element.start), min(end, element.end)
-        outer = found.get(place)
+        overlap = max(start, element.start), min(end, element.end)
+        outer = found.get(overlap)
         if outer is not None:
             # They stand around the same words, and so are as one.
             opening = None if opening is None else (outer.opening or "") + opening
             closing = None if closing is None else closing + (outer.closing or "")
-        found[place] = Element(start=place[0], end=place[1], opening=opening, closing=closing)
+        found[overlap] = Element(start=overlap[0], end=overlap[1], opening=opening, closing=closing)
     return list(found.values())

@@ -18,7 +18,7 @@ text."""
 
 
 class EventKind(enum.Enum):
-    """What stands somewhere in a text with markup."""
+    """The kinds of pieces that a text with markup consists of."""
 
     TEXT = enum.auto()
     REFERENCE = enum.auto()
@@ -30,7 +30,7 @@ class EventKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Event:
-    """One of them."""
+    """One event."""
 
     kind: EventKind
     start: int
@@ -38,37 +38,37 @@ class Event:
     end: int
     """One past its last."""
     name: str = ""
-    """Of a tag, in small letters."""
+    """A tag's name in small letters."""
     attributes: Attributes = ()
 
 
-_Found = tuple[EventKind, int, str, Attributes]
+_RawEvent = tuple[EventKind, int, str, Attributes]
 
 
 def parse(text: str) -> list[Event]:
-    """What a text consists of: the events cover it, in order."""
-    found: list[_Found] = []
+    """The events of a text with markup. They cover it, in order."""
+    raw: list[_RawEvent] = []
     start = 0
     for _ in range(MAX_UNCLOSED):
         reader = _Reader(text, start)
         reader.feed(text[start:])
-        found += reader.found
+        raw += reader.events
         # What is not closed, as a comment without an end, is left; to close the parser would have it look for
         # the end again at each one, which takes the square of the time.
         start = len(text) - len(reader.rawdata)
         if start == len(text):
             break
         if _is_cut_off(text, start):
-            found.append((EventKind.OTHER, start, "", ()))
+            raw.append((EventKind.OTHER, start, "", ()))
             break
-        found.append((EventKind.TEXT, start, "", ()))
+        raw.append((EventKind.TEXT, start, "", ()))
         start += 1
     else:
-        found.append((EventKind.TEXT, start, "", ()))
-    ends = [*(start for _, start, _, _ in found[1:]), len(text)][: len(found)]
+        raw.append((EventKind.TEXT, start, "", ()))
+    ends = [*(start for _, start, _, _ in raw[1:]), len(text)][: len(raw)]
     events = [
         Event(kind, start, end, name, attributes)
-        for (kind, start, name, attributes), end in zip(found, ends, strict=True)
+        for (kind, start, name, attributes), end in zip(raw, ends, strict=True)
         if start < end
     ]
     if not events or events[0].start > 0:
@@ -84,7 +84,7 @@ def _is_cut_off(text: str, start: int) -> bool:
 
 
 def match_tags(events: Sequence[Event]) -> dict[int, int]:
-    """For the index of each start tag that is closed that of its end tag. The pairs nest."""
+    """The index of the end tag, by the index of each start tag that is closed. The pairs nest."""
     open_tags: list[int] = []
     num_open: Counter[str] = Counter()
     matched: dict[int, int] = {}
@@ -106,13 +106,13 @@ def match_tags(events: Sequence[Event]) -> dict[int, int]:
 class _Reader(HTMLParser):
     def __init__(self, text: str, start: int) -> None:
         super().__init__(convert_charrefs=False)
-        self.found: list[_Found] = []
+        self.events: list[_RawEvent] = []
         lengths = [len(line) + 1 for line in text[start:].split("\n")]
         self._line_starts = list(accumulate(lengths, initial=start))
 
     def _note(self, kind: EventKind, name: str = "", attributes: Attributes = ()) -> None:
         line, offset = self.getpos()
-        self.found.append((kind, self._line_starts[line - 1] + offset, name, attributes))
+        self.events.append((kind, self._line_starts[line - 1] + offset, name, attributes))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         # One that has no end, as `br`, is left unmatched.

@@ -22,12 +22,12 @@ _SYNTAX = "&<>"
 
 @dataclass(frozen=True, kw_only=True)
 class Markup:
-    """What there is in a text with markup."""
+    """The text of a text with markup, and the elements that were taken out of it."""
 
     cleaned: CleanedText
     """The text without tags; its way back leads to the text with them."""
     protected: tuple[Protected, ...]
-    """What is not translated, and references that stand for no letter."""
+    """The spans that are not translated, and references that stand for no letter."""
     elements: tuple[Element, ...]
     insertions: tuple[Insertion, ...]
 
@@ -81,8 +81,8 @@ class _Reader:
 
     def finish(self) -> Markup:
         shown = clean("".join(self._shown))
-        starts = [self._starts[place] for place in shown.starts]
-        ends = [self._ends[place - 1] for place in shown.ends]
+        starts = [self._starts[index] for index in shown.starts]
+        ends = [self._ends[index - 1] for index in shown.ends]
         cleaned = CleanedText(
             caller_text=self._text,
             text=shown.text,
@@ -138,8 +138,8 @@ class _Reader:
         self._show(shown, event.start, event.end)
 
     def _skip(self, events: Sequence[Event]) -> None:
-        """What is not translated: a word of its own within a sentence, or between sentences if it holds a
-        block."""
+        """Protects an element that is not translated. It is a word within a sentence, or stands between
+        sentences if it holds a block."""
         start, end = events[0].start, events[-1].end
         if any(event.kind is not EventKind.TEXT and is_block(event.name) for event in events):
             self._show(_BOUNDARY, start, end)

@@ -1,4 +1,4 @@
-"""What the names of elements say: which bound sentences, and which are not translated."""
+"""The meaning of elements' names: which elements bound sentences, and which are not translated."""
 
 from collections.abc import Sequence
 
@@ -106,7 +106,7 @@ def is_untouched(name: str, attributes: Attributes) -> bool:
     """Whether nothing in it is translated."""
     if name in _UNTOUCHED or name in _UNTOUCHED_BLOCKS:
         return True
-    given = dict(attributes)
-    if (given.get("translate") or "").lower() == "no":
+    values = dict(attributes)
+    if (values.get("translate") or "").lower() == "no":
         return True
-    return "notranslate" in (given.get("class") or "").split()
+    return "notranslate" in (values.get("class") or "").split()

@@ -1,1 +1,1 @@
-"""What of a text must come out as it is: which spans those are, and whether an answer has them. Pure."""
+"""Protected spans: which parts of a text must come out unchanged, and whether an answer has them. Pure."""

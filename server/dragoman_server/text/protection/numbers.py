@@ -60,22 +60,24 @@ def numbers_in(text: str) -> list[Number]:
 def missing_numbers(
     numbers: Sequence[Number], answer: str, *, source_language: str, target_language: str
 ) -> list[Number]:
-    """Those of a source's numbers whose value the answer lacks; of one that is there twice both must be."""
+    """The numbers of a source whose value the answer lacks. A number that stands there twice must be in
+    the answer twice."""
     if not numbers:
         return []
-    found = [(each.text, _readings(each.text, target_language)) for each in numbers_in(answer)]
-    free = list(range(len(found)))
+    answered = [(other.text, _readings(other.text, target_language)) for other in numbers_in(answer)]
+    free = list(range(len(answered)))
     missing = []
-    for number in sorted(numbers, key=lambda each: -len(each.text)):
+    for number in sorted(numbers, key=lambda other: -len(other.text)):
         wanted = _readings(number.text, source_language)
-        place = next(
-            (index for index in free if found[index][0] == number.text or wanted & found[index][1]), None
+        match = next(
+            (index for index in free if answered[index][0] == number.text or wanted & answered[index][1]),
+            None,
         )
-        if place is not None:
-            free.remove(place)
-        elif not _take_parts(number.text, [found[index][0] for index in free]):
+        if match is not None:
+            free.remove(match)
+        elif not _take_parts(number.text, [answered[index][0] for index in free]):
             missing.append(number)
-    return sorted(missing, key=lambda each: each.span)
+    return sorted(missing, key=lambda other: other.span)
 
 
 def in_notation(number: str, *, source_language: str, target_language: str) -> str:
@@ -92,7 +94,7 @@ def in_notation(number: str, *, source_language: str, target_language: str) -> s
 
 
 def _readings(number: str, language: str) -> frozenset[str]:
-    """What a number may mean, as strings that are equal where the values are."""
+    """The possible values of a number, as strings that are equal where the values are."""
     sign = "-" if number[0] in "-−" else ""
     digits = number.lstrip(_SIGNS)
     time = _TIME.fullmatch(digits)
@@ -111,12 +113,12 @@ def _readings(number: str, language: str) -> frozenset[str]:
     if not separators:
         # Zeros before it are part of what is no quantity, as of a telephone number.
         return frozenset((sign + grouped,))
-    whole, mark, decimals = grouped.rpartition(point)
+    integer, mark, decimals = grouped.rpartition(point)
     group = "," if point == "." else "."
     if not mark:
-        whole, decimals = grouped, ""
-    parts = whole.split(group)
-    if point in whole or group in decimals or any(len(part) != 3 for part in parts[1:]):
+        integer, decimals = grouped, ""
+    parts = integer.split(group)
+    if point in integer or group in decimals or any(len(part) != 3 for part in parts[1:]):
         return frozenset((sign + grouped,))
     value = "".join(parts).lstrip("0") or "0"
     decimals = decimals.rstrip("0")

@@ -1,4 +1,4 @@
-"""What is protected without being asked for, since nobody wants it translated: URLs, placeholders and so on.
+"""Spans that are protected without being asked for: URLs, placeholders and so on.
 
 No pattern begins within a run that it could have begun at, and none takes more than a time in proportion to
 the text.
@@ -100,11 +100,11 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
 def certain_spans(text: str) -> Iterator[Protected]:
-    """What is found in a text, in order and without overlaps."""
+    """The spans of a text that match a pattern, in order and without overlaps."""
     if not _TRIGGER.search(text):
         return
-    place = 0
-    while (found := _ANY.search(text, place)) is not None:
+    position = 0
+    while (found := _ANY.search(text, position)) is not None:
         start, end = found.span()
         name = found.lastgroup
         assert name is not None
@@ -112,7 +112,7 @@ def certain_spans(text: str) -> Iterator[Protected]:
             kind = SpanKind.PLACEHOLDER
             closed = _end_of_argument(text, start)
             if closed is None:
-                place = start + 1
+                position = start + 1
                 continue
             end = closed
         else:
@@ -120,7 +120,7 @@ def certain_spans(text: str) -> Iterator[Protected]:
             if kind in _TRIMMED:
                 end = _without_punctuation(text, start, end)
         yield Protected(span=(start, end), kind=kind)
-        place = max(end, start + 1)
+        position = max(end, start + 1)
 
 
 def _end_of_argument(text: str, start: int) -> int | None:

@@ -50,7 +50,7 @@ class Protected:
     span: Span
     kind: SpanKind
     output: str | None = None
-    """What the answer has in its place; None: what the caller wrote."""
+    """The answer's text in its place; None keeps the caller's."""
 
     @property
     def floats(self) -> bool:
@@ -59,8 +59,8 @@ class Protected:
 
 
 def disjoint(candidates: Iterable[Protected]) -> tuple[Protected, ...]:
-    """Those that do not overlap, in the text's order: of two the one by kind, then the longer, then the
-    first."""
+    """The spans that do not overlap, in the text's order. Of two that do, the kind decides, then the
+    length, then the order."""
     ranked = sorted(
         candidates,
         key=lambda item: (_PRECEDENCE[item.kind], item.span[0] - item.span[1], item.span[0]),
@@ -69,17 +69,17 @@ def disjoint(candidates: Iterable[Protected]) -> tuple[Protected, ...]:
     starts: list[int] = []
     for item in ranked:
         start, end = item.span
-        place = bisect_left(starts, start)
-        begins_within = place > 0 and chosen[place - 1].span[1] > start
-        reaches_next = place < len(chosen) and starts[place] < end
+        index = bisect_left(starts, start)
+        begins_within = index > 0 and chosen[index - 1].span[1] > start
+        reaches_next = index < len(chosen) and starts[index] < end
         if start < end and not begins_within and not reaches_next:
-            chosen.insert(place, item)
-            starts.insert(place, start)
+            chosen.insert(index, item)
+            starts.insert(index, start)
     return tuple(chosen)
 
 
 def within(items: Sequence[Protected], span: Span) -> tuple[Protected, ...]:
-    """Those of the spans, which are in order, that begin in a range."""
+    """The spans that begin in a range; `items` are in order."""
     first = bisect_left(items, span[0], key=lambda item: item.span[0])
     last = bisect_left(items, span[1], key=lambda item: item.span[0])
     return tuple(items[first:last])

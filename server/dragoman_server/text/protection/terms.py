@@ -10,7 +10,7 @@ from dragoman_server.text.protection.protected import Protected, SpanKind
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
-    """What a word or words of the source language are translated by; themselves for None."""
+    """A word or words of the source language, and their translation; None keeps them."""
 
     source: str
     target: str | None
@@ -71,7 +71,7 @@ def _is_of_word(character: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """In small letters, each as one code point, so that places stay."""
+    """The text in small letters, each as one code point, so that positions stay."""
     small = text.lower()
     return (
         small
@@ -84,5 +84,9 @@ def merge(glossaries: Sequence[Mapping[str, str]], terms: Sequence[Term]) -> lis
     """A caller's own terms before those of glossaries, and these in their order."""
     return [
         *terms,
-        *(Term(source=source, target=target) for each in glossaries for source, target in each.items()),
+        *(
+            Term(source=source, target=target)
+            for glossary in glossaries
+            for source, target in glossary.items()
+        ),
     ]

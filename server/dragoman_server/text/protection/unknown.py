@@ -24,9 +24,9 @@ def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language
         if not (is_unknown or is_foreign(word, language)):
             continue
         if not any(map(str.isalnum, word)):
-            for place, end_of_run in _runs_of_one_sign(word, first):
-                if any(a <= place < b for a, b in unknown):
-                    yield Protected(span=(start + place, start + end_of_run), kind=SpanKind.EMOJI)
+            for position, end_of_run in _runs_of_one_sign(word, first):
+                if any(a <= position < b for a, b in unknown):
+                    yield Protected(span=(start + position, start + end_of_run), kind=SpanKind.EMOJI)
         elif found and not unit[found[-1][1] : first].strip():
             found[-1] = (found[-1][0], last)
         else:
@@ -37,8 +37,8 @@ def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language
 
 def _runs_of_one_sign(word: str, offset: int) -> Iterator[Span]:
     """Where in a unit each run of the same sign begins and ends."""
-    place = offset
+    position = offset
     for _, run in itertools.groupby(word):
-        end = place + len(list(run))
-        yield place, end
-        place = end
+        end = position + len(list(run))
+        yield position, end
+        position = end

@@ -41,7 +41,7 @@ class UnitAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What came of an attempt."""
+    """The outcome of an attempt."""
 
     answers: tuple[UnitAnswer, ...]
     """Best first; empty where none keeps what must be kept."""
@@ -70,8 +70,10 @@ def judge(
     [piece], [shown], [tokens] = attempt.pieces, results, ids
     if task.is_plain and most == 1 and not (is_aligned or source.is_markup) and shown:
         # The commonest case by far, told at once.
-        best = shown[0].hypotheses[0]
-        return Judgement(answers=(_unit_answer(best, bundle.target_tokenizer.decode_text(best.tokens)),))
+        hypothesis = shown[0].hypotheses[0]
+        return Judgement(
+            answers=(_unit_answer(hypothesis, bundle.target_tokenizer.decode_text(hypothesis.tokens)),)
+        )
     lost: list[tuple[Protected, ...]] = []
     answers = tuple(distinct(_read(source, task, piece, shown, tokens, bundle, is_aligned, lost), most=most))
     return Judgement(answers=answers, lost=lost[0] if lost else ())
@@ -99,7 +101,7 @@ def _read(
         for hypothesis in result.hypotheses
     ]
     if len(piece.shown) > 1:
-        pooled.sort(key=lambda each: -each[0].score)
+        pooled.sort(key=lambda candidate: -candidate[0].score)
     for hypothesis, rendered, tokens in pooled:
         text = bundle.target_tokenizer.decode_text(hypothesis.tokens)
         replaced: list[tuple[Span, Protected]] | None = []
@@ -136,10 +138,10 @@ def _answer(
     inserted: Sequence[Floating] = ()
     if piece.floating or piece.elements:
         inserted = place(
-            [replace(each, position=rendered.place_of(each.position)) for each in piece.floating],
+            [replace(item, position=rendered.place_of(item.position)) for item in piece.floating],
             [
-                replace(each, start=rendered.place_of(each.start), end=rendered.place_of(each.end))
-                for each in piece.elements
+                replace(item, start=rendered.place_of(item.start), end=rendered.place_of(item.end))
+                for item in piece.elements
             ],
             rendered.text,
             text,

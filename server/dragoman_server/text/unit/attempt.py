@@ -65,11 +65,11 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """What is searched on its own: a unit, or a part of one."""
+    """A span that is searched on its own: a unit, or a part of one."""
 
     span: Span
     shown: tuple[Rendered, ...]
-    """What the model is shown, in one way or another."""
+    """The forms in which the model is shown the span."""
     floating: tuple[Floating, ...] = ()
     """Positions, as those of elements, count code points of the cleaned text."""
     elements: tuple[Element, ...] = ()
@@ -83,14 +83,14 @@ class Attempt:
     stage: Stage
     pieces: tuple[Piece, ...]
     gaps: tuple[str, ...] = ("", "")
-    """What stands before, between and behind the pieces."""
+    """The texts before, between and behind the pieces."""
 
 
 def make_task(
     source: Source, span: Span, items: Sequence[Protected], *, is_automatic: bool, languages: tuple[str, str]
 ) -> Task:
-    """What is to be kept of a unit. With `is_automatic`, its numbers' values too, and it may be in
-    capitals."""
+    """The task of a unit: the spans to keep. With `is_automatic`, its numbers' values too, and it may be
+    in capitals."""
     text = source.cleaned.text
     start, end = span
     numbers: tuple[Protected, ...] = ()
@@ -110,7 +110,7 @@ def make_task(
     floating: tuple[tuple[int, str], ...] = ()
     if source.is_markup:
         elements = tuple(elements_within(source.elements_in(span), span))
-        floating = tuple((each.position, each.text) for each in source.insertions_in(span))
+        floating = tuple((insertion.position, insertion.text) for insertion in source.insertions_in(span))
     return Task(
         span=span,
         items=tuple(items),
@@ -122,7 +122,7 @@ def make_task(
 
 
 def first_attempt(source: Source, task: Task) -> Attempt:
-    """What is tried at first. Where there are too many spans for masks, it is the last thing, too."""
+    """The first attempt. Where there are too many spans for masks, it is the last thing, too."""
     if task.is_plain:
         rendered = render(source.cleaned.tokenizer_text, task.span, (), {})
         return Attempt(stage=Stage.FIRST, pieces=(Piece(span=task.span, shown=(rendered,)),))
@@ -131,7 +131,7 @@ def first_attempt(source: Source, task: Task) -> Attempt:
 
 
 def next_attempt(source: Source, task: Task, tried: Stage, lost: Sequence[Protected]) -> Attempt:
-    """What is tried where an attempt did not do. `lost` are the numbers that it lost."""
+    """The attempt after one that failed. `lost` are the numbers that it lost."""
     found = _masked(source, task, Stage.AGAIN, lost) if tried is Stage.FIRST else None
     return found if found is not None else around(source, task)
 
@@ -152,7 +152,7 @@ def around(source: Source, task: Task) -> Attempt:
     for start, end in spans:
         edges += [cleaned.starts[start], cleaned.ends[end - 1]]
     edges.append(cleaned.ends[task.span[1] - 1])
-    bounds = [task.span[0], *(place for span in spans for place in span), task.span[1]]
+    bounds = [task.span[0], *(boundary for span in spans for boundary in span), task.span[1]]
     gaps = tuple(
         source.written(
             edges[rank],
@@ -211,8 +211,8 @@ def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected])
 
 
 def _put_back(source: Source, task: Task, lost: Sequence[Protected]) -> list[Protected]:
-    """What is masked of lost numbers: each with those that nothing but signs part from it, as one, such as
-    "8-10" and the parts of a telephone number."""
+    """The spans that are masked for lost numbers. Numbers that only signs part are one, such as "8-10" and
+    the parts of a telephone number."""
     chains: list[list[Protected]] = []
     for item in task.numbers:
         before = chains[-1][-1] if chains else item
@@ -246,7 +246,7 @@ def _with_percent(source: Source, number: Protected) -> Protected:
 
 
 def _side_by_side(pieces: Sequence[Piece]) -> Piece:
-    """One piece with all that they show."""
+    """Joins pieces to one that shows all they show."""
     return replace(pieces[0], shown=tuple(rendered for piece in pieces for rendered in piece.shown))
 
 
@@ -283,11 +283,11 @@ def _piece(
 
 
 def _in_small_letters(task: Task, rendered: Rendered) -> str:
-    """What is shown, with the letters of the task."""
+    """The text that is shown, with the small letters of the task."""
     start = task.span[0]
     return "".join(
-        task.small_letters[place - start] if task.small_letters and character.isupper() else character
-        for character, place in zip(rendered.text, rendered.starts, strict=True)
+        task.small_letters[position - start] if task.small_letters and character.isupper() else character
+        for character, position in zip(rendered.text, rendered.starts, strict=True)
     )
 
 
@@ -331,7 +331,7 @@ def trim(text: str, span: Span, items: Sequence[Protected]) -> Span | None:
 
 
 def text_outside(text: str, span: Span, items: Sequence[Protected]) -> str:
-    """What of a span is in no item."""
+    """The parts of a span that are in no item."""
     return " ".join(
         text[a:b] for a, b in outside(span, [item for item in items if span[0] <= item.span[0] < span[1]])
     )

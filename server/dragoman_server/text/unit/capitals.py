@@ -27,7 +27,7 @@ def readings(text: str) -> list[str]:
     """The text in small letters, each way as long as it: with the first letter large, and with every
     word's."""
     small = in_small_letters(text)
-    first = next((place for place, character in enumerate(small) if character.isalpha()), 0)
+    first = next((index for index, character in enumerate(small) if character.isalpha()), 0)
     sentence = small[:first] + _large(small[first : first + 1]) + small[first + 1 :]
     title = _WORD.sub(lambda word: _capitalised(word[0]), small)
     return [sentence] if title == sentence else [sentence, title]
@@ -43,7 +43,7 @@ def by_vocabulary(text: str, count_pieces: Callable[[Sequence[str]], Sequence[in
     num_pieces = count_pieces([*words, *map(_capitalised, words)])
     is_large = {word: num_pieces[len(words) + rank] < num_pieces[rank] for rank, word in enumerate(words)}
     written = _WORD.sub(lambda word: _capitalised(word[0]) if is_large[word[0]] else word[0], small)
-    first = next((place for place, character in enumerate(written) if character.isalpha()), 0)
+    first = next((index for index, character in enumerate(written) if character.isalpha()), 0)
     return written[:first] + _large(written[first : first + 1]) + written[first + 1 :]
 
 

@@ -56,20 +56,20 @@ def lacks_terms(task: Task, rendered: Rendered, answer: str) -> bool:
     folded = answer.casefold()
     # Longest first: a term may be a part of another.
     for output in sorted(outputs, key=len, reverse=True):
-        place = _find_word(output.casefold(), folded)
-        if place is None:
+        start = _find_word(output.casefold(), folded)
+        if start is None:
             return True
-        folded = folded[:place] + " " + folded[place + len(output.casefold()) :]
+        folded = folded[:start] + " " + folded[start + len(output.casefold()) :]
     return False
 
 
 def _find_word(word: str, text: str) -> int | None:
-    place = text.find(word)
-    while place >= 0:
-        end = place + len(word)
-        if not (text[place - 1 : place].isalnum() and word[0].isalnum()) and not (
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        if not (text[start - 1 : start].isalnum() and word[0].isalnum()) and not (
             text[end : end + 1].isalnum() and word[-1].isalnum()
         ):
-            return place
-        place = text.find(word, place + 1)
+            return start
+        start = text.find(word, start + 1)
     return None

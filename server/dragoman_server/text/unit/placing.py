@@ -16,7 +16,7 @@ MAX_DEPTH = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Floating:
-    """What is set into a translation at a place, and whether spaces stood around it."""
+    """A text that is set into a translation at a position, and whether spaces stood around it."""
 
     position: int
     text: str
@@ -45,13 +45,13 @@ def place(
     links: Sequence[Alignment],
 ) -> list[Floating]:
     """All tags and floating texts with their positions in the answer, in order."""
-    best: dict[Span, Span] = {}
+    nearest: dict[Span, Span] = {}
     for link in links:
-        best.setdefault(link.target, link.source)
+        nearest.setdefault(link.target, link.source)
     found = list(words(answer))
     target = _Answer(
         words=found,
-        origins=[best.get(word) for word in found],
+        origins=[nearest.get(word) for word in found],
         has_letters=[any(map(str.isalnum, answer[slice(*word)])) for word in found],
         length=len(answer),
     )
@@ -106,10 +106,11 @@ class _Node:
 
 
 def _nested(elements: Sequence[Element]) -> list[_Node]:
-    """As a forest; what does not nest is cut off at its parent's end by where it is placed."""
+    """The elements as a forest; an element that does not nest is cut off at its parent's end when it is
+    placed."""
     roots: list[_Node] = []
     path: list[_Node] = []
-    for element in sorted(elements, key=lambda each: (each.start, -each.end)):
+    for element in sorted(elements, key=lambda other: (other.start, -other.end)):
         node = _Node(element, [])
         while path and not (path[-1].element.start <= element.start and element.end <= path[-1].element.end):
             path.pop()
@@ -170,11 +171,11 @@ def _lay_out(nodes: Sequence[_Node], target: _Answer, bounds: Span, edges: Span)
         free, position = finish, closes
 
 
-def _comes_from(target: _Answer, place: int, element: Element) -> bool:
-    origin = target.origins[place]
+def _comes_from(target: _Answer, position: int, element: Element) -> bool:
+    origin = target.origins[position]
     return (
         origin is not None
-        and target.has_letters[place]
+        and target.has_letters[position]
         and element.start < origin[1]
         and origin[0] < element.end
     )

@@ -41,7 +41,7 @@ class TaskReader:
         self._is_automatic = is_automatic
         self._read: dict[Span, tuple[Task, Attempt]] = {}
         self.warnings: list[TranslationWarning] = []
-        """What is known of the source alone."""
+        """The warnings that follow from the source alone."""
 
     def trim(self, spans: Sequence[Span]) -> list[Span]:
         """The units without emoji at their ends, and without those that hold nothing to translate."""
@@ -58,7 +58,7 @@ class TaskReader:
         return found
 
     def render(self, span: Span) -> str:
-        """What the model is shown of a unit at first."""
+        """The text that the model is shown first of a unit."""
         _, attempt = self._task(span)
         if attempt.stage is not Stage.FIRST:
             return self._source.cleaned.tokenizer_text[slice(*span)]
@@ -149,7 +149,7 @@ class TaskReader:
                 yield rendered.of_source(span)
 
     def _truncated(self, unit: Unit) -> tuple[Unit, Task, Attempt, Sequence[int] | None]:
-        """What is behind the last token is not kept."""
+        """A truncated unit; nothing behind its last token is kept."""
         source = self._source
         _, attempt = self._task(unit.span)
         rendered = attempt.pieces[0].shown[0] if attempt.stage is Stage.FIRST else None
@@ -160,11 +160,11 @@ class TaskReader:
         if rendered is not None:
             end = rendered.ends[last - 1] if last else unit.span[0]
         items = within(source.protected, unit.span)
-        kept = [item for item in items if item.span[1] <= end]
+        complete = [item for item in items if item.span[1] <= end]
         for item in items:
             if item.span[1] > end and not item.floats and item.kind is not SpanKind.TERM:
                 self._warn(WarningKind.SPAN_MISSING, item.span)
-        task = self._make((unit.span[0], max(end, unit.span[0] + 1)), kept)
+        task = self._make((unit.span[0], max(end, unit.span[0] + 1)), complete)
         # Every tag is there once, also one behind the end.
         task = replace(task, elements=tuple(elements_within(source.elements_in(unit.span), unit.span)))
         return unit, task, first_attempt(source, task), None

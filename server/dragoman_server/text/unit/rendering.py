@@ -22,15 +22,15 @@ class Mask:
 
 @dataclass(frozen=True, kw_only=True)
 class Rendered:
-    """What the model is shown of a unit."""
+    """The text that the model is shown of a unit."""
 
     text: str
     starts: Sequence[int]
-    """For each of its code points where in the cleaned text begins what it stands for."""
+    """For each of its code points, where its origin begins in the cleaned text."""
     ends: Sequence[int]
     """And where that ends."""
     masks: tuple[Mask, ...] = ()
-    """In the order of the text."""
+    """The masks, in the order of the text."""
 
     def of_source(self, span: Span) -> Span:
         """Where in the cleaned text a span of it stands, which must not be empty."""
@@ -48,7 +48,7 @@ class Rendered:
         return low
 
     def with_text(self, text: str) -> "Rendered":
-        """The same in other letters, as many."""
+        """This text in other letters, as many."""
         assert len(text) == len(self.text)
         return replace(self, text=text)
 

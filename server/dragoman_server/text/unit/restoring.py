@@ -16,11 +16,11 @@ from dragoman_server.text.unit.rendering import Mask
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What goes out of an answer."""
+    """The text of an answer as it goes out."""
 
     text: str
     starts: Sequence[int]
-    """For each code point of the answer where what became of it begins."""
+    """For each code point of the answer, where its text begins in the restored one."""
     ends: Sequence[int]
     """And where that ends."""
 
@@ -37,7 +37,7 @@ def find_masks(masks: Sequence[Mask], answer: str) -> list[tuple[Span, Protected
         if len(places) != 1:
             return None
         found.append((places[0], mask.item))
-    return sorted(found, key=lambda each: each[0])
+    return sorted(found, key=lambda position: position[0])
 
 
 def restore(
@@ -66,30 +66,30 @@ def restore(
     replacements = iter([*replaced, None])
     insertions = iter([*inserted, None])
     replacement, insertion = next(replacements), next(insertions)
-    place = 0
-    while place < len(answer) or insertion is not None:
-        if insertion is not None and (insertion.position <= place or place >= len(answer)):
-            skipped = _set_in(insertion, write, parts, answer[place : place + 1])
+    position = 0
+    while position < len(answer) or insertion is not None:
+        if insertion is not None and (insertion.position <= position or position >= len(answer)):
+            skipped = _set_in(insertion, write, parts, answer[position : position + 1])
             if skipped:
                 starts.append(length - len(insertion.text))
                 ends.append(length)
-                place += 1
+                position += 1
             insertion = next(insertions)
             continue
-        if replacement is not None and replacement[0][0] == place:
+        if replacement is not None and replacement[0][0] == position:
             (start, end), item = replacement
             before = length
             write(output_of(item))
             starts += [before] * (end - start)
             ends += [length] * (end - start)
-            place = end
+            position = end
             replacement = next(replacements)
             continue
-        character = answer[place].upper() if in_capitals else answer[place]
+        character = answer[position].upper() if in_capitals else answer[position]
         starts.append(length)
         write(html.escape(character, quote=False) if is_markup else character)
         ends.append(length)
-        place += 1
+        position += 1
     return Restored(text="".join(parts), starts=starts, ends=ends)
 
 

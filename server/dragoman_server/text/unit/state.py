@@ -14,7 +14,7 @@ from dragoman_server.text.unit.attempt import Attempt, Task, next_attempt
 
 IdsOfPiece = tuple[tuple[int, ...], ...]
 Seconds = tuple[float, float, float]
-"""In the queue, encoding, and decoding."""
+"""Seconds in the queue, of encoding, and of decoding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class UnitState:
     lost_numbers: tuple[Span, ...] = ()
     """The numbers that its first answer lacked."""
     seconds: Seconds = (0.0, 0.0, 0.0)
-    """Of its rounds together."""
+    """The seconds of all its rounds."""
 
 
 def judged(
@@ -96,12 +96,12 @@ def tokenize(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None) -> t
         ids = [known] if known is not None else []
         if len(shown) > len(ids):
             ids += bundle.source_tokenizer.encode_ids(shown[len(ids) :])
-        found.append(tuple((*each[:most], *end) if each else () for each in ids))
+        found.append(tuple((*tokens[:most], *end) if tokens else () for tokens in ids))
     return tuple(found)
 
 
 def _slowest(results: Sequence[Sequence[SentenceResult]]) -> Seconds:
-    """Of what was searched side by side, the one that took longest."""
+    """The seconds of the slowest of the searches side by side."""
     return max(
         (
             (result.queue_seconds, result.encode_seconds, result.decode_seconds)

@@ -1,4 +1,4 @@
-"""What a reader should know of a unit's translation."""
+"""Warnings of a unit's translation."""
 
 from collections.abc import Iterator, Sequence
 
@@ -60,5 +60,5 @@ def unit_warnings(
 
 
 def _is_in(number: Number, task: Task) -> bool:
-    start, end = (task.span[0] + place for place in number.span)
+    start, end = (task.span[0] + position for position in number.span)
     return any(item.span[0] < end and start < item.span[1] for item in task.items)

@@ -1,1 +1,1 @@
-"""What is spoken over HTTP: each API in a file, the page, and what those who run the server ask."""
+"""The APIs over HTTP, each in a file, the page, and the probes of operators."""

@@ -123,7 +123,7 @@ def _json(message: Message) -> str:
 
 
 def describe_error(error: Exception) -> dict[str, object]:
-    """What an answer or a stream's last event says of it."""
+    """The JSON of an error, in an answer or in a stream's last event."""
     status = status_of(error)
     return {
         "code": http_status(error),

@@ -25,7 +25,7 @@ from dragoman_server.web.statuses import http_status, message_of, retry_headers
 MAX_TEXTS = 50
 """Most texts of a request, as DeepL has it."""
 UNLIMITED_CHARACTERS = 1_000_000_000_000
-"""What DeepL tells those who have no limit."""
+"""The limit that DeepL states for callers without one."""
 
 _FORBIDDEN, _BAD_REQUEST, _QUOTA_EXCEEDED = 403, 400, 456
 # DeepL's clients refuse a bare "EN" or "PT" as a target, and its list has none.
@@ -153,7 +153,7 @@ def _refuse_others(fields: Fields) -> None:
             continue
         harmless = _WITHOUT_EFFECT.get(name, frozenset())
         if str(value).lower() not in harmless:
-            words = sorted(each for each in harmless if each)
+            words = sorted(word for word in harmless if word)
             known = f"; it may be {list_names(words)}" if words else ""
             violations.append(Violation(field=name, description=f"is not supported by this server{known}"))
     if violations:
@@ -190,8 +190,8 @@ def _read_glossaries(fields: Fields, exchange: Exchange, template: pb.TranslateR
     known = [glossary.name for glossary in listed]
     for name in names:
         if name not in known:
-            told = list_names(known) if known else "none"
-            raise GlossaryNotFoundError(f"there is no glossary {quote(name)}; the server has {told}")
+            ids = list_names(known) if known else "none"
+            raise GlossaryNotFoundError(f"there is no glossary {quote(name)}; the server has {ids}")
     template.protection.glossaries.extend(names)
 
 

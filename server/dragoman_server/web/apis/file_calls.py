@@ -18,10 +18,10 @@ from dragoman_server.web.fields import Fields, read_json, refusal
 
 
 class FileCalls:
-    """Both, over the files that are kept."""
+    """The handlers of both calls, over the files that are kept."""
 
-    def __init__(self, kept: KeptFiles) -> None:
-        self._kept = kept
+    def __init__(self, files: KeptFiles) -> None:
+        self._files = files
 
     async def libretranslate(self, exchange: Exchange) -> Response:
         """POST /translate_file, as LibreTranslate's clients call it."""
@@ -45,25 +45,25 @@ class FileCalls:
                 await write("progress", json.dumps({"done": done, "total": total}))
 
             async with exchange.open_call("TranslateFile") as call:
-                given = read_json((fields.string("config") or "{}").encode())
-                config = parse_message(given, pb.TranslateStreamConfig(), "config")
+                json_config = read_json((fields.string("config") or "{}").encode())
+                config = parse_message(json_config, pb.TranslateStreamConfig(), "config")
                 file = await _read(exchange.core, fields)
                 done = await translate_file(exchange.core, call, file, config, progress)
                 path = await self._keep(file, done, config)
-                told = {
+                message = {
                     "path": path,
                     "name": file.translated_name(config.target_language),
                     "failed": done.failed,
                     "sourceLanguage": done.source_language,
                     "model": f"{done.model.name}/{done.model.version}" if done.model.name else "",
                 }
-                await write("file", json.dumps(told))
+                await write("file", json.dumps(message))
 
         return EventStream(produce, lambda error: json.dumps({"error": describe_error(error)}))
 
     async def _keep(self, file: FileTexts, done: FileTranslation, config: pb.TranslateStreamConfig) -> str:
         content = await asyncio.to_thread(file.write, done.translations)
-        return self._kept.keep(file.translated_name(config.target_language), content)
+        return self._files.keep(file.translated_name(config.target_language), content)
 
 
 async def _read(core: ServiceCore, fields: Fields) -> FileTexts:

@@ -19,10 +19,10 @@ _DETECTION_CHARACTERS = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class FileTranslation:
-    """What became of a file's texts."""
+    """The translated texts of a file, and how many failed."""
 
     translations: Sequence[str | None]
-    """One to one; None for what holds no text and what failed."""
+    """A translation for each text; None for a text without letters, and for one that failed."""
     failed: int
     """Texts that could not be translated."""
     source_language: str

@@ -26,13 +26,13 @@ MAX_UNPACKED_RATIO = 20
 """A document may unpack to so many times the bytes that a request may have."""
 
 _FIELDS = {"--column": "columns", "--key": "keys"}
-"""What the command line's options are called in a request."""
+"""The names that a request has for options of the command line."""
 _ADVICE = re.compile(r"\. `--format .*", re.DOTALL)
-"""What no request can ask for, at the end of an error."""
+"""Advice at the end of an error that no request can follow."""
 
 
 def suffixes() -> list[str]:
-    """Of files that are translated; `.gz` may stand behind all but the last."""
+    """The suffixes of files that are translated; `.gz` may stand behind all but the last."""
     return [".txt", *known_suffixes()]
 
 
@@ -69,7 +69,7 @@ class FileTexts:
         return packed.getvalue()
 
     def translated_name(self, target: str) -> str:
-        """What the translation is called: book.de.html.gz is book.de.en.html.gz."""
+        """The name of the translation: book.de.html.gz becomes book.de.en.html.gz."""
         path = PurePath(self.name)
         end = path.suffix
         if is_compressed(path):
@@ -80,7 +80,7 @@ class FileTexts:
 
 
 def options_of(fields: Fields) -> FormatOptions:
-    """What a request says of its file: `columns`, `keys`, `joinLines`. Raises InvalidRequestError."""
+    """The options of a file in a request: `columns`, `keys`, `joinLines`. Raises InvalidRequestError."""
     return FormatOptions(
         columns=tuple(fields.strings("columns") or ()),
         keys=tuple(fields.strings("keys") or ()),
@@ -101,9 +101,9 @@ def open_file(file: UploadedFile, options: FormatOptions, *, max_bytes: int) -> 
         source = Input(name=name, stream=content, position=content.tell)
         units = list(format_.units(source))
     except JobError as error:
-        told = _ADVICE.sub("", str(error))
-        told = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], told)
-        raise refusal("file", told) from error
+        message = _ADVICE.sub("", str(error))
+        message = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], message)
+        raise refusal("file", message) from error
     return FileTexts(
         name=name,
         units=units,

@@ -13,7 +13,7 @@ from dragoman_server.web.exchange import Exchange
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Kept:
+class _File:
     name: str
     content: bytes
     until: float
@@ -24,12 +24,12 @@ class KeptFiles:
 
     def __init__(self, limits: RequestLimits) -> None:
         self._limits = limits
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._files: OrderedDict[str, _File] = OrderedDict()
 
     def keep(self, name: str, content: bytes) -> str:
         """Keeps it, and returns the path that it is fetched at."""
         key = uuid.uuid4().hex
-        self._kept[key] = _Kept(
+        self._files[key] = _File(
             name=name, content=content, until=time.monotonic() + self._limits.max_kept_file_seconds
         )
         self._forget()
@@ -38,24 +38,24 @@ class KeptFiles:
     async def download(self, exchange: Exchange) -> Response:
         """GET /download_file/KEY: its name is all that is asked for."""
         self._forget()
-        kept = self._kept.get(exchange.request.path_params["key"])
-        if kept is None:
+        file = self._files.get(exchange.request.path_params["key"])
+        if file is None:
             seconds = f"{self._limits.max_kept_file_seconds:g}"
             return JSONResponse({"error": f"there is no such file; one is kept for {seconds} seconds"}, 404)
         return Response(
-            kept.content,
+            file.content,
             media_type="application/octet-stream",
             headers={
-                "Content-Disposition": f"attachment; filename*=UTF-8''{quote_url(kept.name, safe='')}",
+                "Content-Disposition": f"attachment; filename*=UTF-8''{quote_url(file.name, safe='')}",
                 "X-Content-Type-Options": "nosniff",
             },
         )
 
     def _forget(self) -> None:
         now, most = time.monotonic(), self._limits.max_kept_file_bytes
-        num_bytes = sum(len(each.content) for each in self._kept.values())
-        for key, each in list(self._kept.items()):
-            if each.until >= now and (num_bytes <= most or len(self._kept) == 1):
+        num_bytes = sum(len(file.content) for file in self._files.values())
+        for key, file in list(self._files.items()):
+            if file.until >= now and (num_bytes <= most or len(self._files) == 1):
                 break
-            num_bytes -= len(each.content)
-            del self._kept[key]
+            num_bytes -= len(file.content)
+            del self._files[key]

@@ -25,7 +25,7 @@ _BY_CODE = dict(pair.split(":") for pair in _NAMES.split())
 
 
 def language_name(code: str) -> str:
-    """In English, with what the code adds to the language; the code of one without a name here."""
+    """The language's English name, with the code's region or script; the code where there is no name."""
     name = _BY_CODE.get(primary_language(code))
     if name is None:
         return code
@@ -48,5 +48,5 @@ def targets_by_source(core: ServiceCore) -> dict[str, list[str]]:
 
 
 def all_languages(models: Iterable[ServedModel]) -> list[str]:
-    """Those that models translate from or to, in order."""
+    """The languages that models translate from or to, in order."""
     return sorted({language for model in models for language in model.manifest_languages})

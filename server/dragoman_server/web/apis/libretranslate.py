@@ -60,9 +60,12 @@ async def detect(exchange: Exchange) -> Response:
         text = fields.required_string("q")
         response = await exchange.core.detect_language(pb.DetectLanguageRequest(texts=[text]))
     detected = response.texts[0]
-    found = [each for each in detected.candidates if each.served] if detected.language else []
+    served = [candidate for candidate in detected.candidates if candidate.served] if detected.language else []
     return JSONResponse(
-        [{"confidence": round(100 * each.confidence, 1), "language": each.language} for each in found]
+        [
+            {"confidence": round(100 * candidate.confidence, 1), "language": candidate.language}
+            for candidate in served
+        ]
     )
 
 

@@ -75,7 +75,7 @@ def describe() -> dict[str, Any]:
     paths["/v1/translateFile"] = {"post": _translate_file(schemas)}
     for path, name, response, summary, parameters in _FETCHED:
         described: list[dict[str, Any]] = [
-            {"name": each, "in": "query", "schema": {"type": "string"}} for each in parameters
+            {"name": parameter, "in": "query", "schema": {"type": "string"}} for parameter in parameters
         ]
         if "{name}" in path:
             described.append({"name": "name", "in": "path", "required": True, "schema": {"type": "string"}})

@@ -1,4 +1,4 @@
-"""What those who run the server ask: whether it lives, whether it takes calls, its metrics."""
+"""Probes for operators: whether the server lives, whether it takes calls, its metrics."""
 
 import asyncio
 from collections.abc import Callable
@@ -51,6 +51,6 @@ def metrics(registry: CollectorRegistry) -> Handle:
 
 
 async def unknown(exchange: Exchange) -> Response:
-    """Whatever else is asked for."""
+    """The answer for any other path."""
     path = exchange.request.url.path
     return JSONResponse({"error": f"there is nothing at {quote(path)}; docs/http.md has what there is"}, 404)

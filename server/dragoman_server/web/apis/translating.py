@@ -71,7 +71,7 @@ async def translate_texts(
             for rank, translation in zip(ranks, response.translations, strict=True):
                 answers[rank] = Answer(
                     text=translation.text,
-                    alternatives=tuple(each.text for each in translation.hypotheses[1:]),
+                    alternatives=tuple(hypothesis.text for hypothesis in translation.hypotheses[1:]),
                     source_language=language,
                     confidence=languages[rank][1],
                     num_characters=len(texts[rank]),
@@ -87,18 +87,18 @@ async def _languages(
         return [(source, 1.0)] * len(texts)
     detected = (await core.detect_language(pb.DetectLanguageRequest(texts=texts))).texts
     violations = [
-        _violation(f"{field}[{rank}]", each, core)
-        for rank, (text, each) in enumerate(zip(texts, detected, strict=True))
-        if not each.language and each.candidates and holds_letter(text)
+        _violation(f"{field}[{rank}]", guess, core)
+        for rank, (text, guess) in enumerate(zip(texts, detected, strict=True))
+        if not guess.language and guess.candidates and holds_letter(text)
     ]
     if violations:
         raise InvalidRequestError(violations)
-    return [(each.language, each.confidence) for each in detected]
+    return [(guess.language, guess.confidence) for guess in detected]
 
 
 def _violation(field: str, detected: pb.DetectedLanguage, core: ServiceCore) -> Violation:
     served = all_languages(core.models)
-    looks = next((each.language for each in detected.candidates if not each.served), "another")
+    looks = next((candidate.language for candidate in detected.candidates if not candidate.served), "another")
     return Violation(
         field=field,
         description=f"is in none of the languages that are served ({list_names(served)}); it looks like "

@@ -76,6 +76,6 @@ class MappedTexts(Sequence[str]):
     def __getitem__(self, number: slice) -> list[str]: ...
     def __getitem__(self, number: int | slice) -> str | list[str]:
         if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
+            return [self[index] for index in range(*number.indices(len(self)))]
         begin = int(self._begin_S[number])
         return self._bytes[begin : begin + int(self._length_S[number])].tobytes().decode()

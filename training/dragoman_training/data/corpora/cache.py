@@ -94,4 +94,4 @@ class CorpusCache:
 
 def _there(folder: Path) -> Path:
     """The folder, or the nearest one above that is there."""
-    return next(each for each in (folder, *folder.absolute().parents) if each.is_dir())
+    return next(ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.is_dir())

@@ -94,8 +94,10 @@ class FilePairs:
         count = num_processes or self._num_processes()
 
         def make(folder: Path) -> None:
-            where = f"in {count} processes" if count > 1 else "in this process"
-            self.report(f"Tokenizing {self._num_lines:,} lines {where}, to be kept in {self.cache.folder}.")
+            processes = f"in {count} processes" if count > 1 else "in this process"
+            self.report(
+                f"Tokenizing {self._num_lines:,} lines {processes}, to be kept in {self.cache.folder}."
+            )
             write_corpus(
                 folder,
                 tokenize_blocks(chain.from_iterable(map(read_blocks, self.parts)), tokenizing, count),
@@ -172,16 +174,16 @@ def show_linking(num_pairs: int, max_pairs: int) -> str:
     return f"Linking the tokens of {num_pairs:,} training pairs, which attention learns from{learnt}."
 
 
-def _teller(count: int, done_what: str, what: str, report: Callable[[str], None]) -> Callable[[int], None]:
+def _teller(count: int, verb: str, unit: str, report: Callable[[str], None]) -> Callable[[int], None]:
     """Says every some seconds how far it is."""
-    began = told = time.monotonic()
+    began = reported = time.monotonic()
 
     def advance(done: int) -> None:
-        nonlocal told
+        nonlocal reported
         now = time.monotonic()
-        if now - told >= TELL_EVERY_SECONDS:
-            told = now
-            left = (now - began) * (count - done) / max(done, 1)
-            report(f"{done_what} {done:,} of {count:,} {what}; {left / 60:.1f} min left.")
+        if now - reported >= TELL_EVERY_SECONDS:
+            reported = now
+            seconds_left = (now - began) * (count - done) / max(done, 1)
+            report(f"{verb} {done:,} of {count:,} {unit}; {seconds_left / 60:.1f} min left.")
 
     return advance

@@ -94,8 +94,8 @@ def read_blocks(part: Part) -> Iterator[TextBlock]:
                 streams.append(stack.enter_context(open_file(path)))
             while True:
                 blocks = []
-                for place, stream in enumerate(streams):
-                    path = part.paths[place]
+                for index, stream in enumerate(streams):
+                    path = part.paths[index]
                     blocks.append(list(islice(stream, BLOCK_LINES)))
                 if len({len(lines) for lines in blocks}) > 1:
                     raise _unequal(part, [number + len(lines) for lines in blocks], streams)
@@ -131,17 +131,17 @@ def pairs_of(block: TextBlock) -> PairBlock:
         return PairBlock(sources=[""] * len(targets), targets=targets, num_one_sided=0)
     if block.part.kind == "tsv":
         columns = [line.split("\t") for line in sides[0]]
-        for number, own in enumerate(columns):
-            if len(own) < 2 and own[0]:
+        for number, fields in enumerate(columns):
+            if len(fields) < 2 and fields[0]:
                 at = block.first_line + number + 1
                 raise CorpusError(f"{block.part.paths[0]}, line {at}: no tab between source and target")
-        columns = [own for own in columns if own[0] or len(own) > 1]
-        sides = [[own[0] for own in columns], [own[1] for own in columns]]
+        columns = [fields for fields in columns if fields[0] or len(fields) > 1]
+        sides = [[fields[0] for fields in columns], [fields[1] for fields in columns]]
     pairs = list(zip(map(str.strip, sides[0]), map(str.strip, sides[1]), strict=True))
-    whole = [pair for pair in pairs if pair[0] and pair[1]]
+    complete = [pair for pair in pairs if pair[0] and pair[1]]
     return PairBlock(
-        sources=[source for source, _ in whole],
-        targets=[target for _, target in whole],
+        sources=[source for source, _ in complete],
+        targets=[target for _, target in complete],
         num_one_sided=sum(bool(source) != bool(target) for source, target in pairs),
     )
 

@@ -34,15 +34,15 @@ def _some_pairs(block: TextBlock, before: int, max_pairs: int, total: int) -> Pa
     """Of those of a block with `before` lines before it; lines are picked as `evenly_spaced` does."""
     first = -(-before * max_pairs // total)
     behind = -(-(before + block.num_lines) * max_pairs // total)
-    places = [number * total // max_pairs - before for number in range(first, behind)]
-    if not places:
+    indices = [number * total // max_pairs - before for number in range(first, behind)]
+    if not indices:
         return PairBlock(sources=[], targets=[], num_one_sided=0)
     sides = [lines.split(b"\n") for lines in block.lines]
     picked = TextBlock(
         part=block.part,
-        first_line=block.first_line + places[0],
-        num_lines=len(places),
-        lines=tuple(b"".join(side[place] + b"\n" for place in places) for side in sides),
+        first_line=block.first_line + indices[0],
+        num_lines=len(indices),
+        lines=tuple(b"".join(side[index] + b"\n" for index in indices) for side in sides),
     )
     try:
         return pairs_of(picked)
@@ -72,7 +72,7 @@ def fingerprint_of(parts: Sequence[Part]) -> str:
             found: PairBlock = pairs_of(block)
             num_pairs += len(found.targets)
             for side, lines in enumerate((found.sources, found.targets)):
-                own, length = checksum(lines)
-                sums[side] = combine_crc32(sums[side][0], own, length), sums[side][1] + length
+                crc, length = checksum(lines)
+                sums[side] = combine_crc32(sums[side][0], crc, length), sums[side][1] + length
     (source, _), (target, length) = sums
     return show_fingerprint(num_pairs, combine_crc32(source, target, length))

@@ -49,8 +49,8 @@ class _Counts:
         self.num_copies += block.tokens.num_copies
         for side in (0, 1):
             self.num_unknown[side] += block.tokens.num_unknown[side]
-            (before, length), (own, own_length) = self.checksums[side], block.checksums[side]
-            self.checksums[side] = combine_crc32(before, own, own_length), length + own_length
+            (before, length), (crc, crc_length) = self.checksums[side], block.checksums[side]
+            self.checksums[side] = combine_crc32(before, crc, crc_length), length + crc_length
 
     def fingerprint(self) -> str:
         (source, _), (target, length) = self.checksums
@@ -81,25 +81,25 @@ def write_corpus(
         texts = [file(f"{side}-text.bytes", BYTE) for side in SIDES if has_texts]
         for block in blocks:
             counts.add(block)
-            for place, side in enumerate(SIDES):
-                tokens = block.tokens.sides[place]
-                ids[place].append(tokens.ids_N)
+            for index, side in enumerate(SIDES):
+                tokens = block.tokens.sides[index]
+                ids[index].append(tokens.ids_N)
                 lengths[side].append(tokens.length_S)
                 if block.texts is not None:
-                    own = block.texts[place]
-                    texts[place].append(np.frombuffer(b"".join(own), BYTE))
-                    lengths[f"{side}-text"].append(np.fromiter(map(len, own), LENGTH, len(own)))
+                    lines = block.texts[index]
+                    texts[index].append(np.frombuffer(b"".join(lines), BYTE))
+                    lengths[f"{side}-text"].append(np.fromiter(map(len, lines), LENGTH, len(lines)))
             mark.append(block.tokens.mark_P)
             part_counts[block.part_number] += len(block.tokens.mark_P)
             advance(counts.num_read)
-        sizes = [each.length for each in ids]
-        text_sizes = [each.length for each in texts]
+        sizes = [file_.length for file_ in ids]
+        text_sizes = [file_.length for file_ in texts]
     if leave_out_duplicates:
         mark_P = np.fromfile(folder / "marks", MARK)
         is_first = first_of_equals(mark_P)
         counts.left_out[DUPLICATES] = int((~is_first).sum())
         cuts = np.cumsum(part_counts)[:-1]
-        part_counts = [int(own.sum()) for own in np.split(is_first, cuts)]
+        part_counts = [int(is_first_of_part.sum()) for is_first_of_part in np.split(is_first, cuts)]
         write_array(folder / "marks", mark_P[is_first])
     for name in lengths_of:
         _write_index(folder, name, is_first if leave_out_duplicates else None)
@@ -139,7 +139,7 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
     try:
         summary = json.loads((folder / "summary.json").read_text())
         num_pairs = int(summary["num_pairs"])
-        types = [np.dtype(each) for each in summary["types"]]
+        types = [np.dtype(name) for name in summary["types"]]
         shares = [
             Share(num_pairs=count, weight=weight)
             for count, weight in zip(summary["part_counts"], weights, strict=True)

@@ -76,8 +76,8 @@ def check_unchanged(facts: dict[Path, FileFacts]) -> None:
 
 def _facts(path: Path, memory: Path | None) -> FileFacts:
     stamp, now = stamp_of(path), time.time_ns()
-    place = memory and memory / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}.json"
-    if place and (known := _remembered(place)) and known.stamp == stamp:
+    remembered = memory and memory / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}.json"
+    if remembered and (known := _remembered(remembered)) and known.stamp == stamp:
         return known
     digest, num_lines, last = hashlib.sha256(), 0, b"\n"
     try:
@@ -90,20 +90,20 @@ def _facts(path: Path, memory: Path | None) -> FileFacts:
         raise CorpusError(f"{path}: can't be read: {error}") from error
     facts = FileFacts(stamp=stamp, num_lines=num_lines + (last != b"\n"), sha256=digest.hexdigest())
     check_unchanged({path: facts})
-    if place and max(stamp[2:]) < now - SETTLED_NANOSECONDS:
-        temporary = place.with_suffix(f".{os.getpid()}.part")
+    if remembered and max(stamp[2:]) < now - SETTLED_NANOSECONDS:
+        temporary = remembered.with_suffix(f".{os.getpid()}.part")
         # What can't be remembered is read again.
         with suppress(OSError):
             temporary.parent.mkdir(parents=True, exist_ok=True)
             temporary.write_text(json.dumps(dataclasses.asdict(facts)))
-            temporary.replace(place)
+            temporary.replace(remembered)
     return facts
 
 
-def _remembered(place: Path) -> FileFacts | None:
+def _remembered(file: Path) -> FileFacts | None:
     """What is remembered there; whatever is not what was written is no memory."""
     try:
-        table = json.loads(place.read_text())
+        table = json.loads(file.read_text())
         return FileFacts(**{**table, "stamp": tuple(table["stamp"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -82,15 +82,15 @@ def _processes(count: int, tokenizing: Tokenizing) -> Iterator[ProcessPoolExecut
         pool.shutdown(cancel_futures=True)
 
 
-_own: tuple[Tokenizing, tuple[Tokenizer, Tokenizer]] | None = None
+_worker: tuple[Tokenizing, tuple[Tokenizer, Tokenizer]] | None = None
 
 
 def _begin(tokenizing: Tokenizing) -> None:
     """A process of the pool begins: Ctrl-C is its parent's matter, and it ends where that does."""
-    global _own
+    global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _own = tokenizing, _tokenizers(tokenizing)
+    _worker = tokenizing, _tokenizers(tokenizing)
 
 
 def _end_with_parent() -> None:
@@ -106,8 +106,8 @@ def _tokenizers(tokenizing: Tokenizing) -> tuple[Tokenizer, Tokenizer]:
 
 
 def _tokenize_there(block: TextBlock) -> TokenizedBlock:
-    assert _own is not None
-    tokenizing, tokenizers = _own
+    assert _worker is not None
+    tokenizing, tokenizers = _worker
     return _tokenize(tokenizing, tokenizers, block)
 
 

@@ -24,25 +24,25 @@ class Piece:
     decode: Callable[[str], str] = str
     """The text that stands for a text's notation in the source."""
     name: str = ""
-    """Of a tag: it is closed by the next one of its name."""
+    """A tag's name: the next end tag of this name closes it."""
     output: str | None = None
-    """What a translation has in its place; None for what the source has."""
+    """The text in the translation in its place; None keeps the source's."""
     look: str = ""
     """Of a text in a format where each has its own: what comes before it for it to look like that."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What is translated as one text."""
+    """A run of pieces that is translated as one text."""
 
     start: int
     end: int
     text: str
     """All text in it, without markup."""
     glue: str
-    """What has to follow the translation, in the source's notation."""
+    """The text that follows the translation, in the source's notation."""
     pieces: tuple[Piece, ...]
-    """What it consists of: elements nest."""
+    """The pieces of the run; elements nest."""
 
 
 def runs(source: str, pieces: Iterable[Piece]) -> Iterator[Run]:
@@ -67,21 +67,21 @@ def _bounded(pieces: Iterable[Piece]) -> list[Piece]:
     result = list(pieces)
     opened: list[int] = []
 
-    def bound(places: Iterable[int]) -> None:
-        for place in places:
-            result[place] = replace(result[place], kind="markup")
+    def bound(indices: Iterable[int]) -> None:
+        for index in indices:
+            result[index] = replace(result[index], kind="markup")
         opened.clear()
 
-    for place, piece in enumerate(result):
+    for index, piece in enumerate(result):
         if piece.kind == "open":
-            opened.append(place)
+            opened.append(index)
         elif piece.kind == "markup":
             bound(opened)
         elif piece.kind == "close":
             if opened and result[opened[-1]].name == piece.name:
                 opened.pop()
             else:
-                bound([*opened, place])
+                bound([*opened, index])
     bound(opened)
     return result
 
@@ -125,11 +125,11 @@ def _partners(pieces: Sequence[Piece]) -> dict[int, int]:
     """Where each element that is opened is closed."""
     opened: list[int] = []
     partners = {}
-    for place, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces):
         if piece.kind == "open":
-            opened.append(place)
+            opened.append(index)
         elif piece.kind == "close":
-            partners[opened.pop()] = place
+            partners[opened.pop()] = index
     return partners
 
 

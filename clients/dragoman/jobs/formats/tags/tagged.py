@@ -16,7 +16,7 @@ from dragoman.jobs.errors import UnitError
 from dragoman.jobs.formats.tags.markup import Piece, Run
 
 Notations = Mapping[int, str]
-"""What to write for the characters at some places of a text."""
+"""The notations of characters at some positions of a text."""
 Encode = Callable[[str, Notations], str]
 """A text in the notation of the file."""
 
@@ -31,7 +31,7 @@ class Part:
     text: str
     """Decoded; of anything but a text, empty."""
     piece: Piece | None
-    """What of the source it is; None of a text."""
+    """The piece of the source; None of a text."""
 
 
 class Tagged:
@@ -44,7 +44,7 @@ class Tagged:
         self._pieces: dict[str, Piece] = {}
         self._notations: dict[str, list[str]] = {}
         self.html = "".join(self._tags())
-        """What is sent."""
+        """The text that is sent to the server."""
         self._note()
 
     def _tags(self) -> Iterator[str]:
@@ -106,7 +106,7 @@ class Tagged:
         return written + self._run.glue
 
     def parts(self, translation: str) -> list[Part]:
-        """What a translation consists of, texts as the file writes them.
+        """The parts of a translation, texts as the file writes them.
 
         Raises UnitError for one that has not all the markup of its text, or has some twice.
         """
@@ -117,11 +117,11 @@ class Tagged:
         texts = list(map(html.unescape, found[::2]))
         written = self._written(texts)
         parts = []
-        for place, text in enumerate(written):
+        for index, text in enumerate(written):
             if text:
                 parts.append(Part(text=text, piece=None))
-            if place < len(tags):
-                parts.append(Part(text="", piece=self._pieces[tags[place]]))
+            if index < len(tags):
+                parts.append(Part(text="", piece=self._pieces[tags[index]]))
         return parts
 
     def _written(self, texts: list[str]) -> list[str]:
@@ -139,8 +139,8 @@ class Tagged:
             self._encode(
                 text,
                 {
-                    place: next(notations[character])
-                    for place, character in enumerate(text)
+                    index: next(notations[character])
+                    for index, character in enumerate(text)
                     if character in notations
                 }
                 if notations
@@ -167,14 +167,14 @@ def _nests(tags: list[str]) -> bool:
 
 
 def encode_with(escape: Callable[[str], str]) -> Encode:
-    """What writes each character by itself."""
+    """An encoder that writes each character by itself."""
 
     def encode(text: str, notations: Notations) -> str:
         if not notations:
             return escape(text)
         return "".join(
-            notations[place] if place in notations else escape(character)
-            for place, character in enumerate(text)
+            notations[index] if index in notations else escape(character)
+            for index, character in enumerate(text)
         )
 
     return encode

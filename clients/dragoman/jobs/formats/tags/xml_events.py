@@ -1,4 +1,4 @@
-"""What a parser of XML finds, with the range of the source that each of it takes."""
+"""The events of an XML parser, each with its range of the source."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dragoman.jobs.errors import JobError
 
 _DECLARED = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 (section 2.2) has no way to write."""
+"""The characters that XML 1.0 (section 2.2) can't write."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,9 +22,9 @@ class Event:
     """An element without content has two, of which the second is empty. "cdata" is text that has no
     references, "other" all that is not for readers, such as comments and the brackets of CDATA."""
     name: str = ""
-    """Of a tag, without its prefix."""
+    """A tag's name without its prefix."""
     attributes: tuple[tuple[str, str], ...] = ()
-    """Of a start tag, with prefixes."""
+    """A start tag's attributes, with prefixes."""
 
     def attribute(self, name: str) -> str | None:
         """The value of an attribute, by its name with its prefix."""
@@ -32,7 +32,7 @@ class Event:
 
 
 def declared_encoding(head: bytes) -> str | None:
-    """What a file says of its encoding. That of UTF-16 is said by whoever asks for it, too."""
+    """The encoding that a file declares. That of UTF-16 is said by whoever asks for it, too."""
     match = _DECLARED.match(head.removeprefix(b"\xef\xbb\xbf").lstrip())
     name = match[1].decode().lower() if match is not None else None
     return None if name is None or name.startswith("utf-16") else name
@@ -53,12 +53,12 @@ def events(source: str) -> list[Event]:
             f"no well-formed XML: {expat.ErrorString(error.code)} at line {error.lineno}, column "
             f"{error.offset + 1}"
         ) from None
-    found = reader.found
-    starts = _characters(source, content, [start for start, *_ in found])
+    raw = reader.events
+    starts = _characters(source, content, [start for start, *_ in raw])
     ends = [*starts[1:], len(source)]
     return [
         Event(start=start, end=end, kind=kind, name=name, attributes=attributes)
-        for start, end, (_, kind, name, attributes) in zip(starts, ends, found, strict=True)
+        for start, end, (_, kind, name, attributes) in zip(starts, ends, raw, strict=True)
     ]
 
 
@@ -81,7 +81,7 @@ def _characters(source: str, content: bytes, positions: list[int]) -> list[int]:
     return result
 
 
-_Found = tuple[int, Literal["start", "end", "text", "cdata", "other"], str, tuple[tuple[str, str], ...]]
+_RawEvent = tuple[int, Literal["start", "end", "text", "cdata", "other"], str, tuple[tuple[str, str], ...]]
 
 
 class _Reader:
@@ -90,7 +90,7 @@ class _Reader:
     def __init__(self) -> None:
         # What the declaration says is of the file, not of this text.
         self.parser = parser = expat.ParserCreate("utf-8")
-        self.found: list[_Found] = []
+        self.events: list[_RawEvent] = []
         self._is_cdata = False
         parser.buffer_text = False
         parser.ordered_attributes = True
@@ -101,7 +101,7 @@ class _Reader:
         parser.EndCdataSectionHandler = lambda: self._cdata(False)
         parser.CommentHandler = lambda text: self._note("other")
         parser.ProcessingInstructionHandler = lambda target, text: self._note("other")
-        parser.XmlDeclHandler = lambda *told: self._note("other")
+        parser.XmlDeclHandler = lambda *declaration: self._note("other")
         parser.EntityDeclHandler = self._entity
 
     def _start(self, name: str, attributes: list[str]) -> None:
@@ -112,7 +112,7 @@ class _Reader:
         self._is_cdata = begins
         self._note("other")
 
-    def _entity(self, name: str, *told: object) -> None:
+    def _entity(self, name: str, *declaration: object) -> None:
         raise JobError(f"it declares an entity, {name[:80]!r}; write out what it stands for")
 
     def _note(
@@ -121,4 +121,4 @@ class _Reader:
         name: str = "",
         attributes: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self.found.append((self.parser.CurrentByteIndex, kind, name.rpartition(":")[2], attributes))
+        self.events.append((self.parser.CurrentByteIndex, kind, name.rpartition(":")[2], attributes))

@@ -34,7 +34,7 @@ def learns_shortlist(
     return wanted is not False
 
 
-def corpus_to_learn_from(
+def corpus_for_export(
     members: Sequence[Checkpoint],
     recipe_folder: Path | None,
     *,

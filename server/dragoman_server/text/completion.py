@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 
-def tell_when_ended(ended: "asyncio.Future[BaseException | None]", futures: Sequence[Future[Any]]) -> None:
+def notify_when_done(ended: "asyncio.Future[BaseException | None]", futures: Sequence[Future[Any]]) -> None:
     """Sets `ended` to None once all of `futures` have a result, or at once to the error of the first to fail.
 
     May be called from any thread. Assumes that whoever cancels one of `futures` no

@@ -6,13 +6,13 @@ from concurrent.futures import Future
 
 import pytest
 
-from dragoman_server.text.gathering import tell_when_ended
+from dragoman_server.text.completion import notify_when_done
 
 
 async def first_error(futures: list[Future[int]]) -> BaseException | None:
     """Waits as who submitted them does."""
     ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-    await asyncio.to_thread(tell_when_ended, ended, futures)
+    await asyncio.to_thread(notify_when_done, ended, futures)
     return await ended
 
 
@@ -35,7 +35,7 @@ async def test_results_wake_the_loop_once(monkeypatch: pytest.MonkeyPatch) -> No
                 futures[number].set_result(number)
 
     monkeypatch.setattr(loop, "call_soon_threadsafe", count)
-    tell_when_ended(ended, futures)
+    notify_when_done(ended, futures)
     threads = [threading.Thread(target=answer, args=(range(start, 100, 2),)) for start in (0, 1)]
     for thread in threads:
         thread.start()

@@ -14,7 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def run_apart(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+def run_in_daemon_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
     """Starts the function. Its result or error comes with the future, which may be left alone."""
     future: Future[T] = Future()
     # From here on nobody can cancel it: what it does is done.

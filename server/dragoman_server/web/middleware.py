@@ -1,4 +1,4 @@
-"""What stands around the door over HTTP: pages of other origins, and proxies in front of it.
+"""The layers around the app: origins of other pages, and proxies in front of the server.
 
 Both are nobody, unless the server is told of them.
 """
@@ -17,7 +17,7 @@ from dragoman_server.web.exchange import ID_HEADER, TIMEOUT_HEADER
 _HOST = re.compile(rb"[\w.:\[\]-]{1,255}")
 
 
-def within(app: ASGIApp, *, cors_origins: Sequence[str], trusted_proxies: Sequence[str]) -> ASGIApp:
+def with_middleware(app: ASGIApp, *, cors_origins: Sequence[str], trusted_proxies: Sequence[str]) -> ASGIApp:
     """The application as it is asked by these pages and through these proxies."""
     if trusted_proxies:
         # uvicorn's own types of ASGI are written otherwise.
@@ -42,17 +42,17 @@ class ForwardedHost:
 
     def __init__(self, app: ASGIApp, trusted_proxies: Sequence[str]) -> None:
         self._app = app
-        self._networks = [ipaddress.ip_network(each) for each in trusted_proxies]
+        self._networks = [ipaddress.ip_network(network) for network in trusted_proxies]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["client"] and self._trusts(scope["client"][0]):
             headers = scope["headers"]
             # The last proxy's own word stands last.
-            told = [value for name, value in headers if name == b"x-forwarded-host"]
-            host = told[-1].rpartition(b",")[2].strip() if told else b""
+            forwarded = [value for name, value in headers if name == b"x-forwarded-host"]
+            host = forwarded[-1].rpartition(b",")[2].strip() if forwarded else b""
             if _HOST.fullmatch(host):
-                others = [(name, value) for name, value in headers if name != b"host"]
-                scope["headers"] = [*others, (b"host", host)]
+                remaining = [(name, value) for name, value in headers if name != b"host"]
+                scope["headers"] = [*remaining, (b"host", host)]
         await self._app(scope, receive, send)
 
     def _trusts(self, host: str) -> bool:

@@ -20,7 +20,7 @@ class MemoryTooSmallError(ValueError):
     """There is less memory than an export of this checkpoint takes."""
 
 
-def check_room(checkpoints: Sequence[Path], available: int | None) -> None:
+def check_memory(checkpoints: Sequence[Path], available: int | None) -> None:
     """Raises MemoryTooSmallError where `available` bytes are too few; None stands for no known limit.
 
     A folder's largest file is its weights.
@@ -31,7 +31,7 @@ def check_room(checkpoints: Sequence[Path], available: int | None) -> None:
 
 
 def check_weights(name: str, weight_bytes: int, available: int | None) -> None:
-    """As `check_room`, of weights that take so many bytes as float32."""
+    """As `check_memory`, of weights that take so many bytes as float32."""
     needed = BASE_BYTES + COPIES * weight_bytes
     if available is None or needed <= available:
         return

@@ -16,7 +16,7 @@ from dragoman_export.cli import export
 from dragoman_export.from_hf import load_marian
 from dragoman_export.from_hf.errors import MarianError
 from dragoman_export.machine import available_memory, count_threads
-from dragoman_export.room import MemoryTooSmallError, check_room, float32_bytes
+from dragoman_export.memory import MemoryTooSmallError, check_memory, float32_bytes
 
 INFO = "MemTotal:  8000 kB\nMemAvailable:  4000 kB\n"
 
@@ -62,7 +62,7 @@ def test_available_memory_is_the_machine_s_or_the_control_group_s(
 
 def test_where_nothing_tells_there_is_no_limit(tmp_path: Path) -> None:
     assert available_memory(tmp_path / "none", tmp_path / "none") is None
-    check_room([tmp_path], None)
+    check_memory([tmp_path], None)
 
 
 @pytest.mark.parametrize(("limit", "expected"), [("max 100000", 4), ("250000 100000", 3), ("1000 100000", 1)])
@@ -87,11 +87,11 @@ def test_weights_are_counted_as_what_they_become(tmp_path: Path) -> None:
 def test_a_folder_is_as_large_as_its_weights(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(bytes(3_000_000))
     (tmp_path / "vocab.json").write_bytes(bytes(1_000_000))
-    check_room([tmp_path], 1_000_000_000)
+    check_memory([tmp_path], 1_000_000_000)
     with pytest.raises(
         MemoryTooSmallError, match=r"takes about 0\.8 GB .* 0\.7 GB are available.*--max-memory"
     ):
-        check_room([tmp_path], 740_000_000)
+        check_memory([tmp_path], 740_000_000)
 
 
 def test_weights_that_memory_is_too_small_for_are_not_even_fetched(tmp_path: Path) -> None:

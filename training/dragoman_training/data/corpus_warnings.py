@@ -1,4 +1,4 @@
-"""What about a corpus is likely not meant, for people to read before it costs them a training."""
+"""Warnings of a corpus that is likely not as it was meant, given before it costs a training."""
 
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus
@@ -7,23 +7,23 @@ KNOWN_SHARE = 0.01
 """Most of the validation pairs that may be training pairs too, and of a side's tokens that may be unknown."""
 
 
-def find_oddities(pairs: Pairs, valid: Corpus) -> list[str]:
-    """A sentence for each; `pairs` are those of training."""
-    found = []
+def warnings_about(pairs: Pairs, valid: Corpus) -> list[str]:
+    """One sentence for each warning. `pairs` are the training pairs, `valid` the validation corpus."""
+    warnings = []
     seen = pairs.count_seen(valid)
     if seen > KNOWN_SHARE * len(valid):
-        found.append(
+        warnings.append(
             f"{seen:,} of {len(valid):,} validation pairs are training pairs too: on them is measured how "
             "well they were learnt by heart"
         )
     if pairs.num_copies > len(pairs) / 2:
-        found.append(
+        warnings.append(
             f"{pairs.num_copies:,} of {len(pairs):,} training pairs have the same text on both sides"
         )
     for side, share in zip(("source", "target"), pairs.unknown_shares(), strict=True):
         if share > KNOWN_SHARE:
-            found.append(
+            warnings.append(
                 f"{share:.1%} of the {side} tokens are unknown to the vocabulary, and can't be learnt: raise "
                 "vocabulary.character_coverage, or begin with no model of other scripts (training.start_from)"
             )
-    return found
+    return warnings

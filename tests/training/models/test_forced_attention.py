@@ -5,7 +5,7 @@ import pytest
 import torch
 from tests.training.toy_pairs import TARGETS, toy_model, toy_tokenizer
 
-from dragoman_training.decoding.looking import Look, look_along, looks_somewhere
+from dragoman_training.decoding.forced_attention import ForcedAttention, attention_along, has_attention
 from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, PlainConfig, TransformerConfig
 from dragoman_training.study.findings import centres_of, sharpness_of
 
@@ -25,49 +25,53 @@ CONFIGS: list[ModelConfig] = [
 ]
 
 
-def looks(config: ModelConfig, numbers: list[int]) -> list[Look]:
+def attentions(config: ModelConfig, numbers: list[int]) -> list[ForcedAttention]:
     """Along targets of different lengths, together."""
     torch.manual_seed(4)
     tokenizer = toy_tokenizer()
     model = toy_model(config, tokenizer).eval()
     targets = [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_ids([TARGETS[n] for n in numbers])]
     sources = [[*ids, tokenizer.eos_id] for ids in tokenizer.encode_ids([TARGETS[-1 - n] for n in numbers])]
-    found = look_along(
+    found = attention_along(
         model, sources, targets, pad_ids_of_sides=(tokenizer.pad_id,) * 2, bos_id=tokenizer.bos_id
     )
-    for look, source, target in zip(found, sources, targets, strict=True):
-        assert look.weights_UT.shape == (len(target), len(source))
+    for attention, source, target in zip(found, sources, targets, strict=True):
+        assert attention.weights_UT.shape == (len(target), len(source))
     return found
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.family)
 def test_a_sentence_is_looked_at_alike_alone_and_among_others(config: ModelConfig) -> None:
-    together = looks(config, [0, 1, 2])
-    for number, look in enumerate(together):
-        (alone,) = looks(config, [number])
-        assert abs(alone.weights_UT - look.weights_UT).max() < 1e-6
+    together = attentions(config, [0, 1, 2])
+    for number, attention in enumerate(together):
+        (alone,) = attentions(config, [number])
+        assert abs(alone.weights_UT - attention.weights_UT).max() < 1e-6
         if config == LOCAL_P:
             assert alone.centre_U is not None
-            assert look.centre_U is not None
-            assert abs(alone.centre_U - look.centre_U).max() < 1e-5
+            assert attention.centre_U is not None
+            assert abs(alone.centre_U - attention.centre_U).max() < 1e-5
         else:
-            assert look.centre_U is None
-            assert abs(look.weights_UT.sum(axis=1) - 1).max() < 1e-5
+            assert attention.centre_U is None
+            assert abs(attention.weights_UT.sum(axis=1) - 1).max() < 1e-5
 
 
 def test_weights_of_local_p_lie_around_the_centre_it_predicts() -> None:
-    for look in looks(LOCAL_P, [0, 2, 3]):
-        assert look.centre_U is not None
-        for weights_T, centre in zip(look.weights_UT, look.centre_U, strict=True):
+    for attention in attentions(LOCAL_P, [0, 2, 3]):
+        assert attention.centre_U is not None
+        for weights_T, centre in zip(attention.weights_UT, attention.centre_U, strict=True):
             seen = weights_T.nonzero()[0] + 1
             assert abs(seen - centre).max() <= LOCAL_P.window
 
 
 def test_centres_are_those_of_all_target_pieces_but_the_ends() -> None:
-    found = looks(LOCAL_P, [0, 2])
+    found = attentions(LOCAL_P, [0, 2])
     centres = centres_of(found, reach=2)
     assert centres is not None
-    inner = [(look.weights_UT.shape[1], look.centre_U[:-1]) for look in found if look.centre_U is not None]
+    inner = [
+        (attention.weights_UT.shape[1], attention.centre_U[:-1])
+        for attention in found
+        if attention.centre_U is not None
+    ]
     assert centres.predicted.tolist() == [centre for _, inner_U in inner for centre in inner_U]
     assert centres.source_length.tolist() == [length for length, inner_U in inner for _ in inner_U]
     positions = [place for _, inner_U in inner for place in range(1, len(inner_U) + 1)]
@@ -76,13 +80,13 @@ def test_centres_are_those_of_all_target_pieces_but_the_ends() -> None:
 
 def test_only_a_plain_model_looks_nowhere() -> None:
     tokenizer = toy_tokenizer()
-    assert not looks_somewhere(toy_model(PlainConfig(embedding_size=8, layers=1, units=6), tokenizer).eval())
-    assert all(looks_somewhere(toy_model(config, tokenizer).eval()) for config in CONFIGS)
+    assert not has_attention(toy_model(PlainConfig(embedding_size=8, layers=1, units=6), tokenizer).eval())
+    assert all(has_attention(toy_model(config, tokenizer).eval()) for config in CONFIGS)
 
 
 def test_sharpness_is_a_mean_over_target_pieces() -> None:
-    one = Look(weights_UT=np.array([[1, 0, 0, 0], [0.25] * 4], dtype=np.float32), centre_U=None)
-    other = Look(weights_UT=np.array([[0.5, 0.5]], dtype=np.float32), centre_U=None)
+    one = ForcedAttention(weights_UT=np.array([[1, 0, 0, 0], [0.25] * 4], dtype=np.float32), centre_U=None)
+    other = ForcedAttention(weights_UT=np.array([[0.5, 0.5]], dtype=np.float32), centre_U=None)
     found = sharpness_of([one, other])
     assert found.largest == pytest.approx((1 + 0.25 + 0.5) / 3)
     assert found.entropy_bits == pytest.approx((0 + 2 + 1) / 3)

@@ -7,7 +7,7 @@ import pytest
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.corpus import Corpus, read_corpus
-from dragoman_training.data.oddities import find_oddities
+from dragoman_training.data.corpus_warnings import warnings_about
 
 
 @pytest.fixture
@@ -19,14 +19,14 @@ def corpora(toy_folder: Path, toy_checkpoint: Path) -> tuple[Corpus, Corpus]:
     return train, Corpus([source for source, _ in new], [target for _, target in new])
 
 
-def oddities(train: Corpus, valid: Corpus, checkpoint: Path) -> list[str]:
+def warnings_of(train: Corpus, valid: Corpus, checkpoint: Path) -> list[str]:
     loaded = load_checkpoint(checkpoint)
     pairs = Pairs(train, loaded.source_tokenizer, loaded.target_tokenizer, max_tokens=None)
-    return find_oddities(pairs, valid)
+    return warnings_about(pairs, valid)
 
 
 def test_an_ordinary_corpus_has_none(corpora: tuple[Corpus, Corpus], toy_checkpoint: Path) -> None:
-    assert oddities(*corpora, toy_checkpoint) == []
+    assert warnings_of(*corpora, toy_checkpoint) == []
 
 
 def test_validation_pairs_among_those_of_training_are_told(
@@ -34,19 +34,19 @@ def test_validation_pairs_among_those_of_training_are_told(
 ) -> None:
     train, valid = corpora
     mixed = Corpus(valid.sources + train.sources[:5], valid.targets + train.targets[:5])
-    (told,) = oddities(train, mixed, toy_checkpoint)
-    assert f"5 of {len(mixed)} validation pairs are training pairs too" in told
+    (warning,) = warnings_of(train, mixed, toy_checkpoint)
+    assert f"5 of {len(mixed)} validation pairs are training pairs too" in warning
 
 
 def test_one_side_twice_is_told(corpora: tuple[Corpus, Corpus], toy_checkpoint: Path) -> None:
     train, valid = corpora
-    (told,) = oddities(Corpus(train.sources, train.sources), valid, toy_checkpoint)
-    assert "the same text on both sides" in told
+    (warning,) = warnings_of(Corpus(train.sources, train.sources), valid, toy_checkpoint)
+    assert "the same text on both sides" in warning
 
 
 def test_a_script_that_the_vocabulary_lacks_is_told(
     corpora: tuple[Corpus, Corpus], toy_checkpoint: Path
 ) -> None:
     train, valid = corpora
-    (told,) = oddities(Corpus(train.sources, ["Здравствуй, мир"] * len(train)), valid, toy_checkpoint)
-    assert "of the target tokens are unknown" in told
+    (warning,) = warnings_of(Corpus(train.sources, ["Здравствуй, мир"] * len(train)), valid, toy_checkpoint)
+    assert "of the target tokens are unknown" in warning

@@ -1,0 +1,44 @@
+"""A file job as tests run it, what it tells, and what it leaves behind."""
+
+from pathlib import Path
+
+from dragoman import Settings
+from dragoman.jobs import FileJob
+
+DE_EN = Settings(source="de", target="en")
+
+
+PARTIAL = (".partial", ".errors.jsonl.partial", ".progress.json")
+"""What the names of files end in that a job leaves behind to go on with."""
+
+
+class Listener:
+    """Notes what a job tells."""
+
+    def __init__(self):
+        self.resumed = None
+        self.lines = 0
+        self.positions = []
+        self.waits = []
+
+    def on_start(self, *, resumed, failed):
+        self.resumed = resumed
+
+    def on_line(self, *, failed, position):
+        self.lines += 1
+        self.positions.append(position)
+
+    def on_save(self, *, lines):
+        pass
+
+    def on_wait(self, error, seconds):
+        self.waits.append(seconds)
+
+
+def run(client, source: Path, output: Path, settings=DE_EN, listener=None, **options):
+    flags = {name: options.pop(name) for name in ("overwrite", "restart") if name in options}
+    return FileJob(source, output, settings, **options).run(client, listener or Listener(), **flags)
+
+
+def left_behind(output: Path) -> set[str]:
+    return {path.name for path in output.parent.iterdir() if path.name.startswith(output.name)}

@@ -1,0 +1,222 @@
+"""`dragoman translate`: texts, lines of standard input, pictures, JSON."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dragoman import UnavailableError
+from dragoman.cli.failure import message_of
+
+DE_EN = ("--from", "de", "--to", "en")
+
+
+def test_texts_are_translated_a_line_each(run):
+    told = run("translate", *DE_EN, "guten morgen", "ja")
+    assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\nJA\n")
+
+
+def test_lines_of_standard_input_are_translated(run, server):
+    told = run("translate", *DE_EN, stdin="guten morgen\r\n\nja")
+    assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\n\nJA\n")
+    assert server.servicer.configs
+
+
+def test_failed_line_of_standard_input_is_empty_and_told(run):
+    told = run("translate", *DE_EN, stdin="a\n!INTERNAL x\nb\n")
+    assert (told.exit_code, told.stdout) == (3, "A\n\nB\n")
+    assert "line 2: scripted INTERNAL" in told.stderr
+
+
+def test_a_stream_that_was_idle_for_too_long_is_followed_by_another(server):
+    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    for number in range(3):
+        # The stream before has ended, while its thread still waits for a line.
+        server.servicer.idles.append(1)
+        process.stdin.write(b"ja %d\n" % number)
+        assert process.stdout.readline() == b"JA %d\n" % number
+    time.sleep(0.5)
+    process.stdin.write(b"nein")
+    told, _ = process.communicate()
+    assert (process.returncode, told) == (0, b"NEIN\n")
+    assert len(server.servicer.configs) == 4
+
+
+def test_failed_line_of_standard_input_is_an_object_too(run):
+    told = run("translate", *DE_EN, "--json", stdin=b"a\n!INTERNAL x\n\xff ja\n")
+    assert told.exit_code == 3
+    translated, *failed = map(json.loads, told.stdout.splitlines())
+    assert translated["text"] == "A"
+    assert failed == [
+        {"source": "!INTERNAL x", "text": None, "status": "INTERNAL", "message": "scripted INTERNAL"},
+        {
+            "source": "\\xff ja",
+            "text": None,
+            "status": "INVALID_ARGUMENT",
+            "message": "not UTF-8: byte 0 is 0xff",
+        },
+    ]
+
+
+def test_line_that_is_no_utf8_fails_alone(run):
+    told = run("translate", *DE_EN, stdin=b"\xef\xbb\xbfja\n\xff ja\nnein\n")
+    assert (told.exit_code, told.stdout) == (3, "JA\n\nNEIN\n")
+    assert "line 2: not UTF-8: byte 0 is 0xff" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("ja\nnein\n".encode("utf-16"), "text in UTF-16, not in UTF-8; `iconv -f UTF-16 -t UTF-8 > "),
+        (b"PK\x03\x04rest\nnein\n", "a zip file"),
+    ],
+)
+def test_standard_input_that_is_no_text_in_utf8_is_refused(run, content, told):
+    refused = run("translate", *DE_EN, stdin=content)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert f"Error: standard input is {told}" in refused.stderr
+
+
+@pytest.mark.parametrize("beginning", ["errors resolving nobody:1: ", "DNS resolution failed for nobody:1: "])
+def test_name_that_no_machine_has_is_told(beginning):
+    error = UnavailableError(f"{beginning}Domain name not found")
+    assert message_of(error).endswith("\nNobody knows a machine of that name: is it spelt right?")
+
+
+def test_ctrl_c_ends_quietly(server):
+    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    )
+    process.stdin.write(b"ja\n")
+    assert process.stdout.readline() == b"JA\n"
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    assert (process.returncode, told) == (130, b"Interrupted.\n")
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 2), (">&-", 0), ("2>&-", 0)])
+def test_closed_standard_streams_are_no_crash(server, closed, code):
+    text = "" if closed == "<&-" else "ja"
+    command = (
+        f"{sys.executable} -m dragoman translate --server {server.address} --from de --to en {text} {closed}"
+    )
+    process = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert process.returncode == code
+    assert "A bug" not in process.stderr
+    assert closed != "<&-" or "standard input is closed" in process.stderr
+
+
+def test_closed_pipe_ends_quietly(server):
+    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    process.stdin.write(b"ja\n" * 1000)
+    process.stdin.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 1
+
+
+def test_options_reach_the_server(run, server):
+    told = run("translate", *DE_EN, "--beam", "4", "--n-best", "2", "--prefix", "Yes", "--model", "de-en/1",
+               "--length-penalty", "0.5", "--max-output-tokens", "7", "--long-sentences", "reject",
+               "--segmentation", "line", "ja")  # fmt: skip
+    assert told.exit_code == 0
+    (request,) = server.servicer.requests
+    options = request.options
+    assert (options.beam_size, options.num_hypotheses, options.target_prefix) == (4, 2, "Yes")
+    assert (options.length_penalty, options.max_output_tokens, options.length_policy) == (0.5, 7, 2)
+    assert (request.segmentation, request.model) == (2, "de-en/1")
+
+
+def test_n_best_shows_scores(run):
+    told = run("translate", *DE_EN, "--n-best", "2", "ja")
+    assert told.stdout.splitlines() == ["ja", "  1   -0.5000  JA", "  2   -1.5000  JA!"]
+
+
+def test_alignments_are_drawn(run):
+    told = run("translate", *DE_EN, "--alignments", "guten morgen").stdout
+    assert [line.rstrip() for line in told.splitlines()][2:6] == [
+        "             guten",
+        "             │  morgen",
+        "     GUTEN   ██",
+        "     MORGEN     ██",
+    ]
+
+
+def test_alignments_are_drawn_to_a_file_beside_the_plain_translation(run, tmp_path):
+    told = run("translate", *DE_EN, "--heatmap", str(tmp_path / "one.png"), "guten morgen")
+    assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["one.png"]
+
+
+def test_several_texts_are_drawn_to_as_many_files(run, tmp_path):
+    options = (*DE_EN, "--heatmap", str(tmp_path / "all.svg"))
+    assert run("translate", *options, "ja", "nein").stdout == "JA\nNEIN\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all-1.svg", "all-2.svg"]
+    told = run("translate", *options, stdin="ja\n\n" + "so " * 301 + "\nnein\n")
+    assert told.exit_code == 0
+    assert told.stdout.endswith("\nNEIN\n")
+    assert "text 3: " in told.stderr
+    assert "but a picture holds 300" in told.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all-1.svg", "all-2.svg", "all-4.svg"]
+
+
+def test_characters_that_the_font_lacks_are_told_once(run, tmp_path):
+    picture = tmp_path / "one.png"
+    told = run("translate", *DE_EN, "--heatmap", str(picture), "日本 語")
+    assert told.stderr == f"text 1: the font of {picture} lacks some of its characters\n"
+    assert picture.exists()
+
+
+def test_a_text_with_nothing_to_translate_is_shown_as_it_is(run, tmp_path):
+    picture = tmp_path / "one.png"
+    options = ("--n-best", "2", "--alignments", "--heatmap", str(picture))
+    told = run("translate", *DE_EN, *options, "12:30")
+    assert (told.exit_code, told.stdout) == (0, "12:30\n               12:30\n")
+    assert told.stderr == f"text 1: {picture} can't be drawn: nothing was translated\n"
+    assert not list(tmp_path.iterdir())
+    assert run("translate", *DE_EN, "12:30").stdout == "12:30\n"
+    shown = json.loads(run("translate", *DE_EN, "--json", "12:30").stdout)
+    assert (shown["text"], shown["hypotheses"]) == ("12:30", [])
+    (tmp_path / "in").write_text("12:30\n")
+    assert run("translate-file", *DE_EN, str(tmp_path / "in"), str(tmp_path / "out")).exit_code == 0
+    assert (tmp_path / "out").read_text() == "12:30\n"
+
+
+def test_a_picture_that_can_not_be_written_is_refused_before_anything_is_translated(run, server):
+    told = run("translate", *DE_EN, "--heatmap", "picture.bmp", "ja")
+    assert told.exit_code == 1
+    assert "must end in .png, .svg, .pdf" in told.stderr
+    assert not server.servicer.requests
+
+
+def test_json_carries_everything(run):
+    told = run("translate", *DE_EN, "--json", "--alignments", "grüß dich", "ja").stdout
+    first, second = map(json.loads, told.splitlines())
+    assert (first["source"], first["text"]) == ("grüß dich", "GRÜSS DICH")
+    assert first["hypotheses"][0]["alignments"][0]["source_end"] == 4
+    assert second["model"] == {
+        "name": "de-en",
+        "version": "1",
+        "source_language": "de",
+        "target_language": "en",
+    }
+
+
+def test_terminal_without_unicode_gets_no_error(server):
+    command = [sys.executable, "-m", "dragoman", "translate", "--server", server.address, *DE_EN]
+    told = subprocess.run(
+        [*command, "--alignments", "日本 ja"],
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert b"##" in told.stdout
+    assert told.stdout.isascii()

@@ -1,0 +1,70 @@
+"""What the documents name is there: files and headings they link, commands and options they show."""
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from dragoman.cli.group import main
+
+HOUSE = Path(__file__).parents[1]
+DOCUMENTS = [
+    *sorted(HOUSE.glob("*.md")),
+    *sorted((HOUSE / "docs").rglob("*.md")),
+    *sorted((HOUSE / "models").rglob("README.md")),
+]
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^(?:\.venv/bin/)?dragoman ([a-z-]+)((?: [a-z]+)?)(.*)$", re.MULTILINE)
+_BENCHMARK = re.compile(r"-m (benchmarks[\w.]*)")
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(HOUSE)) for path in paths]
+
+
+def anchors(path: Path) -> set[str]:
+    """Those that GitHub gives the headings of a document."""
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def commands(text: str) -> Iterator[tuple[str, str, set[str]]]:
+    """Each `dragoman` command that a document's blocks show, the word after it, and its options."""
+    for block in _BLOCK.findall(text):
+        for name, word, arguments in _COMMAND.findall(block.replace("\\\n", " ")):
+            shown = re.sub(r"'[^']*'|\"[^\"]*\"", "''", arguments.split(" #")[0].split(" -- ")[0])
+            yield name, word.strip(), set(re.findall(r"(?<= )--[a-z][a-z0-9-]*", shown))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
+def test_links_lead_to_files_and_headings(path: Path) -> None:
+    for link in _LINK.findall(path.read_text()):
+        if not link.startswith(("http:", "https:", "mailto:")):
+            name, _, anchor = link.partition("#")
+            target = path.parent / name if name else path
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_commands_and_their_options_are_there() -> None:
+    shown = [command for path in DOCUMENTS for command in commands(path.read_text())]
+    assert len(shown) > 40
+    context = click.Context(main)
+    for name, word, options in shown:
+        command = main.get_command(context, name)
+        if isinstance(command, click.Group) and word:
+            name, command = f"{name} {word}", command.get_command(context, word)
+        assert command is not None, name
+        known = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
+        assert options <= known, f"dragoman {name}: {options - known}"
+
+
+def test_benchmarks_that_documents_name_are_there() -> None:
+    shown = {name for path in DOCUMENTS for name in _BENCHMARK.findall(path.read_text())}
+    assert len(shown) > 10
+    for name in sorted(shown):
+        assert importlib.util.find_spec(name.rstrip(".")) is not None, name
