@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 from dragoman_bundle import BundleError, open_bundle
@@ -29,13 +28,25 @@ from benchmarks.options import (
     threads_option,
 )
 from benchmarks.peers import ours
-from benchmarks.peers.marian_models import SIZES
-from benchmarks.peers.same_weights import compare_on_same_weights
-from benchmarks.peers.tables import compare, peer_table, ratio_table, same_weights_table
+from benchmarks.peers.marian_models import CTRANSLATE2, SIZES
+from benchmarks.peers.same_weights import measure_speed, prepare
+from benchmarks.peers.served import measure_memory, measure_served
+from benchmarks.peers.tables import (
+    compare,
+    memory_table,
+    peer_table,
+    ratio_table,
+    same_weights_table,
+    served_table,
+)
 from benchmarks.peers.toolkits import LEFT_OUT, TOOLKITS
 from benchmarks.peers.worker import Decoded, running_worker
 from benchmarks.progress import Progress
-from benchmarks.report import Report
+from benchmarks.report import Report, Table
+from benchmarks.serve.server_process import ServerError
+
+SPEED, SERVED, MEMORY = "speed", "served", "memory"
+"""What is measured on the same weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +75,7 @@ def _chosen_sizes(context: click.Context, parameter: click.Parameter, value: str
 
 
 def _compare_on_same_weights(
+    what: str,
     names: Sequence[str],
     corpus: Corpus,
     text: Path,
@@ -71,27 +83,36 @@ def _compare_on_same_weights(
     *,
     threads: int,
     repeats: int,
+    seconds: float,
     exports: bool,
-) -> dict[str, Any]:
-    """What goes into the report's results."""
+    shortlist: bool,
+) -> tuple[dict[str, object], list[Table]]:
+    """What goes into the report: results and tables."""
     rows: list[dict[str, object]] = []
-    version: Mapping[str, object] = {}
-    for name in names:
-        try:
-            measured, version = compare_on_same_weights(
-                name, corpus, text, folder, threads=sorted({1, threads}), repeats=repeats, exports=exports
+    try:
+        for name in names:
+            click.echo(f"{name}: {SIZES[name]}: making the models", err=True)
+            prepared = prepare(
+                name, corpus, text, folder, threads=threads, exports=exports, shortlist=shortlist
             )
-        except PeerMissingError as error:
-            raise click.ClickException(str(error)) from error
-        rows += measured
-    return {
+            if what == SPEED:
+                rows += measure_speed(prepared, threads=threads, repeats=repeats)
+            elif what == SERVED:
+                rows += measure_served(prepared, threads=threads, repeats=repeats, seconds=seconds)
+            else:
+                rows += measure_memory(prepared, threads=threads, repeats=repeats)
+    except (PeerMissingError, ServerError) as error:
+        raise click.ClickException(str(error)) from error
+    make_table = {SPEED: same_weights_table, SERVED: served_table, MEMORY: memory_table}[what]
+    results: dict[str, object] = {
         "input": corpus.name,
         "sentences": len(corpus.sources),
         "sizes": {name: asdict(SIZES[name]) for name in names},
-        "peers": {"ctranslate2": version},
+        "peers": {"ctranslate2": CTRANSLATE2},
         "repeats": repeats,
         "rows": rows,
     }
+    return results, [make_table(rows, corpus.name, len(corpus.sources), repeats)]
 
 
 @click.command(context_settings=CONTEXT)
@@ -112,7 +133,29 @@ def _compare_on_same_weights(
     default="",
     callback=_chosen_sizes,
     help="Instead of all that, compare with CTranslate2 on checkpoints of these sizes, with random weights: "
-    f"any of {', '.join(SIZES)}, with commas between. Takes beams 4 and 1, and threads 1 up to --threads.",
+    f"any of {', '.join(SIZES)}, with commas between.",
+)
+@click.option(
+    "--measure",
+    "what",
+    default=SPEED,
+    show_default=True,
+    type=click.Choice([SPEED, SERVED, MEMORY]),
+    help="With --same-weights: target tokens a second of a file and of sentences alone, beams 4 and 1; "
+    "latency of callers at 25, 50 and 75% of the load that our server bears, beam 4; or memory of both "
+    "servers, of one thread and of --threads, beam 4.",
+)
+@click.option(
+    "--shortlist",
+    is_flag=True,
+    help="With --same-weights, both decode with a shortlist of the same lexicon, a random one.",
+)
+@click.option(
+    "--seconds",
+    default=15.0,
+    show_default=True,
+    type=click.FloatRange(min=0.1),
+    help="With --measure served, length of one run at one load.",
 )
 @click.option(
     "--models",
@@ -139,6 +182,9 @@ def peers(
     threads: int,
     peers: list[str],
     same_weights: list[str],
+    what: str,
+    shortlist: bool,
+    seconds: float,
     models: Path,
     exports: bool,
     repeats: int,
@@ -154,17 +200,28 @@ def peers(
       python -m benchmarks.peers --bundle models/de-en/1 --json peers.json --markdown peers.md
       python -m benchmarks.peers --bundle models/de-en/1 --peers ctranslate2 --limit 100
       python -m benchmarks.peers --same-weights small,base,opus --limit 120
+      python -m benchmarks.peers --same-weights opus --limit 120 --shortlist
+      python -m benchmarks.peers --same-weights small --measure served --threads 1
     """
     machine = describe_machine()
     corpus = read_corpus(source, None, limit)
     if same_weights:
-        report = _compare_on_same_weights(
-            same_weights, corpus, source, models, threads=threads, repeats=repeats, exports=exports
+        found, tables = _compare_on_same_weights(
+            what,
+            same_weights,
+            corpus,
+            source,
+            models,
+            threads=threads,
+            repeats=repeats,
+            seconds=seconds,
+            exports=exports,
+            shortlist=shortlist,
         )
         Report(
             command=command_line("benchmarks.peers"),
-            results={"machine": machine, **report},
-            tables=[same_weights_table(report["rows"], corpus.name, len(corpus.sources), repeats)],
+            results={"machine": machine, **found},
+            tables=tables,
         ).publish(Console(), json_path=json_path, markdown_path=markdown_path)
         return
     try:

@@ -11,12 +11,17 @@ import click
 from dragoman_bundle import Bundle, open_bundle
 
 from benchmarks.environment import make_environment
+from benchmarks.peers.lexicon import write_lexicon
 
+CTRANSLATE2 = "4.8.5"
 INSTALLS = (
     ("torch==2.13.0",),
-    ("torch==2.13.0", "ctranslate2==4.8.5", "transformers==5.23.0", "sentencepiece==0.2.3"),
+    (
+        *("torch==2.13.0", f"ctranslate2=={CTRANSLATE2}", "transformers==5.23.0", "sentencepiece==0.2.3"),
+        *("grpcio==1.85.1", "protobuf==7.36.2", "googleapis-common-protos==1.76.0"),
+    ),
 )
-"""What CTranslate2's own converter needs."""
+"""What CTranslate2's own converter and the server around it need."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +57,13 @@ class MarianModels:
     """CTranslate2's."""
     pieces: Sequence[str]
     """By id, the same for both."""
+    shortlist: bool
+    """Whether both have one, of the same lexicon."""
+
+    @property
+    def checkpoint(self) -> Path:
+        """What they were made of."""
+        return self.converted.with_name("checkpoint")
 
 
 def install() -> Path:
@@ -60,7 +72,7 @@ def install() -> Path:
 
 
 def make_models(
-    python: Path, name: str, text: Path, folder: Path, *, threads: int, exports: bool
+    python: Path, name: str, text: Path, folder: Path, *, threads: int, exports: bool, shortlist: bool
 ) -> MarianModels:
     """Both models, of a checkpoint that is made unless the folder has it, exported anew if `exports` says so.
 
@@ -73,12 +85,19 @@ def make_models(
         _run(python, Path(__file__).with_name("marian_checkpoint.py"), json.dumps(task))
     if not (converted / "model.bin").exists():
         _run(python.with_name("ct2-transformers-converter"), "--model", checkpoint, "--output_dir", converted)
-    bundle = folder / name / "bundles" / name / "1"
-    if exports or not bundle.exists():
-        options = ("--precisions", "int8", "--force", "--threads", threads)
-        _run(sys.executable, "-m", "dragoman", "export", "--from-hf", checkpoint, "--out", bundle, *options)
     ids = json.loads((checkpoint / "vocab.json").read_text(encoding="utf-8"))
-    return MarianModels(bundle=open_bundle(bundle), converted=converted, pieces=sorted(ids, key=ids.get))
+    pieces = sorted(ids, key=ids.get)
+    lexicon = converted / "vmap.txt"
+    options: list[object] = ["--precisions", "int8", "--force", "--threads", threads]
+    if shortlist:
+        write_lexicon(lexicon, pieces, [ids[piece] for piece in ("</s>", "<unk>", "<pad>")])
+        options += ["--shortlist-lexicon", lexicon]
+    else:
+        lexicon.unlink(missing_ok=True)
+    bundle = folder / name / "bundles" / name / ("2" if shortlist else "1")
+    if exports or not bundle.exists():
+        _run(sys.executable, "-m", "dragoman", "export", "--from-hf", checkpoint, "--out", bundle, *options)
+    return MarianModels(bundle=open_bundle(bundle), converted=converted, pieces=pieces, shortlist=shortlist)
 
 
 def _run(*command: object) -> None:

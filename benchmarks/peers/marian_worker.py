@@ -46,6 +46,7 @@ def main() -> None:
                 batch_type="examples",
                 min_decoding_length=task["steps"],
                 max_decoding_length=task["steps"],
+                use_vmap=task["shortlist"],
             )
         ]
         seconds = time.perf_counter() - started

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.corpus import Corpus
 from benchmarks.engines import open_decoder, running_engine
 from benchmarks.measuring import interleave, ratio, summarize
-from benchmarks.peers.marian_models import SIZES, MarianModels, install, make_models
+from benchmarks.peers.marian_models import MarianModels, install, make_models
 from benchmarks.peers.toolkits import fastest_instructions
 from benchmarks.peers.worker import Decoded, Worker, running_worker
 from benchmarks.progress import Progress
@@ -41,42 +41,62 @@ class Task:
     threads: int
 
 
-def compare_on_same_weights(
-    name: str,
-    corpus: Corpus,
-    text: Path,
-    folder: Path,
-    *,
-    threads: Sequence[int],
-    repeats: int,
-    exports: bool,
-) -> tuple[list[dict[str, object]], dict[str, object]]:
-    """Rows of one size's figures, and what CTranslate2 says of itself. Raises PeerMissingError."""
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A size's models, and what they translate."""
+
+    name: str
+    models: MarianModels
+    python: Path
+    """Of CTranslate2's environment."""
+    texts: Sequence[str]
+    sentences: Sequence[Sequence[int]]
+    """The texts' token ids, each with its end."""
+    steps: int
+    """Tokens of every translation: as many as a source has on average."""
+
+
+def prepare(
+    name: str, corpus: Corpus, text: Path, folder: Path, *, threads: int, exports: bool, shortlist: bool
+) -> Prepared:
+    """Makes what is missing. Raises PeerMissingError."""
     python = install()
-    progress = Progress(2 * len(BEAMS) * len(threads) * repeats * 2)
-    progress.say(f"{name}: {SIZES[name]}: making the models")
-    models = make_models(python, name, text, folder, threads=max(threads), exports=exports)
+    models = make_models(python, name, text, folder, threads=threads, exports=exports, shortlist=shortlist)
     end = models.bundle.manifest.source_ids.eos
     sentences = [[*ids, end] for ids in models.bundle.source_tokenizer.encode_ids(corpus.sources)]
-    steps = max(1, round(sum(map(len, sentences)) / len(sentences)))
+    return Prepared(
+        name=name,
+        models=models,
+        python=python,
+        texts=corpus.sources,
+        sentences=sentences,
+        steps=max(1, round(sum(map(len, sentences)) / len(sentences))),
+    )
+
+
+def measure_speed(prepared: Prepared, *, threads: int, repeats: int) -> list[dict[str, object]]:
+    """Rows of one size's figures. Raises PeerMissingError."""
+    progress = Progress(2 * len(BEAMS) * repeats * 2)
+    models, sentences = prepared.models, prepared.sentences
     given = {
         "model": str(models.converted),
         "sentences": [[models.pieces[id_] for id_ in ids] for ids in sentences],
-        "steps": steps,
+        "steps": prepared.steps,
+        "shortlist": models.shortlist,
     }
     rows: list[dict[str, object]] = []
     script = Path(__file__).with_name("marian_worker.py")
-    with running_worker(python, script, given, fastest_instructions()) as (worker, version):
-        for num_threads in threads:
-            for beam in BEAMS:
-                with _engine(models, beam, num_threads) as engine:
-                    for source in (FILE, ALONE):
-                        chosen = sentences if source == FILE else sentences[:NUM_ALONE]
-                        task = Task(
-                            sentences=chosen, steps=steps, input=source, beam=beam, threads=num_threads
-                        )
-                        rows.append({"size": name, **_measure(task, engine, worker, repeats, progress)})
-    return rows, version
+    with running_worker(prepared.python, script, given, fastest_instructions()) as (worker, _):
+        for beam in BEAMS:
+            with _engine(models, beam, threads) as engine:
+                for source in (FILE, ALONE):
+                    chosen = sentences if source == FILE else sentences[:NUM_ALONE]
+                    task = Task(
+                        sentences=chosen, steps=prepared.steps, input=source, beam=beam, threads=threads
+                    )
+                    row = _measure(task, engine, worker, repeats, progress)
+                    rows.append({"size": prepared.name, "shortlist": models.shortlist, **row})
+    return rows
 
 
 def _measure(
@@ -128,7 +148,7 @@ def settings_of_peer(task: Task) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _engine(models: MarianModels, beam: int, threads: int) -> Iterator[EnginePool]:
-    decoder = open_decoder(models.bundle, precision="int8", shortlist=False)
+    decoder = open_decoder(models.bundle, precision="int8", shortlist=models.shortlist)
     with running_engine(decoder, beam_size=beam, threads=threads) as engine:
         yield engine
 

@@ -32,6 +32,7 @@ class Worker:
     def __init__(self, process: subprocess.Popen[str], errors: IO[str]) -> None:
         self._process = process
         self._errors = errors
+        self.process_id = process.pid
 
     def ask(self, message: Mapping[str, object]) -> dict[str, object]:
         """Sends a line and waits for the answer. Raises PeerMissingError where the peer ended instead."""

@@ -1,5 +1,7 @@
 """A sentence comes out of the graphs the same, bit for bit, whatever shares its batch."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -7,13 +9,17 @@ import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_sources
 
+from dragoman_export.calibration.observing import Steps, find_steps
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
+from dragoman_export.graphs.trace import Graphs
+from dragoman_export.manifest import special_ids
+from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import Arrays, OnnxStepper
 from dragoman_training.checkpoint import Checkpoint
-from dragoman_training.models import LanguageModelConfig, LuongConfig
+from dragoman_training.models import LanguageModelConfig, LuongConfig, Transformer, TransformerConfig
 
-LENGTHS = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 20, 31, 33, 64, 65, 100, 130]
+LENGTHS = [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 20, 31, 33, 47, 49, 63, 64, 65, 100, 130]
 """Around the sizes at which matrix and vector kernels change their ways."""
 NUM_STEPS = 3
 
@@ -95,8 +101,14 @@ WIDE = {
         [("lm", "fp32"), ("lm", "int8")],
         LanguageModelConfig(embedding_size=72, layers=1, units=300, attention_units=270),
     ),
+    ("transformer", "int8"): TransformerConfig(
+        width=256, heads=4, feed_forward=512, encoder_layers=1, decoder_layers=1
+    ),
 }
-"""What of them is float has sums as long as a real model's, longer than a block of 256."""
+"""What of them is float has sums as long as a real model's, longer than a block of 256.
+
+The Transformer attends by kernels, over heads as wide as a real one's, and rounds in steps that rows share.
+"""
 
 
 @pytest.fixture(scope="module", params=WIDE, ids=" in ".join)
@@ -109,11 +121,32 @@ def wide(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> tuple[Checkpoi
 def wide_folder(wide: tuple[Checkpoint, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     checkpoint, precision = wide
     folder = tmp_path_factory.mktemp("wide") / precision
-    write_graphs(make_graphs(checkpoint.model, [precision])[precision], folder)
+    find = shared_steps(checkpoint) if isinstance(checkpoint.model, Transformer) else None
+    write_graphs(make_graphs(checkpoint.model, [precision], find=find)[precision], folder)
     return folder
 
 
-@pytest.mark.parametrize("beam", [1, 5])
+def shared_steps(checkpoint: Checkpoint) -> Callable[[Graphs], Steps]:
+    """Finds them along the model's own words, as an export does."""
+    tokenizers = checkpoint.source_tokenizer, checkpoint.target_tokenizer
+    gate = ParityGate(
+        checkpoint.model,
+        checkpoint.recipe.decoding,
+        source_vocabulary=tokenizers[0].vocabulary_size,
+        source_ids=special_ids(tokenizers[0]),
+        target_ids=special_ids(tokenizers[1]),
+    )
+
+    def find(graphs: Graphs) -> Steps:
+        steps = find_steps(graphs, gate.words, partial(OnnxStepper.between, *tokenizers))
+        assert steps.encoder
+        assert steps.decoder_step
+        return steps
+
+    return find
+
+
+@pytest.mark.parametrize("beam", [1, 4, 5, 8])
 def test_nor_do_they_where_float_products_are_wide(
     wide: tuple[Checkpoint, str], wide_folder: Path, beam: int
 ) -> None:

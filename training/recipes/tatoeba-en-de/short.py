@@ -8,7 +8,8 @@ align train --tokenize --keep-case` leaves it. It writes short.en and short.de t
 - words and phrases of up to three words, which the aligner links to the same German ones nearly always;
 - the headings, buttons and greetings of phrases.tsv, which were written for this model;
 - those and short strings of interfaces as English writes titles: "Opening Hours";
-- short sentences without their full stop.
+- short sentences without their full stop;
+- dates as English writes them, "May 5, 2024", alone and in the place of weekdays in sentences.
 
 Nothing is written that has a side of a validation pair. The same files give the same pairs.
 """
@@ -37,6 +38,32 @@ TITLE_TIMES = 3
 NUM_WITHOUT_STOP = 8_000
 SMALL_WORDS = frozenset("a an and as at by for from in of on or the to with your our".split())  # noqa: SIM905
 CHUNK = 10_000
+NUM_DATES = 4_000
+DATE_TIMES = 8
+"""In how many ways a weekday of a sentence becomes a date."""
+WEEKDAYS = {
+    "Monday": "Montag",
+    "Tuesday": "Dienstag",
+    "Wednesday": "Mittwoch",
+    "Thursday": "Donnerstag",
+    "Friday": "Freitag",
+    "Saturday": "Samstag",
+    "Sunday": "Sonntag",
+}
+MONTHS = {
+    "January": "Januar",
+    "February": "Februar",
+    "March": "März",
+    "April": "April",
+    "May": "Mai",
+    "June": "Juni",
+    "July": "Juli",
+    "August": "August",
+    "September": "September",
+    "October": "Oktober",
+    "November": "November",
+    "December": "Dezember",
+}
 
 
 def make_short(
@@ -54,6 +81,36 @@ def make_short(
     short = [pair for pair in pairs if len(pair[0].split()) <= 6 and pair[0][-1] == pair[1][-1] == "."]
     for source, target in generator.sample(short, min(NUM_WITHOUT_STOP, len(short))):
         yield source[:-1], target[:-1]
+    yield from dates(pairs, generator)
+
+
+def dates(pairs: list[Pair], generator: random.Random) -> Iterator[Pair]:
+    """Dates alone, and sentences with "on Monday" and "am Montag" that get one in its place."""
+    for number in range(NUM_DATES):
+        source, target = date(generator)
+        day = generator.choice(list(WEEKDAYS))
+        yield (source, target) if number % 2 else (f"{day}, {source}", f"{WEEKDAYS[day]}, {target}")
+    for source, target in pairs:
+        for english, german in WEEKDAYS.items():
+            ours, theirs = (
+                re.compile(rf"\b(on|On) {english}\b"),
+                re.compile(rf"\b([Aa]m) (?:{german}|Sonnabend)\b"),
+            )
+            if len(ours.findall(source)) == len(theirs.findall(target)) == 1:
+                for _ in range(DATE_TIMES):
+                    with_day, mit_tag = date(generator)
+                    yield ours.sub(rf"\1 {with_day}", source), theirs.sub(rf"\1 {mit_tag}", target)
+
+
+def date(generator: random.Random) -> Pair:
+    """A day of a month, as America or Britain write it, with the year or without."""
+    month, day = generator.choice(list(MONTHS)), generator.randint(1, 31)
+    year = f"{generator.choice((generator.randint(1800, 2030), generator.randint(1990, 2030)))}"
+    source = generator.choice((f"{month} {day}", f"{month} {day}", f"{day} {month}"))
+    target = f"{day}. {MONTHS[month]}"
+    if generator.random() < 0.5:
+        return f"{source}, {year}" if source.startswith(month) else f"{source} {year}", f"{target} {year}"
+    return source, target
 
 
 def common_phrases(pairs: list[Pair], aligner: Aligner) -> list[Pair]:
