@@ -43,7 +43,7 @@ from benchmarks.peers.toolkits import LEFT_OUT, TOOLKITS
 from benchmarks.peers.worker import Decoded, running_worker
 from benchmarks.progress import Progress
 from benchmarks.report import Report, Table
-from benchmarks.serve.server_process import ServerError
+from dragoman_server.sizing.child_server import ServerError
 
 SPEED, SERVED, MEMORY = "speed", "served", "memory"
 """What is measured on the same weights."""

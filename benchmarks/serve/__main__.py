@@ -29,10 +29,11 @@ from benchmarks.serve.cores import Cores, pinned_to, share_out
 from benchmarks.serve.load import make_requests
 from benchmarks.serve.measurement import CONTINUOUS, FILE, JOB, OFFLINE, Measurement
 from benchmarks.serve.offline import OfflineEngine
-from benchmarks.serve.server_process import ServerError, running_server
+from benchmarks.serve.server_process import running_server
 from benchmarks.serve.tables import aim_table, aims, bulk_table, capacity_table, latency_table
 from dragoman_server.config import Precision
 from dragoman_server.engine import EngineError
+from dragoman_server.sizing.child_server import ServerError
 
 MODES = (CONTINUOUS, "request")
 

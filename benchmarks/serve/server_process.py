@@ -1,11 +1,9 @@
 """A `dragoman serve` in a process of its own, and what can be read off it."""
 
-import json
 import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,14 +14,9 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.serve.cores import pinned_to
+from dragoman_server.sizing.child_server import stop, wait_for_port
 
-_START_SECONDS = 120.0
-_STOP_SECONDS = 60.0
 _MAX_CALLS = 1_000_000
-
-
-class ServerError(RuntimeError):
-    """The server did not start, or ended on its own."""
 
 
 class ServerProcess:
@@ -119,32 +112,9 @@ def running_server(
         with log.open("wb") as stream, pinned_to(cores):
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
         try:
-            yield ServerProcess(process, _await_port(process, log), metrics_port, models, http_port)
+            yield ServerProcess(process, wait_for_port(process, log), metrics_port, models, http_port)
         finally:
-            _stop(process)
-
-
-def _await_port(process: subprocess.Popen[bytes], log: Path) -> int:
-    """The port that the server says it listens on, once it is ready."""
-    until = time.monotonic() + _START_SECONDS
-    while time.monotonic() < until:
-        for line in log.read_text().splitlines():
-            entry = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
-            if entry.get("message") == "ready":
-                return int(entry["port"])
-        if (code := process.poll()) is not None:
-            raise ServerError(f"the server ended with {code}:\n{log.read_text()}")
-        time.sleep(0.1)
-    raise ServerError(f"the server was not ready after {_START_SECONDS:.0f} s:\n{log.read_text()}")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+            stop(process)
 
 
 def _free_port() -> int:

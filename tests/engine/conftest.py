@@ -1,11 +1,13 @@
 """A bundle of small, real graphs."""
 
 import io
+from collections.abc import Iterator
 
 import pytest
 import sentencepiece
 from dragoman_bundle.bundle import Bundle
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
+from tests.engine.house import House
 from tests.engine.tiny_graphs import tiny_bundle
 
 
@@ -26,3 +28,10 @@ def tokenizer() -> Tokenizer:
 @pytest.fixture(scope="session")
 def bundle(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer) -> Bundle:
     return tiny_bundle(tmp_path_factory.mktemp("tiny"), tokenizer, ("fp32", "fp16"))
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    house = House()
+    yield house
+    house.engine.close()

@@ -119,3 +119,7 @@ class House:
         self.engine.start()
         wait(futures, timeout=30)
         return futures
+
+
+def one_place_limits() -> EngineLimits:
+    return EngineLimits(max_rows=1, max_beam_size=1)

@@ -113,19 +113,19 @@ def read_route(
     addresses = _split(address) if isinstance(address, str) else list(address)
     if not addresses:
         raise InvalidRequestError("no address is given; write HOST:PORT, such as localhost:50051")
-    over_tls = [each.startswith(TLS_SCHEME) for each in addresses]
+    over_tls = [written.startswith(TLS_SCHEME) for written in addresses]
     if any(over_tls):
         if not all(over_tls):
             raise InvalidRequestError(
                 f"{', '.join(addresses)}: all must be reached over TLS or none; write grpcs:// before each"
             )
-        addresses = [each.removeprefix(TLS_SCHEME).rstrip("/") for each in addresses]
+        addresses = [written.removeprefix(TLS_SCHEME).rstrip("/") for written in addresses]
         if credentials is None:
             credentials = tls_credentials(certificate)
     elif certificate is not None:
         raise InvalidRequestError("a certificate is shown over TLS alone; write grpcs:// before the address")
-    for each in addresses:
-        _check(each, is_alone=len(addresses) == 1)
+    for written in addresses:
+        _check(written, is_alone=len(addresses) == 1)
     if len(addresses) > 1:
         return _of_list(addresses, credentials, ping_seconds)
     [address] = addresses

@@ -31,13 +31,15 @@ def training_text(members: Sequence[Checkpoint]) -> str:
         run = f"runs/{name}" if len(members) == 1 else f"runs/{name}-{number}"
         paragraphs.append(f"- {_description(member)}; `{file}` holds every setting.")
         commands.append(_lines(f"{_train(progress)} {file} --out {run}", *_options(member)))
-        kept = _kept_as(member)
-        promises.add({None: ALIKE, "best.safetensors": AGAIN_IF_ENDED}.get(kept, AGAIN))
+        checkpoint_file = _kept_as(member)
+        promises.add({None: ALIKE, "best.safetensors": AGAIN_IF_ENDED}.get(checkpoint_file, AGAIN))
         averaged = progress.get("averaged")
         if averaged and len(averaged) <= member.recipe.training.keep_validated:
-            kept = "average.safetensors"
-            commands.append(_lines("dragoman average", f"{run}/step-*.safetensors", f"--out {run}/{kept}"))
-        checkpoints.append(f"{run}/{kept or 'best.safetensors'}")
+            checkpoint_file = "average.safetensors"
+            commands.append(
+                _lines("dragoman average", f"{run}/step-*.safetensors", f"--out {run}/{checkpoint_file}")
+            )
+        checkpoints.append(f"{run}/{checkpoint_file or 'best.safetensors'}")
     commands.append(_lines(f"dragoman export {' '.join(checkpoints)}", "{export} --force"))
     promise = next(candidate for candidate in (ALIKE, AGAIN_IF_ENDED, AGAIN) if candidate in promises)
     begun = any(member.recipe.training.start_from for member in members)

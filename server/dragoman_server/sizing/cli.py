@@ -85,10 +85,10 @@ def size(
     from dragoman_server.sizing.measuring import measure
     from dragoman_server.sizing.plan import Objective, make_plan
 
-    there = count_processors()
-    if cores is not None and cores > there:
+    available = count_processors()
+    if cores is not None and cores > available:
         raise click.BadParameter(
-            f"this machine has {there}; measure on one like those that will serve", param_hint="'--cores'"
+            f"this machine has {available}; measure on one like those that will serve", param_hint="'--cores'"
         )
     lines = [line for line in load_path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if not lines:
@@ -101,13 +101,13 @@ def size(
     measured = measure(
         open_bundle(bundle_path),
         lines,
-        cores=cores or there,
+        cores=cores or available,
         beam_size=beam,
         precision=precision,
         seconds=seconds,
         on_progress=tell,
     )
-    plan = make_plan(measured, objective, cores=cores or there)
+    plan = make_plan(measured, objective, cores=cores or available)
     if as_json:
         click.echo(json.dumps(table.as_json(plan, measured), indent=2))
     else:

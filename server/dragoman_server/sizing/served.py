@@ -2,9 +2,7 @@
 
 import asyncio
 import itertools
-import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -20,20 +18,15 @@ from dragoman_bundle import Bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
+from dragoman_server.sizing.child_server import ServerError, stop, wait_for_port
 from dragoman_server.sizing.figures import ServerFigures
 from dragoman_server.sizing.process_memory import memory_of
 from dragoman_server.text.options import TranslationOptions
 
-START_SECONDS = 300.0
-STOP_SECONDS = 60.0
 CALLERS_AN_ENGINE = 32
 """Callers, each with a text at a time, that keep an engine busy."""
 LONE_SHARE = 0.4
 """Share of the time in which one caller is alone."""
-
-
-class ServerError(RuntimeError):
-    """The server did not start, or did not answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,27 +123,9 @@ def _running(bundle: Bundle, num_engines: int, arguments: Sequence[str]) -> Iter
                 command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=environment
             )
         try:
-            yield process.pid, _await_port(process, log)
+            yield process.pid, wait_for_port(process, log)
         finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _await_port(process: "subprocess.Popen[bytes]", log: Path) -> int:
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until:
-        for line in log.read_text().splitlines():
-            entry = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
-            if entry.get("message") == "ready":
-                return int(entry["port"])
-        if (code := process.poll()) is not None:
-            raise ServerError(f"the server ended with {code}:\n{log.read_text()[-2000:]}")
-        time.sleep(0.05)
-    raise ServerError(f"the server was not ready after {START_SECONDS:.0f} s:\n{log.read_text()[-2000:]}")
+            stop(process)
 
 
 def _processor_seconds(process: int) -> float:

@@ -57,14 +57,14 @@ class Translator:
         """
         filled = [number for number, source in enumerate(sources) if len(source) > 1]
         by_length = sorted(filled, key=lambda number: len(sources[number]))
-        best: dict[int, Hypothesis] = {}
+        found: dict[int, Hypothesis] = {}
         size = max(1, BATCH_ROWS // self._decoding.beam_size)
         for start in range(0, len(by_length), size):
             numbers = by_length[start : start + size]
             results = beam_search(self._stepper, [sources[number] for number in numbers], self._decoding)
             for number, hypotheses in zip(numbers, results, strict=True):
-                best[number] = hypotheses[0]
-        return [best.get(number, _NOTHING) for number in range(len(sources))]
+                found[number] = hypotheses[0]
+        return [found.get(number, _NOTHING) for number in range(len(sources))]
 
     def translate(self, sentences: Sequence[str]) -> list[str]:
         """The best translation of each sentence; of one that is too long, of its beginning."""

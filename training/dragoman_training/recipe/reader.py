@@ -14,7 +14,9 @@ from dragoman_bundle.language_tags import check_language_tag
 from dragoman_training.models import ModelConfig
 from dragoman_training.recipe.settings import Recipe, RecipeError
 
-FAMILIES: dict[str, type[ModelConfig]] = {each.family: each for each in typing.get_args(ModelConfig)}
+FAMILIES: dict[str, type[ModelConfig]] = {
+    family_config.family: family_config for family_config in typing.get_args(ModelConfig)
+}
 
 TRAINING_DATA = ("train_source", "train_target", "train_tsv", "hugging_face")
 """How the keys of [data] begin that say what is trained on."""

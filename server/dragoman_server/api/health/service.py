@@ -60,19 +60,19 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
             self._check_room(host)
         except TooManyWatchesError as error:
             await context.abort_with_status(rpc_status.to_status(status_of(error)))
-        told = None
+        reported = None
         with self._watching(host):
             while True:
                 changed = self._changed
                 status = self._statuses.get(request.service, health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
-                if status != told:
+                if status != reported:
                     try:
                         async with asyncio.timeout(MAX_WRITE_SECONDS):
                             await context.write(health_pb2.HealthCheckResponse(status=status))
                     except (TimeoutError, grpc.aio.InternalError):
                         # The reader takes nothing, or has just gone away.
                         return
-                    told = status
+                    reported = status
                 await changed.wait()
 
     def _check_room(self, host: str) -> None:

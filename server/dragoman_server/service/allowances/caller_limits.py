@@ -34,7 +34,7 @@ class CallerLimits:
     """Characters of texts in a day of UTC."""
 
 
-NAMES = {each.name.replace("_", "-"): each.name for each in fields(CallerLimits)}
+NAMES = {limit_field.name.replace("_", "-"): limit_field.name for limit_field in fields(CallerLimits)}
 """The fields by their names in the file."""
 
 

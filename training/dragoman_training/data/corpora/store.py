@@ -153,14 +153,14 @@ def open_corpus(folder: Path, weights: list[float]) -> TokenizedCorpus:
     )
     texts = None
     if num_bytes:
-        own = [
+        files = [
             MappedTexts(
                 map_array(folder / f"{side}-text.bytes", BYTE, length),
                 *_index(folder, f"{side}-text", num_pairs),
             )
             for side, length in zip(SIDES, num_bytes, strict=True)
         ]
-        texts = own[0], own[1]
+        texts = files[0], files[1]
     return TokenizedCorpus(
         sides=(source, target),
         texts=texts,

@@ -1,0 +1,102 @@
+"""What the engine holds in memory, and for how long."""
+
+import gc
+import threading
+import time
+import weakref
+from concurrent.futures import Future, wait
+
+import pytest
+from tests.engine.house import House, sentence
+from tests.engine.table_decoder import TableBatch
+
+from dragoman_server.engine import loop
+from dragoman_server.engine.request import SentenceResult
+
+
+def test_a_result_goes_with_whoever_asked_for_it(house: House) -> None:
+    [future] = house.run(sentence(7))
+    result = weakref.ref(future.result())
+    gc.disable()
+    try:
+        del future
+        # The thread's own variables name what it answered last until it answers another.
+        house.engine.submit([sentence(8)])[0].result(30)
+        assert result() is None
+    finally:
+        gc.enable()
+
+
+def test_nobody_keeps_what_was_cancelled(house: House) -> None:
+    futures: list[Future[SentenceResult]] = []
+    house.at_step[2] = lambda: futures[0].cancel()
+    futures += house.engine.submit([sentence(7), sentence(8)])
+    house.engine.start()
+    wait(futures, timeout=30)
+    cancelled = weakref.ref(futures[0])
+    gc.disable()
+    try:
+        futures.clear()
+        house.engine.submit([sentence(9)])[0].result(30)
+        assert cancelled() is None
+    finally:
+        gc.enable()
+
+
+def test_an_idle_engine_keeps_no_batch(house: House) -> None:
+    opened: list[weakref.ref[TableBatch]] = []
+    house.decoder.on_open = lambda batch: opened.append(weakref.ref(batch))
+    house.run(sentence(7), sentence(8, beam_size=2))
+    # The thread drops it after it has answered.
+    latest = time.monotonic() + 30
+    while any(batch() for batch in opened) and time.monotonic() < latest:
+        time.sleep(0.01)
+    assert [batch() for batch in opened] == [None, None]
+
+
+def test_a_lane_keeps_its_batch_from_step_to_step(house: House) -> None:
+    opened: list[int] = []
+    house.decoder.on_open = lambda batch: opened.append(batch.beam_size)
+    house.run(sentence(7, steps=4), sentence(8, steps=2, beam_size=2))
+    assert sorted(opened) == [1, 2]
+
+
+def test_memory_is_given_back_once_when_there_is_nothing_to_do(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "RELEASE_SECONDS", 0.0)
+    released = threading.Semaphore(0)
+    num_released: list[int] = []
+
+    def release() -> None:
+        # Nobody is in it.
+        num_released.append(house.engine.num_running)
+        released.release()
+
+    house.decoder.release_memory = release  # type: ignore[method-assign]
+    house.run(sentence(7), sentence(8))
+    assert released.acquire(timeout=60)
+    # Without work in between there is nothing more to give back.
+    house.engine.wake()
+    house.engine.submit([sentence(9)])
+    assert released.acquire(timeout=60)
+    house.engine.close()
+    assert num_released == [0, 0]
+
+
+def test_an_engine_that_can_give_no_memory_back_decodes_on(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loop, "RELEASE_SECONDS", 0.0)
+    released = threading.Semaphore(0)
+
+    def release() -> None:
+        released.release()
+        raise MemoryError("none left")
+
+    house.decoder.release_memory = release  # type: ignore[method-assign]
+    house.run(sentence(7))
+    assert released.acquire(timeout=60)
+    assert house.engine.submit([sentence(8)])[0].result(timeout=60).hypotheses
+    house.engine.close()
+    assert "memory could not be given back" in caplog.text

@@ -1,0 +1,48 @@
+"""Calls of the service as tests make them, and what their errors say."""
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
+from tests.server.conftest import RunningServer
+
+from dragoman.v1 import translation_pb2 as pb
+
+GERMAN = {"source_language": "de", "target_language": "en"}
+
+
+async def translate(running: RunningServer, *texts: str, **fields: object) -> list[pb.Translation]:
+    request = pb.TranslateRequest(texts=texts, **(GERMAN | fields))
+    return list((await running.stub.Translate(request)).translations)
+
+
+async def failure(call: grpc.aio.UnaryUnaryCall) -> grpc.aio.AioRpcError:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    return caught.value
+
+
+def detail(error: grpc.aio.AioRpcError, message: error_details_pb2.ErrorInfo) -> object:
+    """The detail of that type in the error's rich status."""
+    status = rpc_status.from_call(_Ended(error))
+    assert status is not None
+    found = [item for item in status.details if item.Unpack(message)]
+    assert found, f"{status} has no {message.DESCRIPTOR.name}"
+    return message
+
+
+class _Ended:
+    """An error as the call that grpc_status wants."""
+
+    def __init__(self, error: grpc.aio.AioRpcError) -> None:
+        self.code, self.details, self.trailing_metadata = error.code, error.details, error.trailing_metadata
+
+
+async def violated_fields(running: RunningServer, request: pb.TranslateRequest) -> list[str]:
+    error = await failure(running.stub.Translate(request))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    bad_request = detail(error, error_details_pb2.BadRequest())
+    for violation in bad_request.field_violations:
+        assert violation.field in error.details()
+        assert violation.description in error.details()
+    return [violation.field for violation in bad_request.field_violations]

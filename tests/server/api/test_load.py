@@ -1,0 +1,309 @@
+"""A server with much to do: deadlines, full queues, large requests beside small ones."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from dragoman_bundle import Bundle
+from google.rpc import error_details_pb2
+from tests.server.api.calls import GERMAN, detail, failure, translate, violated_fields
+from tests.server.conftest import RunningServer, StartServer
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import EngineConfig, RequestLimits
+from dragoman_server.engine import Priority, Sentence, SentenceResult
+from dragoman_server.engine.pool.pool import EnginePool
+from dragoman_server.service import core
+from dragoman_server.text import translator
+from dragoman_server.text.document import Document
+from dragoman_server.text.options import TranslationOptions
+
+
+async def test_an_expired_deadline_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
+    running = await start_server(models=slow_models)
+    # Far more than a second's work, and time enough for a busy machine to begin with it.
+    request = pb.TranslateRequest(texts=["wort " * 10] * 1000, **GERMAN)
+    error = await failure(running.stub.Translate(request, timeout=1))
+    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    while running.metric("dragoman_requests_total") == 0:
+        await asyncio.sleep(0.01)
+    await engine_is_idle(running)
+    assert running.metric("dragoman_requests_total", outcome="DEADLINE_EXCEEDED") == 1
+    assert running.metric("grpc_server_handled_total", grpc_code="DEADLINE_EXCEEDED") == 1
+
+
+async def test_a_cancelled_call_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
+    running = await start_server(models=slow_models)
+    call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 50, **GERMAN))
+    while running.metric("dragoman_running_sentences") < 50:
+        await asyncio.sleep(0.01)
+    call.cancel()
+    await engine_is_idle(running)
+    assert running.metric("dragoman_sentences_total", outcome="cancelled") == 50
+    assert running.metric("dragoman_requests_total", outcome="CANCELLED") == 1
+
+
+async def engine_is_idle(running: RunningServer) -> None:
+    while any(running.metric(name) for name in ("dragoman_queue_sentences", "dragoman_running_sentences")):
+        await asyncio.sleep(0.01)
+    await running.calls_are_counted()
+
+
+async def test_a_text_of_too_many_tokens_is_refused_before_it_is_decoded(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_text_tokens=100))
+    request = pb.TranslateRequest(texts=["wort", "x" * 101, "x" * 80], **GERMAN)
+    error = await failure(running.stub.Translate(request))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    violations = detail(error, error_details_pb2.BadRequest()).field_violations
+    assert [violation.field for violation in violations] == ["texts[1]"]
+    assert "tokens, and a text takes 100; cut it up" in violations[0].description
+    assert running.metric("dragoman_sentences_total") == 0
+    # What is cut off costs nothing.
+    truncated = pb.DecodingOptions(length_policy=pb.LENGTH_POLICY_TRUNCATE)
+    assert (await translate(running, "x" * 101, options=truncated))[0].truncated
+
+
+async def test_a_long_interactive_request_is_decoded_as_bulk(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_rows=16)
+    limits = RequestLimits(max_interactive_tokens=100)
+    running = await start_server(models=slow_models, engine=engine, limits=limits)
+    long = running.stub.Translate(pb.TranslateRequest(texts=["x" * 500], **GERMAN))
+    short = running.stub.Translate(pb.TranslateRequest(texts=["x x"] * 20, **GERMAN))
+    while not all(
+        running.metric("dragoman_queue_sentences", priority=each) for each in ("bulk", "interactive")
+    ):
+        await asyncio.sleep(0.01)
+    assert running.metric("dragoman_queue_sentences", priority="bulk") > 1
+    long.cancel()
+    short.cancel()
+    await engine_is_idle(running)
+
+
+async def test_a_long_request_that_bulks_share_of_the_queue_can_never_hold_is_told_so(
+    start_server: StartServer,
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=40)
+    running = await start_server(engine=engine, limits=RequestLimits(max_interactive_tokens=50))
+    error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["wort"] * 35, **GERMAN)))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    violation = detail(error, error_details_pb2.BadRequest()).field_violations[0]
+    assert "as bulk" in violation.description
+    assert "the queue takes 30" in violation.description
+
+
+async def test_a_full_queue_says_when_to_come_again(start_server: StartServer, slow_models: Path) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
+    running = await start_server(models=slow_models, engine=engine, limits=RequestLimits(max_texts=100))
+    request = pb.TranslateRequest(texts=["wort wort"] * 40, **GERMAN)
+    first = asyncio.ensure_future(running.stub.Translate(request))
+    while running.metric("dragoman_queue_sentences") == 0:
+        await asyncio.sleep(0.01)
+    error = await failure(running.stub.Translate(request))
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
+    assert len((await first).translations) == 40
+
+
+async def test_what_a_full_queue_refuses_is_not_tokenized_before(
+    start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
+    running = await start_server(models=slow_models, engine=engine)
+    request = pb.TranslateRequest(texts=["wort " * 10] * 40, **GERMAN)
+    first = running.stub.Translate(request)
+    while running.metric("dragoman_queue_sentences") == 0:
+        await asyncio.sleep(0.01)
+    prepared = record_prepared(monkeypatch)
+    # Texts with nothing to translate take no room.
+    blank = pb.TranslateRequest(texts=["", " \n", "12", "-"] * 20, **GERMAN)
+    assert len((await running.stub.Translate(blank)).translations) == 80
+    assert len(prepared) == 80
+    error = await failure(running.stub.Translate(request))
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
+    assert "40 sentences do not fit" in error.details()
+    assert len(prepared) == 80
+    first.cancel()
+
+
+async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = translator.prepare
+    go_on = threading.Event()
+
+    def held(text: str, bundle: Bundle, options: TranslationOptions, *arguments: Any) -> Document:
+        if options.priority is Priority.BULK:
+            go_on.wait(30)
+        return prepare(text, bundle, options, *arguments)
+
+    monkeypatch.setattr(translator, "prepare", held)
+    running = await start_server()
+    job = pb.TranslateRequest(texts=["Ja."] * 100, priority=pb.PRIORITY_BULK, **GERMAN)
+    # More than any pool of threads has.
+    jobs = [asyncio.ensure_future(running.stub.Translate(job)) for _ in range(50)]
+    while running.metric("grpc_server_started_total", grpc_method="Translate") < 50:
+        await asyncio.sleep(0.01)
+    try:
+        async with asyncio.timeout(20):
+            assert len(await translate(running, *["Nein."] * 100)) == 100
+            await running.server.reload()
+    finally:
+        go_on.set()
+    assert [len((await job).translations) for job in jobs] == [100] * 50
+
+
+async def test_one_call_too_many_is_told_when_to_come_again(
+    start_server: StartServer, slow_models: Path
+) -> None:
+    running = await start_server(models=slow_models, limits=RequestLimits(max_calls=1))
+    first = asyncio.ensure_future(translate(running, *["wort " * 10] * 8))
+    while running.metric("dragoman_running_sentences") == 0:
+        await asyncio.sleep(0.01)
+    error = await failure(running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN)))
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "TOO_MANY_CALLS"
+    assert "1 calls, as many as its --max-calls lets in" in error.details()
+    assert len(await first) == 8
+    assert await translate(running, "Ja.")
+
+
+async def test_more_sentences_than_the_queue_ever_holds_are_refused(start_server: StartServer) -> None:
+    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=5))
+    request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 2, **GERMAN)
+    assert await violated_fields(running, request) == ["texts"]
+    # Three quarters of the queue are bulk's.
+    request = pb.TranslateRequest(texts=["Eins. Zwei.", "Drei. Vier."], **GERMAN)
+    assert len((await running.stub.Translate(request)).translations) == 2
+    request.priority = pb.PRIORITY_BULK
+    assert await violated_fields(running, request) == ["texts"]
+
+
+async def test_no_more_is_read_of_what_is_refused(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = record_prepared(monkeypatch)
+    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=5))
+    request = pb.TranslateRequest(texts=["Eins. Zwei. Drei."] * 100, **GERMAN)
+    assert await violated_fields(running, request) == ["texts"]
+    assert len(prepared) == 2
+
+
+async def test_no_more_is_read_of_what_nobody_waits_for(
+    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = record_prepared(monkeypatch, seconds=0.02)
+    running = await start_server()
+    request = pb.TranslateRequest(texts=["Eins."] * 1_000, **GERMAN)
+    error = await failure(running.stub.Translate(request, timeout=0.5))
+    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    await asyncio.sleep(0.5)
+    until_then = len(prepared)
+    await asyncio.sleep(0.5)
+    assert 0 < until_then == len(prepared) < 1_000
+
+
+def record_prepared(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> list[str]:
+    """The texts that are cut and tokenized from now on, each taking so long."""
+    prepared: list[str] = []
+    prepare = translator.prepare
+
+    def recorded(text: str, *arguments: object) -> Document:
+        prepared.append(text)
+        time.sleep(seconds)
+        return prepare(text, *arguments)
+
+    monkeypatch.setattr(translator, "prepare", recorded)
+    return prepared
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
+    """Which threads take each step of a request."""
+    found: dict[str, set[int]] = {}
+
+    def recorded(work: Callable[..., object]) -> Callable[..., object]:
+        def run(*arguments: object, **options: object) -> object:
+            found.setdefault(work.__name__, set()).add(threading.get_ident())
+            return work(*arguments, **options)
+
+        return run
+
+    for owner, name in (
+        (translator, "prepare"),
+        (EnginePool, "submit"),
+        (translator, "complete"),
+        (core, "write_translation"),
+    ):
+        monkeypatch.setattr(owner, name, recorded(getattr(owner, name)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("texts", "on_loop"),
+    [
+        (["Ja."], True),
+        (["Ja. " * 200], False),
+        (["Ein Satz. Noch einer. " * 20] * 10, False),
+        (["Ja."] * 100, False),
+        ([""] * 100, False),
+        (["a\r" * 200], False),
+    ],
+)
+async def test_a_large_request_does_not_hold_up_a_small_one(
+    start_server: StartServer, threads: dict[str, set[int]], texts: list[str], on_loop: bool
+) -> None:
+    running = await start_server()
+    threads.clear()
+    await translate(running, *texts)
+    # Nothing is submitted of texts that are empty.
+    submitting = {"submit"} if any(texts) else set()
+    assert threads.keys() == {"prepare", "complete", "write_translation"} | submitting
+    # The server's loop is the test's.
+    assert all((threading.get_ident() in found) == on_loop for found in threads.values()), threads
+
+
+async def test_a_large_item_does_not_hold_up_a_small_one(
+    start_server: StartServer, threads: dict[str, set[int]]
+) -> None:
+    running = await start_server()
+    threads.clear()
+    config = pb.TranslateStreamRequest(config={"model": "de-en"})
+    item = pb.TranslateStreamRequest(item={"id": "1", "text": "Ein Satz. Noch einer. " * 200})
+    assert [response.id async for response in running.stub.TranslateStream(iter([config, item]))] == ["1"]
+    assert threads.keys() == {"prepare", "submit", "complete", "write_translation"}
+    assert not any(threading.get_ident() in found for found in threads.values()), threads
+
+
+async def test_a_call_that_is_cancelled_while_it_is_submitted_frees_the_engine(
+    start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = await start_server(models=slow_models)
+    submit = EnginePool.submit
+    begun, gone = threading.Event(), threading.Event()
+
+    def held(engine: EnginePool, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
+        begun.set()
+        gone.wait(30)
+        return submit(engine, sentences)
+
+    monkeypatch.setattr(EnginePool, "submit", held)
+    call = running.stub.Translate(pb.TranslateRequest(texts=["wort " * 10] * 100, **GERMAN))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(begun.wait, 30)
+    call.cancel()
+    while running.metric("grpc_server_handled_total", grpc_code="CANCELLED") == 0:
+        await asyncio.sleep(0.01)
+    gone.set()
+    async with asyncio.timeout(30):
+        while running.metric("dragoman_sentences_total", outcome="cancelled") < 100:
+            await asyncio.sleep(0.01)
