@@ -4,9 +4,11 @@ import json
 from dataclasses import asdict, dataclass
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
-from dragoman.cli.alignment_picture import alignment_picture
+from dragoman.cli.aligner import align_by_folder
+from dragoman.cli.alignment_picture import ATTENTION, BELIEF, alignment_picture
 from dragoman.cli.options import open_client, server_option, timeout_option
 from dragoman.cli.text_arguments import TextCommand
 from dragoman.translation import Alignment
@@ -20,9 +22,14 @@ class _Linked:
 
 @click.command(cls=TextCommand)
 @server_option
-@click.option("--from", "source", required=True, metavar="LANG", help='Language of the text, such as "de".')
-@click.option("--to", "target", required=True, metavar="LANG", help="Language of the translation.")
+@click.option("--from", "source", metavar="LANG", help='Language of the text, such as "de".')
+@click.option("--to", "target", metavar="LANG", help="Language of the translation.")
 @click.option("--model", metavar="NAME[/VERSION]", help="Model to use. Default: the server chooses.")
+@click.option(
+    "--aligner",
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder of `dragoman align train`, which links the words in place of a server.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object with every link.")
 @timeout_option("Most time that it may take.")
 @click.argument("text", metavar="TEXT")
@@ -30,9 +37,10 @@ class _Linked:
 def align_texts(
     *,
     server: str,
-    source: str,
-    target: str,
+    source: str | None,
+    target: str | None,
     model: str | None,
+    aligner: str | None,
     as_json: bool,
     timeout_seconds: float,
     text: str,
@@ -41,18 +49,39 @@ def align_texts(
     """Draw which words of a TRANSLATION, whoever made it, come from which words of a TEXT.
 
     A model of the server is made to say the translation, and what it looks at meanwhile are the links. An
-    aligner of one's own, by `dragoman align`, makes fewer errors.
+    aligner of one's own, by `dragoman align train`, makes fewer errors, and needs no server.
 
     \b
       dragoman align-texts --from de --to en "Das ist mein Haus." "This is my house."
+      dragoman align-texts --aligner runs/align-de-en "Das ist mein Haus." "This is my house."
     """
-    with open_client(server, timeout_seconds=timeout_seconds) as client:
-        (aligned,) = client.align([(text, translation)], source=source, target=target, model=model)
+    if aligner is not None:
+        _refuse_options_of_servers(click.get_current_context())
+        alignments = align_by_folder(aligner, text, translation)
+        answer: dict[str, object] = {"alignments": [asdict(link) for link in alignments]}
+    elif source is None or target is None:
+        raise click.UsageError("give --from and --to for a server, or --aligner for a folder")
+    else:
+        with open_client(server, timeout_seconds=timeout_seconds) as client:
+            (aligned,) = client.align([(text, translation)], source=source, target=target, model=model)
+        alignments, answer = aligned.alignments, asdict(aligned)
     if as_json:
-        shown = {"source": text, "target": translation, **asdict(aligned)}
-        click.echo(json.dumps(shown, ensure_ascii=False))
+        click.echo(json.dumps({"source": text, "target": translation, **answer}, ensure_ascii=False))
         return
     console = Console(highlight=False, soft_wrap=True)
-    linked = _Linked(translation, aligned.alignments)
-    ascii_only = console.options.ascii_only
-    console.print(alignment_picture(text, linked, width=console.width, ascii_only=ascii_only))
+    picture = alignment_picture(
+        text,
+        _Linked(translation, alignments),
+        width=console.width,
+        ascii_only=console.options.ascii_only,
+        weights=ATTENTION if aligner is None else BELIEF,
+    )
+    console.print(picture)
+
+
+def _refuse_options_of_servers(context: click.Context) -> None:
+    """Raises UsageError where one is given: beside an aligner it would do nothing."""
+    for parameter in context.command.params:
+        is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if is_given and parameter.name in ("server", "source", "target", "model", "timeout_seconds"):
+            raise click.UsageError(f"{parameter.opts[0]} is of a server, and --aligner asks none")

@@ -20,6 +20,10 @@ from rich.text import Text
 from dragoman.cli.words import Span, words
 from dragoman.translation import Alignment
 
+ATTENTION = "of a word's attention"
+BELIEF = "believed in"
+"""What a weight is a share of."""
+
 _LEVELS = (0.75, 0.5, 0.25, 0.0)
 _CELLS = ("██", "▓▓", "▒▒", "░░")
 _ASCII_CELLS = ("##", "++", "--", "..")
@@ -37,7 +41,9 @@ class Linked(Protocol):
     def alignments(self) -> Sequence[Alignment]: ...
 
 
-def alignment_picture(source: str, hypothesis: Linked, *, width: int, ascii_only: bool) -> Text:
+def alignment_picture(
+    source: str, hypothesis: Linked, *, width: int, ascii_only: bool, weights: str = ATTENTION
+) -> Text:
     """The picture, no wider than `width` cells where the words themselves allow."""
     links = hypothesis.alignments
     across = word_spans(source, {(link.source_start, link.source_end) for link in links})
@@ -57,21 +63,21 @@ def alignment_picture(source: str, hypothesis: Linked, *, width: int, ascii_only
     for column, (start, end) in enumerate(across):
         picture.append(" " * margin + f"{stem:<{_COLUMN}}" * column, style="dim")
         picture.append(source[start:end] + "\n", style="cyan")
-    weights = {_link_spans(link): link.weight for link in links}
+    weight_of = {_link_spans(link): link.weight for link in links}
     cells = _ASCII_CELLS if ascii_only else _CELLS
     for target in down:
         word = hypothesis.text[target[0] : target[1]]
         picture.append(word, style="bold")
         picture.append(" " * (margin - cell_len(word)))
         for origin in across:
-            level = _level(weights.get((origin, target)))
+            level = _level(weight_of.get((origin, target)))
             if level is None:
                 picture.append(" " * _COLUMN)
             else:
                 picture.append(f"{cells[level]:<{_COLUMN}}", style=_STYLES[level])
         picture.rstrip()
         picture.append("\n")
-    picture.append(_legend(cells), style="dim")
+    picture.append(_legend(cells, weights), style="dim")
     return picture
 
 
@@ -108,6 +114,6 @@ def _level(weight: float | None) -> int | None:
     return next((level for level, least in enumerate(_LEVELS) if weight >= least), None)
 
 
-def _legend(cells: tuple[str, ...]) -> str:
+def _legend(cells: tuple[str, ...], weights: str) -> str:
     shades = [f"{cell} {least:.0%}+" for cell, least in zip(cells[:-1], _LEVELS, strict=False)]
-    return "  ".join([*shades, f"{cells[-1]} less", "of a word's attention"])
+    return "  ".join([*shades, f"{cells[-1]} less", weights])
