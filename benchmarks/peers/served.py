@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import grpc
+
 import dragoman
 from benchmarks.measuring import interleave, summarize
 from benchmarks.peers.same_weights import BEAMS, OURS, PEER, Prepared
@@ -20,6 +22,7 @@ from benchmarks.serve.load import Answered, make_requests, run_closed_loop, run_
 from benchmarks.serve.percentiles import percentile
 from benchmarks.serve.server_process import running_server
 from dragoman.v1 import translation_pb2 as pb
+from dragoman.v1 import translation_pb2_grpc as pb_grpc
 from dragoman_server.sizing.process_memory import memory_of
 
 BEAM = BEAMS[0]
@@ -84,6 +87,7 @@ def measure_served(
         stack.enter_context(pinned_to(cores.generator))
         for address in addresses.values():
             bears(address)
+            assert _num_tokens(address, requests[0]) == prepared.steps, "not as many tokens"
         cases = {system: partial(bears, address) for system, address in addresses.items()}
         measured = interleave(cases, repeats, on_capacity)
         capacity = {system: summarize(found).median for system, found in measured.items()}
@@ -206,6 +210,13 @@ def _requests(prepared: Prepared) -> list[pb.TranslateRequest]:
         request.options.max_output_tokens = prepared.steps
         request.protection.automatic = False
     return requests
+
+
+def _num_tokens(address: str, request: pb.TranslateRequest) -> int:
+    with grpc.insecure_channel(address) as channel:
+        stub: pb_grpc.TranslationServiceStub = pb_grpc.TranslationServiceStub(channel)
+        (translation,) = stub.Translate(request, timeout=DEADLINE_SECONDS).translations
+        return translation.target_tokens
 
 
 def _latencies(runs: Sequence[Answered]) -> dict[str, object]:

@@ -15,9 +15,9 @@ _MODELS = {
 }
 _OURS = "engine_int8_shortlist"
 _SHORTLIST = (
-    f"The lexicon is random: {NUM_COMMON} pieces for every sentence and {NUM_TARGETS} for each source piece, "
-    "drawn by rank. CTranslate2 decodes over those of a batch, the engine over each sentence's own, and "
-    "greedily on a CPU over all pieces."
+    f" The lexicon is random: {NUM_COMMON} pieces for every sentence and {NUM_TARGETS} for each source "
+    "piece, drawn by rank. CTranslate2 decodes over those of a batch, the engine over each sentence's own, "
+    "and greedily on a CPU over all pieces."
 )
 
 
@@ -110,7 +110,7 @@ def same_weights_table(rows: Sequence[Row], name: str, num_sentences: int, repea
         rows=rows,
         note="MarianMT checkpoints with random weights, exported here and converted by CTranslate2's own "
         "converter. Both are given the same token ids and decode the same number of tokens. Ratios are of "
-        "target tokens a second, ours to CTranslate2's in its fastest setting, as the median of the repeats. "
+        "target tokens a second, ours to CTranslate2's in its fastest setting, as the median of the repeats."
         + (_SHORTLIST if any(row["shortlist"] for row in rows) else ""),
     )
 
