@@ -14,14 +14,15 @@ from typing import Any
 
 import onnx_ir as ir
 import torch
-from onnx_ir.passes.common import ClearMetadataAndDocStringPass, RemoveUnusedNodesPass
+from onnx_ir.passes.common import ClearMetadataAndDocStringPass, InlinePass, RemoveUnusedNodesPass
 from torch import Tensor, nn
 
 from dragoman_export.graphs.encoder_and_step import DecoderStepGraph, EncoderGraph, export_ready
 from dragoman_export.graphs.initializers import fold_all_constants, share_transposed
+from dragoman_export.graphs.layers import Layers, first_layers, keep_first_layers, repeat_layers
 from dragoman_export.graphs.output_layer import store_by_rows
 from dragoman_export.graphs.token_tables import look_up_token_products
-from dragoman_training.models import Seq2Seq
+from dragoman_training.models import Seq2Seq, Transformer
 
 OPSET = 20
 """The newest that onnxruntime's CUDA kernels for LSTM, GRU and TopK all cover."""
@@ -50,6 +51,10 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32, for_cpu: bool =
     """
     memory_names, state_names = tensor_names(model)
     ready = export_ready(model, for_cpu=for_cpu).to(dtype)
+    layers = keep_first_layers(ready) if isinstance(ready, Transformer) else None
+    memory_of_step, state_of_step = memory_names, state_names
+    if layers is not None:
+        memory_of_step, state_of_step = first_layers(memory_names), first_layers(state_names)
     s, t, k, p = (torch.export.Dim(name, min=1) for name in ("S", "T", "K", "P"))
     u = torch.export.Dim(GROWTH, min=0)
     encoder = _export(
@@ -58,20 +63,21 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32, for_cpu: bool =
         ({0: s, 1: t}, {0: s}),
         ["source", "source_length"],
         [*memory_names, *state_names],
+        layers,
     )
     sizes = {"S": SENTENCES, "T": POSITIONS}
     outputs = {str(value.name): value for value in encoder.graph.outputs}
-    memory = tuple(_example(outputs[name], sizes) for name in memory_names)
+    memory = tuple(_example(outputs[name], sizes) for name in memory_of_step)
     # A state has one row per sentence when it leaves the encoder, and any number when it enters a step.
-    state = tuple(_example(outputs[name], sizes | {"S": ROWS, GROWTH: PAST}) for name in state_names)
+    state = tuple(_example(outputs[name], sizes | {"S": ROWS, GROWTH: PAST}) for name in state_of_step)
     # Three tensors, because one that is given three times would be traced as one input.
     token, parent, forced = torch.ones(3, SENTENCES, BEAM, dtype=torch.int64).unbind()
     by_row = {0: s, 1: k}
     decoder_step = _export(
         DecoderStepGraph(
             ready,
-            tuple(name.removeprefix("memory.") for name in memory_names),
-            tuple(name.removeprefix("state.") for name in state_names),
+            tuple(name.removeprefix("memory.") for name in memory_of_step),
+            tuple(name.removeprefix("state.") for name in state_of_step),
         ),
         (token, parent, torch.zeros(SENTENCES, BEAM), forced, memory, state),
         (
@@ -79,8 +85,8 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32, for_cpu: bool =
             by_row,
             by_row,
             by_row,
-            tuple(_axes(outputs[name], {"S": s, "T": t}) for name in memory_names),
-            tuple(_axes(outputs[name], {"S": p, "T": t, GROWTH: u}) for name in state_names),
+            tuple(_axes(outputs[name], {"S": s, "T": t}) for name in memory_of_step),
+            tuple(_axes(outputs[name], {"S": p, "T": t, GROWTH: u}) for name in state_of_step),
         ),
         ["token", "parent", "score", "forced", *memory_names, *state_names],
         [
@@ -90,6 +96,7 @@ def trace(model: Seq2Seq, *, dtype: torch.dtype = torch.float32, for_cpu: bool =
             "attention",
             *(f"next_{name}" for name in state_names),
         ],
+        layers,
     )
     store_by_rows(decoder_step.graph)
     if dtype == torch.float32:
@@ -112,7 +119,9 @@ def _export(
     dynamic_shapes: tuple[Any, ...],
     input_names: list[str],
     output_names: list[str],
+    layers: Layers | None,
 ) -> ir.Model:
+    """A module's graph; one that has only the first `layers` gets all, and has inputs and outputs for all."""
     with _quiet():
         program = torch.onnx.export(
             module.eval(),
@@ -120,11 +129,16 @@ def _export(
             dynamo=True,
             opset_version=OPSET,
             dynamic_shapes=dynamic_shapes,
-            input_names=input_names,
-            output_names=output_names,
+            input_names=input_names if layers is None else first_layers(input_names),
+            output_names=output_names if layers is None else first_layers(output_names),
             verbose=False,
+            optimize=layers is None,
         )
-    assert program is not None
+        assert program is not None
+        if layers is not None:
+            InlinePass()(program.model)
+            repeat_layers(program.model.graph, layers, input_names, output_names)
+            program.optimize()
     model = program.model
     assert model.opset_imports[""] == OPSET
     fold_all_constants(model)
