@@ -61,8 +61,6 @@ def test_a_server_of_ctranslate2_may_have_workers_or_threads(
 @pytest.fixture
 def tiny(tmp_path: Path, toy: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     """Runs the command with a model of one layer."""
-    if not (FOLDER / "ctranslate2-marian" / "ready").is_file():
-        pytest.skip("no CTranslate2: `python -m benchmarks.peers --same-weights small` installs it")
     monkeypatch.setitem(SIZES, "tiny", TINY)
 
     def run(*arguments: object) -> dict[str, Any]:
@@ -94,6 +92,10 @@ def tiny(tmp_path: Path, toy: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[
     return run
 
 
+@pytest.mark.skipif(
+    not (FOLDER / "ctranslate2-marian" / "ready").is_file(),
+    reason="no CTranslate2: `python -m benchmarks.peers --same-weights small` installs it",
+)
 def test_both_systems_decode_served_and_not_with_a_shortlist(tiny: Callable[..., dict[str, Any]]) -> None:
     speed = tiny()["rows"]
     assert [(row["input"], row["beam"]) for row in speed] == [
