@@ -27,7 +27,12 @@ class Toy:
 
 
 @pytest.fixture(scope="session")
-def toy(toy_checkpoint: Path, toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Toy:
+def toy(
+    remembered_traces: None,
+    toy_checkpoint: Path,
+    toy_folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Toy:
     """The toy model in fp32 and int8, with a shortlist."""
     bundle = tmp_path_factory.mktemp("measured") / "toy" / "1"
     options = ["--shortlist", "--recipe-folder", str(toy_folder)]

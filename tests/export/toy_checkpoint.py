@@ -1,6 +1,7 @@
 """Checkpoints of every family, small enough to be exported in a second or two, with random weights."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,12 @@ CONFIGS: dict[str, ModelConfig] = {
     "lm": LanguageModelConfig(embedding_size=12, layers=1, units=14, attention_units=9),
     "lm-span": LanguageModelConfig(embedding_size=12, layers=2, units=14, attention_units=9, span=3),
 }
-ENSEMBLE = ("luong-scaled", "transformer-post", "plain")
+ENSEMBLE = (
+    CONFIGS["luong-scaled"],
+    # All of a member's layers are traced.
+    replace(CONFIGS["transformer-post"], encoder_layers=1),
+    CONFIGS["plain"],
+)
 """Members that have little in common: one of them grows, and one looks nowhere."""
 PROGRESS = {
     "step": 1200,
@@ -184,8 +190,8 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
 
 def make_members(name: str, tokenizer: Tokenizer) -> list[Checkpoint]:
     """The one checkpoint of `CONFIGS` of that name, or those of "ensemble"."""
-    names = ENSEMBLE if name == "ensemble" else (name,)
-    return [make_checkpoint(CONFIGS[each], tokenizer, tokenizer) for each in names]
+    configs = ENSEMBLE if name == "ensemble" else (CONFIGS[name],)
+    return [make_checkpoint(each, tokenizer, tokenizer) for each in configs]
 
 
 def open_stepper(folder: Path, checkpoint: Checkpoint) -> OnnxStepper:

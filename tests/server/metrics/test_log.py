@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import logging
 import os
@@ -91,10 +92,13 @@ def test_translation_goes_on_while_nobody_reads_the_log(start_process: StartProc
     metrics_port = free_port()
     server = start_process("--models", str(models), "--port", "0", "--metrics-port", str(metrics_port))
     port = server.wait_for("ready")["port"]
+    assert server.process.stderr is not None
+    # A page, the least that a pipe can hold.
+    fcntl.fcntl(server.process.stderr, fcntl.F_SETPIPE_SZ, 4096)
     request = pb.TranslateRequest(texts=["Ja."], source_language="de", target_language="en")
-    # Some 300 bytes a line: many times what a pipe holds.
+    # Some 300 bytes a line: many times what the pipe holds.
     with grpc.insecure_channel(f"localhost:{port}") as channel:
-        for _ in range(1000):
+        for _ in range(100):
             assert TranslationServiceStub(channel).Translate(request, timeout=60).translations
     server.process.terminate()
     # Nobody reads yet, and it ends all the same.

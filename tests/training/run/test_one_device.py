@@ -158,8 +158,8 @@ def test_a_run_keeps_to_its_device(family: str, tokenizer: Tokenizer, tmp_path: 
 
 @pytest.mark.parametrize("family", [*CONFIGS, "ensemble"])
 def test_translating_keeps_to_its_device(family: str, tokenizer: Tokenizer) -> None:
-    names = ENSEMBLE if family == "ensemble" else (family,)
-    members = [toy_model(CONFIGS[name], tokenizer) for name in names]
+    configs = ENSEMBLE if family == "ensemble" else (CONFIGS[family],)
+    members = [toy_model(config, tokenizer) for config in configs]
     model = Ensemble(members, vocabulary_shape(tokenizer, tokenizer)) if members[1:] else members[0]
     model.to(META)
     translator = Translator(model, tokenizer, tokenizer, DECODING)
