@@ -35,8 +35,8 @@ def test_tags_glossaries_and_sentences_are_as_asked(client: deepl.DeepLClient) -
 
 
 def test_its_own_client_lists_languages_and_usage(client: deepl.DeepLClient) -> None:
-    assert [each.code for each in client.get_source_languages()] == ["DE"]
-    assert [each.code for each in client.get_target_languages()] == ["EN-GB", "EN-US"]
+    assert [each.code for each in client.get_source_languages()] == ["DE", "EN"]
+    assert [each.code for each in client.get_target_languages()] == ["DE", "EN-GB", "EN-US"]
     before = client.get_usage().character.count
     client.translate_text(DOG, target_lang="EN-GB")
     assert client.get_usage().character.count == before + len(DOG)

@@ -17,7 +17,7 @@ def test_its_own_client_translates_detects_and_lists(web: Web) -> None:
     assert client.detect(DOG)[0]["language"] == "de"
     assert client.languages() == [
         {"code": "de", "name": "German", "targets": ["en"]},
-        {"code": "en", "name": "English", "targets": []},
+        {"code": "en", "name": "English", "targets": ["de"]},
     ]
 
 
