@@ -20,7 +20,7 @@ from dragoman_export.card.model_card import write_card
 from dragoman_export.contract import shortlist_memory, tensor_contract
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.alignment_head import with_alignment_head
-from dragoman_export.graphs.cpu_kernels import takes_cpu_kernels
+from dragoman_export.graphs.attention.cpu_kernels import takes_cpu_kernels
 from dragoman_export.graphs.regroup import write_regroup_graph
 from dragoman_export.graphs.trace import Graphs, trace
 from dragoman_export.int8 import quantize

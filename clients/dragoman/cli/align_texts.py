@@ -8,8 +8,8 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from dragoman.cli.aligner import align_by_folder
-from dragoman.cli.alignment_picture import ATTENTION, BELIEF, alignment_picture
 from dragoman.cli.options import open_client, server_option, timeout_option
+from dragoman.cli.pictures.alignment_picture import ATTENTION, BELIEF, alignment_picture
 from dragoman.cli.text_arguments import TextCommand
 from dragoman.translation import Alignment
 

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dragoman.cli.alignment_picture import alignment_picture
-from dragoman.cli.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
+from dragoman.cli.pictures.alignment_picture import alignment_picture
+from dragoman.cli.pictures.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError

@@ -10,9 +10,9 @@ X sentences or rows, Q queries each, P positions.
 
 from torch import Tensor, nn
 
-from dragoman_export.graphs.attention import product
+from dragoman_export.graphs.attention.over_source import product
+from dragoman_export.graphs.attention.past import at_places, own_places
 from dragoman_export.graphs.exponentials import exponentials
-from dragoman_export.graphs.past import at_places, own_places
 from dragoman_training.models.layers.attention import MASKED
 from dragoman_training.models.layers.continuing_attention import (
     Beginning,

@@ -10,13 +10,13 @@ import copy
 
 from torch import Tensor, nn
 
-from dragoman_export.graphs.attention import AttentionGraph
+from dragoman_export.graphs.attention.cpu_kernels import use_cpu_kernels
+from dragoman_export.graphs.attention.over_source import AttentionGraph
+from dragoman_export.graphs.attention.past import PastAttentionGraph, check_head_width
+from dragoman_export.graphs.attention.window import PredictedWindowGraph
 from dragoman_export.graphs.best import best_continuations
 from dragoman_export.graphs.continuing import ContinuingAttentionGraph
-from dragoman_export.graphs.cpu_kernels import use_cpu_kernels
-from dragoman_export.graphs.past import PastAttentionGraph, check_head_width
 from dragoman_export.graphs.recurrent import BidirectionalGraphLayer, ForwardGraphLayer
-from dragoman_export.graphs.window import PredictedWindowGraph
 from dragoman_training.models import Seq2Seq, Tensors
 from dragoman_training.models.layers.attention import ScoredAttention
 from dragoman_training.models.layers.continuing_attention import ContinuingAttention

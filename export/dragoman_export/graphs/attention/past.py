@@ -2,7 +2,7 @@
 
 For any device; `cpu_kernels` has what is quicker on a CPU.
 
-The same care as in `attention`, and more: a product cuts a long sum into blocks, 256 positions each for
+The same care as in `over_source`, and more: a product cuts a long sum into blocks, 256 positions each for
 heads 64 wide, and exact zeros before what counts would move the cuts. So the past of every row is brought to
 begin at the row's own first position, and ends in zeros, which are harmless. Heads are at most 128 wide for
 all of this to hold: the inner sum of a score must be one block.
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from dragoman_export.graphs.attention import AttentionGraph
+from dragoman_export.graphs.attention.over_source import AttentionGraph
 
 MAX_HEAD_WIDTH = 128
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from dragoman.cli.alignment_picture import word_spans
 from dragoman.cli.failure import not_installed
+from dragoman.cli.pictures.alignment_picture import word_spans
 from dragoman.translation import Hypothesis
 
 FORMATS = (".png", ".svg", ".pdf")

@@ -1,0 +1,1 @@
+"""Alignments and attention as pictures: in a terminal, and in files."""
