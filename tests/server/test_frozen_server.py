@@ -56,6 +56,7 @@ def test_others_do_the_work_of_a_server_that_is_stopped(
     assert all(isinstance(error, UnavailableError) for error in listener.errors)
 
 
+@pytest.mark.long
 def test_a_call_to_a_server_that_is_stopped_fails_once_pings_tell(
     slow_models: Path, start_process: StartProcess
 ) -> None:
