@@ -50,7 +50,9 @@ def test_where_the_data_was_is_remembered(tmp_path: Path) -> None:
     with pytest.raises(TrainingCorpusError, match=r"training/recipes/train\.de.*--recipe-folder"):
         read_training_corpus(trained_on({}, **FILES))
     # A checkpoint of another machine: its folder is not here, and may not be asked for.
-    with pytest.raises(TrainingCorpusError, match=r"training/recipes/train\.de.*--recipe-folder"):
+    with pytest.raises(
+        TrainingCorpusError, match=r"training/recipes/train\.de.*they did at .*elsewhere, which"
+    ):
         read_training_corpus(trained_on({"data_folder": str(tmp_path / "elsewhere")}, **FILES))
     with pytest.raises(TrainingCorpusError, match=r"moved/train\.de.*--recipe-folder"):
         read_training_corpus(trained_on({"data_folder": str(tmp_path)}, **FILES), tmp_path / "moved")

@@ -39,7 +39,9 @@ def read_training_corpus(
     """
     way_out = "Say with --recipe-folder where the recipe's paths start"
     if folder is None:
-        folder = _remembered_folder(checkpoint)
+        folder, remembered = _remembered_folder(checkpoint)
+        if remembered not in (None, str(folder)):
+            way_out += f"; in training they did at {remembered}, which is not on this machine"
     trained = checkpoint.progress.get("corpus")
     try:
         found, sample, count = _sample(checkpoint, folder, max_pairs, has_fingerprint=trained is not None)
@@ -72,10 +74,10 @@ def _sample(
     return fingerprint_of(parts) if has_fingerprint else None, sample, count
 
 
-def _remembered_folder(checkpoint: Checkpoint) -> Path:
-    """Where the recipe's relative paths started in training, if that folder is on this machine."""
+def _remembered_folder(checkpoint: Checkpoint) -> tuple[Path, str | None]:
+    """Where the recipe's relative paths start, and where they did in training, if the checkpoint says so."""
     remembered = checkpoint.progress.get("data_folder")
-    return Path(remembered) if remembered and Path(remembered).is_dir() else RECIPE_FOLDER
+    return Path(remembered) if remembered and Path(remembered).is_dir() else RECIPE_FOLDER, remembered
 
 
 def token_pairs(
