@@ -66,7 +66,7 @@ def test_the_command_needs_no_server(folder: Path) -> None:
     ("options", "said"),
     [
         (["--from", "de", "--aligner", "."], "--from is of a server"),
-        (["--from", "de"], "give --from and --to for a server, or --aligner"),
+        (["--from", "de"], "give --from and --to for a model of the server"),
     ],
     ids=["both", "half"],
 )

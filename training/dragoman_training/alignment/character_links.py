@@ -1,4 +1,4 @@
-"""The links of texts and their translations as ranges of characters, for whoever has texts as they are written."""
+"""The links of texts and their translations, as they are written, as ranges of characters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

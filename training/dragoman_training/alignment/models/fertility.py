@@ -180,13 +180,13 @@ class FertilityModel:
             self.NUMBER,
             float(np.log(max(self.null, 1e-300))),
             float(np.log(max(1 - self.null, 1e-300))),
-            self._log_fertility_VF,
+            self._log_fertilities,
             self.head_ABD,
             self.tail_BD,
         )
 
     @cached_property
-    def _log_fertility_VF(self) -> Numbers:
+    def _log_fertilities(self) -> Numbers:
         log_fertility_VF = _log(self.fertility_VF)
         if self.NUMBER == 3:
             log_fertility_VF += np.cumsum(np.log(np.maximum(np.arange(self.fertility_VF.shape[1]), 1)))
