@@ -8,18 +8,17 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 from dragoman_server.aligners.aligner import ServedAligner, TextPair
-from dragoman_server.aligners.pairs import LinkedPart, Part, complete_pairs, cut_pairs, portions
+from dragoman_server.aligners.pairs import LinkedPart, PairWriter, Part, cut_pairs, portions
 from dragoman_server.engine import DeadlineExpiredError, Priority
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.text.pair import AlignedPair
 from dragoman_server.text.stages import Stages
 
-T = TypeVar("T")
-
+# Texts with more are cut, which takes 0.4 s for a million, in the thread of jobs.
+_MAX_INTERACTIVE_CHARACTERS = 100_000
 # By so much what a portion took moves what is expected of the next.
 _NEWEST = 0.2
 
@@ -57,7 +56,7 @@ class Linking:
     """What all aligners share. Belongs to the event loop's thread.
 
     A call is in the line of its priority with one portion at a time, and then behind all others: so a long
-    one holds up a short one by a portion at most.
+    one holds up a short one by two portions at most, one before its texts are cut and one behind that.
     """
 
     def __init__(self, limits: EngineLimits) -> None:
@@ -75,12 +74,12 @@ class Linking:
     async def link(
         self,
         request: LinkingRequest,
-        write: Callable[[list[AlignedPair]], T],
+        write: Callable[[AlignedPair], object],
         *,
         timeout_seconds: float | None,
         stages: Stages | None = None,
-    ) -> T:
-        """Links the words of pairs, one to one, and returns what `write` makes of them, in another thread.
+    ) -> None:
+        """Links the words of pairs, and has each written, in their order and in other threads.
 
         Raises InvalidRequestError for what no aligner links and for more parts than a line can ever hold,
         QueueFullError at once, and DeadlineExpiredError. When cancelled, nothing more of it is begun.
@@ -93,41 +92,48 @@ class Linking:
         # More than there is ever room for is told otherwise, once it is certain.
         self._check_room(priority, min(len(request.pairs), self._room(priority)))
         run = asyncio.get_running_loop().run_in_executor
-        executor = self._lines[priority].executor
+        is_long = sum(len(text) for pair in request.pairs for text in pair) > _MAX_INTERACTIVE_CHARACTERS
+        executor = self._lines[Priority.BULK if is_long else priority].executor
         cut = await run(executor, cut_pairs, request.pairs, linker, request.max_words)
         stages.end_text()
         if cut.num_source_words > request.max_interactive_words:
             priority = Priority.BULK
 
-        def link_portion(portion: list[Part]) -> list[LinkedPart]:
+        writer = PairWriter(cut, write)
+
+        def link_portion(portion: list[Part]) -> tuple[float, float]:
+            """From when to when."""
             began = time.monotonic() - came_at
             if timeout_seconds is not None and began >= timeout_seconds:
                 raise DeadlineExpiredError("the deadline passed before all pairs were linked")
             links = linker.link([part.texts for part in portion])
             ended = time.monotonic() - came_at
-            return [
-                LinkedPart(part=part, links=of_part, began=began, ended=ended)
-                for part, of_part in zip(portion, links, strict=True)
-            ]
+            writer.add(
+                [
+                    LinkedPart(part=part, links=of_part, began=began, ended=ended)
+                    for part, of_part in zip(portion, links, strict=True)
+                ]
+            )
+            return began, ended
 
         self._check_number(priority, len(cut.parts))
         self._check_room(priority, len(cut.parts))
         line = self._lines[priority]
         line.add(cut.parts)
-        linked: list[LinkedPart] = []
+        num_linked, first_began = 0, None
         try:
             for portion in portions(cut.parts):
-                some = await run(line.executor, link_portion, portion)
+                began, ended = await run(line.executor, link_portion, portion)
                 line.add(portion, -1)
-                self._note(some)
-                linked += some
+                num_linked += len(portion)
+                first_began = began if first_began is None else first_began
+                self._note(portion, ended - began)
         finally:
-            line.add(cut.parts[len(linked) :], -1)
-        if linked:
-            stages.end_linking(came_at + linked[0].began)
-        written = await run(line.executor, lambda: write(complete_pairs(cut, linked)))
+            line.add(cut.parts[num_linked:], -1)
+        if first_began is not None:
+            stages.end_linking(came_at + first_began)
+        await run(line.executor, writer.end)
         stages.end_text()
-        return written
 
     def _room(self, priority: Priority) -> int:
         return self._limits.max_bulk_queue if priority is Priority.BULK else self._limits.max_queue
@@ -147,8 +153,8 @@ class Linking:
             expected_seconds={priority: line.work * self._seconds_per_work for priority, line in lines},
         )
 
-    def _note(self, linked: list[LinkedPart]) -> None:
-        """What a portion took."""
-        seconds = (linked[0].ended - linked[0].began) / sum(one.part.work for one in linked)
+    def _note(self, portion: list[Part], seconds: float) -> None:
+        """A portion took so long."""
+        per_work = seconds / sum(part.work for part in portion)
         newest = _NEWEST if self._seconds_per_work else 1.0
-        self._seconds_per_work += newest * (seconds - self._seconds_per_work)
+        self._seconds_per_work += newest * (per_work - self._seconds_per_work)

@@ -1,9 +1,9 @@
 """Texts and translations as parts that an aligner links at once, and its links as those of the texts.
 
-Pure: must not know gRPC, nor when anything runs.
+Must not know gRPC, nor when anything runs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman_server.aligners.aligner import Link, TextPair, WordLinker
@@ -82,7 +82,8 @@ def cut_pairs(pairs: Sequence[TextPair], linker: WordLinker, max_words: int) -> 
             violations += _too_long(part, sides, max_words)
     if violations:
         raise InvalidRequestError(violations)
-    if linker.is_swapped([part.texts for part in parts]):
+    # The first tell enough.
+    if linker.is_swapped([part.texts for part in parts[:MAX_PORTION_PARTS]]):
         description = (
             "have more words of the aligner's target language in their texts, and of its source language in "
             "the translations: they belong the other way round"
@@ -106,12 +107,30 @@ def portions(parts: Sequence[Part]) -> Iterator[list[Part]]:
         yield portion
 
 
-def complete_pairs(cut: CutPairs, linked: Sequence[LinkedPart]) -> list[AlignedPair]:
-    """The links of each pair in offsets of the caller's texts, from those of its parts, in their order."""
-    of_pair: list[list[LinkedPart]] = [[] for _ in cut.cleaned]
-    for one in linked:
-        of_pair[one.part.pair].append(one)
-    return [_complete(sides, found) for sides, found in zip(cut.cleaned, of_pair, strict=True)]
+class PairWriter:
+    """Has each pair written, in order, as soon as all of it is linked: links take much room until then."""
+
+    def __init__(self, cut: CutPairs, write: Callable[[AlignedPair], object]) -> None:
+        self._cleaned = cut.cleaned
+        self._write = write
+        self._num_written = 0
+        self._linked: list[LinkedPart] = []
+
+    def add(self, linked: Sequence[LinkedPart]) -> None:
+        """The next parts, in their order."""
+        for one in linked:
+            self._write_until(one.part.pair)
+            self._linked.append(one)
+
+    def end(self) -> None:
+        """There are no more."""
+        self._write_until(len(self._cleaned))
+
+    def _write_until(self, pair: int) -> None:
+        while self._num_written < pair:
+            self._write(_complete(self._cleaned[self._num_written], self._linked))
+            self._num_written += 1
+            self._linked = []
 
 
 def _complete(sides: tuple[CleanedText, CleanedText], linked: Sequence[LinkedPart]) -> AlignedPair:

@@ -161,16 +161,18 @@ class ServiceCore:
         aligner = reader.choose_aligner(message)
         call.model = aligner.key
 
-        def write(aligned: list[AlignedPair]) -> pb.AlignTextsResponse:
-            call.count_pairs(aligner, aligned)
-            return pb.AlignTextsResponse(pairs=map(write_aligned_pair, aligned), aligner=aligner.name)
+        response = pb.AlignTextsResponse(aligner=aligner.name)
+
+        def write(aligned: AlignedPair) -> None:
+            call.count_pairs(aligner, [aligned])
+            response.pairs.append(write_aligned_pair(aligned))
 
         async with call.characters(_num_characters(message), field="pairs"):
             with call.request(aligner, read_priority(message)) as stages:
                 request = reader.read_linking(message, aligner)
-                return await self._linking.link(
-                    request, write, timeout_seconds=call.time_remaining(), stages=stages
-                )
+                timeout_seconds = call.time_remaining()
+                await self._linking.link(request, write, timeout_seconds=timeout_seconds, stages=stages)
+        return response
 
     async def translate_stream(
         self, messages: AsyncIterator[pb.TranslateStreamRequest], write: Write, call: Call
