@@ -79,14 +79,13 @@ class Translator:
     """
 
     def __init__(self) -> None:
-        self._executors = {
-            priority: ThreadPoolExecutor(_THREADS_PER_PRIORITY, f"dragoman-{priority.name.lower()}")
-            for priority in Priority
-        }
+        self._coming = _executors("coming")
+        # Apart: what was let in goes on, and fills the queue, before more is tokenized that it may not hold.
+        self._accepted = _executors("accepted")
 
     def close(self) -> None:
         """Ends the threads. What has not begun is cancelled."""
-        for executor in self._executors.values():
+        for executor in (*self._coming.values(), *self._accepted.values()):
             executor.shutdown(cancel_futures=True)
 
     async def translate(
@@ -110,12 +109,14 @@ class Translator:
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         stages = stages or Stages()
         stages.begin()
-        if not waits:
-            _check_room(request.model, request.texts, request.options.priority)
-        executor = None if _is_small(request) else self._executors[request.options.priority]
+        check_room = _room_check(request.model, [] if waits else request.texts, request.options.priority)
+        check_room()
+        is_small = _is_small(request)
+        coming = None if is_small else self._coming[request.options.priority]
+        executor = None if is_small else self._accepted[request.options.priority]
         is_given_up = threading.Event()
         try:
-            documents = await _run(executor, lambda: _prepare(request, deadline, is_given_up))
+            documents = await _run(coming, lambda: _prepare(request, deadline, is_given_up, check_room))
         except asyncio.CancelledError:
             is_given_up.set()
             raise
@@ -170,11 +171,16 @@ class Translator:
         stages = stages or Stages()
         stages.begin()
         model = request.model
-        _check_room(model, [source for source, _ in request.pairs], request.options.priority)
-        executor = self._executors[request.options.priority]
+        check_room = _room_check(model, [source for source, _ in request.pairs], request.options.priority)
+        check_room()
+        executor = self._accepted[request.options.priority]
         is_given_up = threading.Event()
+
+        def prepare_all() -> list[Pair]:
+            return _prepare_pairs(request, deadline, is_given_up, check_room)
+
         try:
-            pairs = await _run(executor, lambda: _prepare_pairs(request, deadline, is_given_up))
+            pairs = await _run(self._coming[request.options.priority], prepare_all)
         except asyncio.CancelledError:
             is_given_up.set()
             raise
@@ -204,12 +210,20 @@ class Translator:
         return completed
 
 
-def _check_room(model: Model, texts: Sequence[str], priority: Priority) -> None:
-    """Raises QueueFullError where the queue has no room for a sentence of each text that begins with any."""
+def _executors(of: str) -> dict[Priority, Executor]:
+    return {
+        priority: ThreadPoolExecutor(_THREADS_PER_PRIORITY, f"dragoman-{priority.name.lower()}-{of}")
+        for priority in Priority
+    }
+
+
+def _room_check(model: Model, texts: Sequence[str], priority: Priority) -> Callable[[], None]:
+    """A check that raises QueueFullError while the queue has no room for a sentence of each text with any."""
     num_sentences = sum(holds_letter(text[:_MAX_CHARACTERS_LOOKED_AT]) for text in texts)
     # What the queue can never hold is told otherwise, once it is certain.
-    if num_sentences <= model.max_sentences[priority]:
-        model.engine.check_queue({priority: num_sentences})
+    if num_sentences > model.max_sentences[priority]:
+        num_sentences = 0
+    return lambda: model.engine.check_queue({priority: num_sentences})
 
 
 def _is_small(request: TranslationRequest) -> bool:
@@ -225,9 +239,16 @@ async def _run(executor: Executor | None, work: Callable[[], T]) -> T:
 
 
 def _prepare(
-    request: TranslationRequest, deadline: float | None, is_given_up: threading.Event
+    request: TranslationRequest,
+    deadline: float | None,
+    is_given_up: threading.Event,
+    check_room: Callable[[], None],
 ) -> list[Document]:
-    """Raises InvalidRequestError, for too many sentences as soon as they are. Stops where it is given up."""
+    """Raises InvalidRequestError, for too many sentences as soon as they are. Stops where it is given up.
+
+    What many calls at once bring fills the queue while it is tokenized: each text is begun only if
+    `check_room` raises nothing, so that a call that will be refused costs and waits for nothing more.
+    """
     documents: list[Document] = []
     violations = []
     num_sentences = num_tokens = 0
@@ -235,6 +256,7 @@ def _prepare(
     for field, text, of_text in zip(request.text_fields, request.texts, ranges, strict=True):
         if is_given_up.is_set():
             break
+        check_room()
         try:
             documents.append(prepare(text, request.model.bundle, request.options, deadline, of_text))
         except (TextTooLongError, UnitTooLongError) as error:
@@ -249,14 +271,18 @@ def _prepare(
 
 
 def _prepare_pairs(
-    request: AlignmentRequest, deadline: float | None, is_given_up: threading.Event
+    request: AlignmentRequest,
+    deadline: float | None,
+    is_given_up: threading.Event,
+    check_room: Callable[[], None],
 ) -> list[Pair]:
-    """Raises InvalidRequestError. Stops where it is given up."""
+    """Raises InvalidRequestError. Stops where it is given up; `check_room` as in `_prepare`."""
     pairs: list[Pair] = []
     violations = []
     for index, (source, target) in enumerate(request.pairs):
         if is_given_up.is_set():
             break
+        check_room()
         try:
             pairs.append(prepare_pair(source, target, request.model.bundle, request.options, deadline))
         except PairTooLongError as error:

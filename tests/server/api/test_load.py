@@ -134,6 +134,38 @@ async def test_what_a_full_queue_refuses_is_not_tokenized_before(
     first.cancel()
 
 
+async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_queue(
+    start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
+    running = await start_server(models=slow_models, engine=engine)
+    prepared: list[str] = []
+    prepare, begun, is_full = translator.prepare, threading.Event(), threading.Event()
+
+    def held(text: str, *arguments: Any) -> Document:
+        prepared.append(text)
+        (begun if text == "first" else is_full).wait(30)
+        return prepare(text, *arguments)
+
+    monkeypatch.setattr(translator, "prepare", held)
+    first, *others = (
+        running.stub.Translate(pb.TranslateRequest(texts=[text] * 40, **GERMAN))
+        for text in ("first", "second", "third")
+    )
+    # All three are let in: the queue is empty as yet.
+    while running.metric("grpc_server_started_total", grpc_method="Translate") < 3 or len(prepared) < 2:
+        await asyncio.sleep(0.01)
+    begun.set()
+    async with asyncio.timeout(20):
+        while running.metric("dragoman_queue_sentences") == 0:
+            await asyncio.sleep(0.01)
+    is_full.set()
+    for call in others:
+        assert detail(await failure(call), error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
+    assert [prepared.count(text) for text in ("first", "second", "third")] == [40, 1, 1]
+    first.cancel()
+
+
 async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +178,8 @@ async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
         return prepare(text, bundle, options, *arguments)
 
     monkeypatch.setattr(translator, "prepare", held)
-    running = await start_server()
+    # Jobs that all come at once may wait for long.
+    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue_seconds=600))
     job = pb.TranslateRequest(texts=["Ja."] * 100, priority=pb.PRIORITY_BULK, **GERMAN)
     # More than any pool of threads has.
     jobs = [asyncio.ensure_future(running.stub.Translate(job)) for _ in range(50)]
