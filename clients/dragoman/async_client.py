@@ -215,14 +215,17 @@ class AsyncClient:
         self,
         pairs: Iterable[tuple[str, str]],
         *,
-        source: str,
-        target: str,
+        source: str | None = None,
+        target: str | None = None,
         model: str | None = None,
+        aligner: str | None = None,
         priority: Priority | None = None,
         timeout_seconds: float | None = None,
     ) -> list[AlignedTexts]:
-        """Links the words of texts and of given translations, by what a model looks at when it says these.
+        """Links the words of texts and of given translations: by what a model looks at when it says these, or
+        by the server's saved `aligner` of that name.
 
+        A model is named, or chosen by the languages, `source` and `target`; with an aligner neither is given.
         `pairs` are of a text and its translation; the answers come in their order: all of them, or an error,
         whose positions are those of its request where a long list travels in several. Where both sides have
         as many lines, they are linked line by line. `timeout_seconds` holds for all of it; None is the
@@ -232,7 +235,7 @@ class AsyncClient:
         aligned: list[AlignedTexts] = []
         for portion in text_pair_portions(check_text_pairs(pairs)):
             request = messages.align_request(
-                portion, source=source, target=target, model=model, priority=priority
+                portion, source=source, target=target, model=model, aligner=aligner, priority=priority
             )
             try:
                 response = await _answer(

@@ -2,7 +2,7 @@
 
     DragomanError                   anything that went wrong between this client and its server
     ├── InvalidRequestError         the request is at fault, and says which field     (also a ValueError)
-    ├── ModelNotFoundError          no such model or language pair, and which there are  (also a LookupError)
+    ├── ModelNotFoundError          no such model, languages or aligner; what there is (also a LookupError)
     ├── AuthenticationError         the server wants other credentials
     ├── OverloadedError             the server is full, or its caller has had enough, and when to come back
     ├── UnavailableError            no server answers, or it is starting or stopping  (also a ConnectionError)
@@ -64,7 +64,7 @@ class InvalidRequestError(DragomanError, ValueError):
 
 
 class ModelNotFoundError(DragomanError, LookupError):
-    """The server has no such model or language pair; the message names those it has."""
+    """The server has no such model, language pair or aligner; the message names those it has."""
 
 
 class AuthenticationError(DragomanError):

@@ -66,15 +66,22 @@ def translate_request(
 
 
 def align_request(
-    pairs: list[tuple[str, str]], *, source: str, target: str, model: str | None, priority: Priority | None
+    pairs: list[tuple[str, str]],
+    *,
+    source: str | None,
+    target: str | None,
+    model: str | None,
+    aligner: str | None,
+    priority: Priority | None,
 ) -> pb.AlignTextsRequest:
     """A request with these texts and their translations."""
     return pb.AlignTextsRequest(
         pairs=[pb.TextPair(source=text, target=translated) for text, translated in pairs],
-        source_language=source,
-        target_language=target,
+        source_language=source or "",
+        target_language=target or "",
         model=model or "",
         priority=_PRIORITIES[priority] if priority is not None else None,
+        aligner=aligner or "",
     )
 
 
@@ -158,11 +165,12 @@ def translations(response: pb.TranslateResponse) -> list[Translation]:
 
 def aligned_texts(response: pb.AlignTextsResponse) -> list[AlignedTexts]:
     """The links of a response, in its order."""
-    model = model_reference(response.model)
+    model = model_reference(response.model) if response.HasField("model") else None
     return [
         AlignedTexts(
             alignments=tuple(map(_alignment, message.alignments)),
             model=model,
+            aligner=response.aligner or None,
             source_tokens=message.source_tokens,
             target_tokens=message.target_tokens,
             timings=_timings(message.timings),

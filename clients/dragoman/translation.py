@@ -38,7 +38,8 @@ class Alignment:
     target_end: int
     """One past its last."""
     weight: float
-    """Share of the target word's attention that falls on the source word, from 0 to 1."""
+    """Share of the target word's attention that falls on the source word, from 0 to 1; of an aligner, how far
+    both of its directions believe in the link."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,12 +150,14 @@ class AlignedTexts:
 
     alignments: tuple[Alignment, ...]
     """By target word and falling weight, in offsets of the caller's own texts."""
-    model: ModelReference
-    """The model that linked them."""
+    model: ModelReference | None
+    """The model that linked them; None where an aligner did."""
+    aligner: str | None = None
+    """The name of the server's saved aligner that linked them; None where a model did."""
     source_tokens: int
-    """The source tokens, with an end for each part that was linked at once."""
+    """The source tokens, with an end for each part that was linked at once; of an aligner, words."""
     target_tokens: int
-    """Without ends."""
+    """The target tokens, without ends; of an aligner, words."""
     timings: Timings
     """Where the time went."""
 

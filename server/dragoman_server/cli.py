@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dragoman_server.config import ServerConfig
-from dragoman_server.options import build, options, parameters
+from dragoman_server.options import MissingExtraError, build, options, parameters
 
 PREFIX = "DRAGOMAN_SERVE"
 """How the environment variables begin that set options."""
@@ -34,8 +34,8 @@ def serve(**values: Any) -> None:
 
     Every option can be given by an environment variable too: --max-texts by DRAGOMAN_SERVE_MAX_TEXTS. SIGTERM
     and SIGINT drain the server; a second one ends it at once. SIGHUP has the models folder, the tokens, the
-    callers' limits and the glossaries read again: new bundles are served, and those that are gone end once
-    nobody uses them.
+    callers' limits, the glossaries and the aligners read again: new bundles are served, and those that are
+    gone end once nobody uses them.
 
     The exit code is 0 after a drain that answered every accepted call, 3 where --drain-seconds cut some off,
     1 where the server could not start or lost an engine, and 2 for options that are none.
@@ -44,12 +44,13 @@ def serve(**values: Any) -> None:
     # Loaded here: `dragoman serve --help` needs neither onnxruntime nor grpc.
     from prometheus_client import disable_created_metrics
 
+    from dragoman_server.aligners.folder import AlignerError
     from dragoman_server.api.certificate import CertificateError
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.glossaries import GlossaryError
     from dragoman_server.logs import open_log
     from dragoman_server.models.repository import RepositoryError
-    from dragoman_server.server import EngineEndedError, MissingTracingError, MissingWebError, PortError
+    from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped
     from dragoman_server.service.allowances.caller_limits import LimitFileError
     from dragoman_server.service.callers import TokenFileError
@@ -64,13 +65,13 @@ def serve(**values: Any) -> None:
         try:
             finished = asyncio.run(serve_until_stopped(config, log))
         except (
+            AlignerError,
             CertificateError,
             DeviceUnavailableError,
             EngineEndedError,
             GlossaryError,
             LimitFileError,
-            MissingTracingError,
-            MissingWebError,
+            MissingExtraError,
             PortError,
             RepositoryError,
             TokenFileError,

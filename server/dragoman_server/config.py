@@ -32,6 +32,9 @@ class RequestLimits:
     """Widest beam that a request may ask for."""
     max_output_tokens: int = option(1024, at_least=1)
     """Most output tokens of a sentence, whether a request asks for them or leaves it to the model."""
+    max_aligned_words: int = option(500, at_least=1)
+    """Most words of a line, or of a text whose lines don't match its translation's, that a saved aligner
+    links at once. With twice as many it takes eight times as long."""
     max_terms: int = option(10_000, at_least=1)
     """Most terms that a call may bring, those not to be translated included; a glossary of the server may
     have more."""
@@ -112,7 +115,7 @@ class EngineConfig:
     sentence that is alone, while such sentences come. Lower: these are answered sooner, and jobs take
     longer."""
     max_queue: int = option(10_000, at_least=1)
-    """Most sentences of a model that wait for a place in a batch."""
+    """Most sentences of a model that wait for a place in a batch, or lines of all aligners for a thread."""
     max_queue_seconds: float = option(10.0, above=0)
     """Longest that a sentence may have to wait, by what was answered of late: past it calls are refused, and
     streams wait."""
@@ -175,14 +178,17 @@ class ServerConfig:
     glossaries: Path | None = option(None, when_none="glossaries in the models folder")
     """Folder of glossaries that requests may name, as NAME.tsv: a first line of languages, then a line for
     each term, with tabs between."""
+    aligners: Path | None = option(None, when_none="words are linked by models only")
+    """Folder of saved aligners that requests to link words may name: a folder of `dragoman align train` for
+    each, under its name. It needs the extra dragoman[align]."""
     pivot: str | None = option(None, metavar="LANGUAGE", when_none="none")
     """Language that texts go through where no model is for a pair but two are, such as en from de to fr. A
     request may say otherwise."""
     drain_seconds: float = option(30.0, at_least=0)
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
     max_reload_seconds: float = option(300.0, above=0)
-    """How long the models folder, the tokens, the limits or the glossaries may take to be read again after
-    SIGHUP. What takes longer stays as it was."""
+    """How long the models folder, the tokens, the limits, the glossaries or the aligners may take to be read
+    again after SIGHUP. What takes longer stays as it was."""
     otlp_endpoint: str | None = option(None, metavar="URL", when_none="no traces")
     """Collector that traces are sent to by OTLP over gRPC, as http://HOST:4317, or https:// over TLS. It
     needs the extra dragoman[tracing]."""

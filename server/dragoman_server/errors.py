@@ -5,6 +5,7 @@ Exception
 │   ├── InvalidRequestError      INVALID_ARGUMENT, a violation for each field
 │   ├── ModelNotFoundError       NOT_FOUND, naming what there is
 │   ├── GlossaryNotFoundError    NOT_FOUND, naming what there is
+│   ├── AlignerNotFoundError     NOT_FOUND, naming what there is
 │   ├── TooManyCallsError        RESOURCE_EXHAUSTED, with the time to wait before trying again
 │   ├── CallerLimitError         RESOURCE_EXHAUSTED, with the time to wait before trying again
 │   ├── UnknownCallerError       UNAUTHENTICATED
@@ -67,6 +68,10 @@ class ModelNotFoundError(RequestError, LookupError):
 
 class GlossaryNotFoundError(RequestError, LookupError):
     """There is no such glossary."""
+
+
+class AlignerNotFoundError(RequestError, LookupError):
+    """There is no such saved aligner."""
 
 
 class TooManyCallsError(RequestError):

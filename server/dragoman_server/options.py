@@ -17,6 +17,23 @@ from dragoman_bundle.field_docstrings import field_docstrings
 _KEY = "option"
 
 
+class MissingExtraError(ImportError):
+    """An option needs libraries that are not installed."""
+
+
+def missing_extra(option: str, error: ImportError, *extras: str) -> MissingExtraError:
+    """The error for a missing module, with the extra that installs it.
+
+    A whole package of ours may be left out of an image; a module missing within one is a bug: raises `error`.
+    """
+    name = error.name or ""
+    if name.startswith("dragoman") and "." in name:
+        raise error
+    return MissingExtraError(
+        f"{option} needs {name}, which is not installed: pip install 'dragoman[{','.join(extras)}]'"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """What stands beside a field: its range, and how the command line differs from it."""

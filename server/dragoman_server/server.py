@@ -25,6 +25,8 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
+from dragoman_server.aligners.folder import AlignerError, Aligners
+from dragoman_server.aligners.linking import Linking
 from dragoman_server.api.certificate import Certificate, CertificateError, read_authorities
 from dragoman_server.api.descriptors import raise_limit, room_for_connections
 from dragoman_server.api.grpc_options import grpc_options
@@ -44,10 +46,11 @@ from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.metrics.log import LogMetrics
 from dragoman_server.metrics.process import ProcessMetrics
 from dragoman_server.metrics.translation import Metrics
-from dragoman_server.models.loader import ModelLoader
+from dragoman_server.models.loader import ModelLoader, engine_limits
 from dragoman_server.models.manager import ModelManager
 from dragoman_server.models.models_on_demand import ModelsOnDemand
 from dragoman_server.models.repository import RepositoryError
+from dragoman_server.options import missing_extra
 from dragoman_server.service.allowances.allowances import Allowances
 from dragoman_server.service.allowances.caller_limits import LimitFileError
 from dragoman_server.service.callers import Callers, TokenFileError
@@ -67,14 +70,6 @@ _FLUSH_SECONDS = 1.0
 
 class PortError(OSError):
     """A port can't be listened on."""
-
-
-class MissingWebError(ImportError):
-    """The door over HTTP lacks its libraries."""
-
-
-class MissingTracingError(ImportError):
-    """Tracing lacks its libraries."""
 
 
 class EngineEndedError(RuntimeError):
@@ -102,6 +97,8 @@ class Server:
         self._allowances = Allowances(config.caller_limits, CallerMetrics(self._registry))
         self._translator = Translator()
         self._glossaries = Glossaries(config.glossaries or config.models / FOLDER)
+        self._aligners = Aligners(config.aligners, self._metrics)
+        self._linking = Linking(engine_limits(config.engine, config.limits.max_beam_size))
         self._tracing = None if config.otlp_endpoint is None else _open_tracing(config.otlp_endpoint)
         self._core = ServiceCore(
             gate=self._gate,
@@ -110,6 +107,8 @@ class Server:
             translator=self._translator,
             limits=config.limits,
             glossaries=self._glossaries,
+            aligners=self._aligners,
+            linking=self._linking,
             detector=LanguageDetector(),
             pivot=config.pivot,
             tracing=self._tracing,
@@ -139,8 +138,8 @@ class Server:
     async def start(self) -> None:
         """Listens and loads the models. Where this is cancelled, it ends after the model it is at.
 
-        Raises TokenFileError, LimitFileError, GlossaryError, CertificateError, PortError, MissingWebError,
-        RepositoryError, or DeviceUnavailableError; the ports are free again then.
+        Raises TokenFileError, LimitFileError, GlossaryError, AlignerError, CertificateError, PortError,
+        MissingExtraError, RepositoryError, or DeviceUnavailableError; the ports are free again then.
         """
         try:
             self._callers.use(await wait_for(run_in_daemon_thread(self._callers.read), None))
@@ -149,6 +148,7 @@ class Server:
             )
             self._glossaries.use(await wait_for(run_in_daemon_thread(self._glossaries.read), None))
             await self._listen()
+            self._aligners.use(await wait_for(run_in_daemon_thread(self._aligners.read), None))
             await self._models.load()
             await self._models.load_pinned(shows_device=True)
         except BaseException:
@@ -157,13 +157,14 @@ class Server:
         self._metrics.last_reload.set_to_current_time()
         self._open()
         ports = {"port": self.port, "metrics_port": self._config.metrics_port, "http_port": self.http_port}
-        logger.info("ready", extra={"host": self._config.host, **ports, "models": self._keys()})
+        served = {"models": self._keys(), "aligners": list(self._aligners.by_name)}
+        logger.info("ready", extra={"host": self._config.host, **ports, **served})
 
     async def reload(self) -> None:
         """Reads the models folder again, while calls go on: new bundles are served, and missing ones no more.
 
-        The tokens, the callers' limits and the glossaries too. What can't be read, or not within
-        `max_reload_seconds`, stays as it is, and log and metrics say so.
+        The tokens, the callers' limits, the glossaries and the aligners too. What can't be read, or not
+        within `max_reload_seconds`, stays as it is, and log and metrics say so.
         """
         is_reloaded = False
         try:
@@ -206,6 +207,11 @@ class Server:
         except (GlossaryError, TimeoutError) as error:
             files_are_read = False
             logger.error("glossaries not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
+        try:
+            self._aligners.use(await wait_for(run_in_daemon_thread(self._aligners.read), max_seconds))
+        except (AlignerError, TimeoutError) as error:
+            files_are_read = False
+            logger.error("aligners not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
         try:
             await self._models.load(max_seconds=max_seconds)
         except (DeviceUnavailableError, RepositoryError, TimeoutError) as error:
@@ -282,9 +288,7 @@ class Server:
         try:
             from dragoman_server.web.door import HttpDoor
         except ImportError as error:
-            raise MissingWebError(
-                f"--http-port needs {error.name}, which is not installed: pip install 'dragoman[web]'"
-            ) from error
+            raise missing_extra("--http-port", error, "web") from error
         self._http_door = HttpDoor(
             self._core,
             registry=self._registry,
@@ -333,6 +337,7 @@ class Server:
         await self._grpc.stop(flush_seconds)
         await self._models.close()
         await asyncio.to_thread(self._translator.close)
+        await asyncio.to_thread(self._linking.close)
         await asyncio.to_thread(self._close_metrics_port)
         if self._tracing is not None:
             await self._tracing.close()
@@ -418,13 +423,11 @@ async def _reload_at(hang_up: asyncio.Event, server: Server) -> None:
 
 
 def _open_tracing(endpoint: str) -> "Tracing":
-    """Raises MissingTracingError."""
+    """Raises MissingExtraError."""
     try:
         from dragoman_server.tracing import Tracing
     except ImportError as error:
-        raise MissingTracingError(
-            f"--otlp-endpoint needs {error.name}, which is not installed: pip install 'dragoman[tracing]'"
-        ) from error
+        raise missing_extra("--otlp-endpoint", error, "tracing") from error
     return Tracing(endpoint)
 
 

@@ -22,7 +22,7 @@ from tests.server.web.conftest import ask
 from dragoman import Client
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.cli import serve
-from dragoman_server.server import MissingTracingError
+from dragoman_server.options import MissingExtraError
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 TRACE_ID, PARENT_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -200,7 +200,7 @@ async def test_a_server_without_the_extra_says_what_to_install_to_trace(
 ) -> None:
     monkeypatch.delitem(sys.modules, "dragoman_server.tracing", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.resources", None)
-    with pytest.raises(MissingTracingError, match=r"dragoman\[tracing\]"):
+    with pytest.raises(MissingExtraError, match=r"dragoman\[tracing\]"):
         await start_server(otlp_endpoint="http://localhost:4317")
 
 

@@ -13,6 +13,8 @@ from dragoman.cli.pictures.alignment_picture import ATTENTION, BELIEF, alignment
 from dragoman.cli.text_arguments import TextCommand
 from dragoman.translation import Alignment
 
+_OF_SERVERS = ("server", "source", "target", "model", "server_aligner", "timeout_seconds")
+
 
 @dataclass(frozen=True)
 class _Linked:
@@ -30,6 +32,11 @@ class _Linked:
     type=click.Path(exists=True, file_okay=False),
     help="A folder of `dragoman align train`, which links the words in place of a server.",
 )
+@click.option(
+    "--server-aligner",
+    metavar="NAME",
+    help="A saved aligner of the server, which links the words in place of a model; no language is needed.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object with every link.")
 @timeout_option("Most time that it may take.")
 @click.argument("text", metavar="TEXT")
@@ -41,6 +48,7 @@ def align_texts(
     target: str | None,
     model: str | None,
     aligner: str | None,
+    server_aligner: str | None,
     as_json: bool,
     timeout_seconds: float,
     text: str,
@@ -48,22 +56,29 @@ def align_texts(
 ) -> None:
     """Draw which words of a TRANSLATION, whoever made it, come from which words of a TEXT.
 
-    A model of the server is made to say the translation, and what it looks at meanwhile are the links. An
-    aligner of one's own, by `dragoman align train`, makes fewer errors, and needs no server.
+    A model of the server is made to say the translation, and what it looks at meanwhile are the links. A
+    saved aligner, by `dragoman align train`, makes fewer errors: one of the server by its name, or one of
+    your own from its folder, which needs no server.
 
     \b
       dragoman align-texts --from de --to en "Das ist mein Haus." "This is my house."
+      dragoman align-texts --server-aligner de-en "Das ist mein Haus." "This is my house."
       dragoman align-texts --aligner runs/align-de-en "Das ist mein Haus." "This is my house."
     """
     if aligner is not None:
         _refuse_options_of_servers(click.get_current_context())
         alignments = align_by_folder(aligner, text, translation)
         answer: dict[str, object] = {"alignments": [asdict(link) for link in alignments]}
-    elif source is None or target is None:
-        raise click.UsageError("give --from and --to for a server, or --aligner for a folder")
+    elif server_aligner is None and (source is None or target is None):
+        raise click.UsageError(
+            "give --from and --to for a model of the server, --server-aligner for an aligner of it, or "
+            "--aligner for a folder"
+        )
     else:
         with open_client(server, timeout_seconds=timeout_seconds) as client:
-            (aligned,) = client.align([(text, translation)], source=source, target=target, model=model)
+            (aligned,) = client.align(
+                [(text, translation)], source=source, target=target, model=model, aligner=server_aligner
+            )
         alignments, answer = aligned.alignments, asdict(aligned)
     if as_json:
         click.echo(json.dumps({"source": text, "target": translation, **answer}, ensure_ascii=False))
@@ -74,7 +89,7 @@ def align_texts(
         _Linked(translation, alignments),
         width=console.width,
         ascii_only=console.options.ascii_only,
-        weights=ATTENTION if aligner is None else BELIEF,
+        weights=ATTENTION if aligner is None and server_aligner is None else BELIEF,
     )
     console.print(picture)
 
@@ -83,5 +98,5 @@ def _refuse_options_of_servers(context: click.Context) -> None:
     """Raises UsageError where one is given: beside an aligner it would do nothing."""
     for parameter in context.command.params:
         is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if is_given and parameter.name in ("server", "source", "target", "model", "timeout_seconds"):
+        if is_given and parameter.name in _OF_SERVERS:
             raise click.UsageError(f"{parameter.opts[0]} is of a server, and --aligner asks none")

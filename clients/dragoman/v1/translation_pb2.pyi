@@ -244,18 +244,20 @@ class Timings(_message.Message):
     def __init__(self, queue: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., encode: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., decode: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class AlignTextsRequest(_message.Message):
-    __slots__ = ("pairs", "source_language", "target_language", "model", "priority")
+    __slots__ = ("pairs", "source_language", "target_language", "model", "priority", "aligner")
     PAIRS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    ALIGNER_FIELD_NUMBER: _ClassVar[int]
     pairs: _containers.RepeatedCompositeFieldContainer[TextPair]
     source_language: str
     target_language: str
     model: str
     priority: Priority
-    def __init__(self, pairs: _Optional[_Iterable[_Union[TextPair, _Mapping]]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ...) -> None: ...
+    aligner: str
+    def __init__(self, pairs: _Optional[_Iterable[_Union[TextPair, _Mapping]]] = ..., source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ..., aligner: _Optional[str] = ...) -> None: ...
 
 class TextPair(_message.Message):
     __slots__ = ("source", "target")
@@ -266,12 +268,14 @@ class TextPair(_message.Message):
     def __init__(self, source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
 
 class AlignTextsResponse(_message.Message):
-    __slots__ = ("pairs", "model")
+    __slots__ = ("pairs", "model", "aligner")
     PAIRS_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
+    ALIGNER_FIELD_NUMBER: _ClassVar[int]
     pairs: _containers.RepeatedCompositeFieldContainer[AlignedTexts]
     model: ModelReference
-    def __init__(self, pairs: _Optional[_Iterable[_Union[AlignedTexts, _Mapping]]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ...) -> None: ...
+    aligner: str
+    def __init__(self, pairs: _Optional[_Iterable[_Union[AlignedTexts, _Mapping]]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ..., aligner: _Optional[str] = ...) -> None: ...
 
 class AlignedTexts(_message.Message):
     __slots__ = ("alignments", "source_tokens", "target_tokens", "timings")

@@ -97,8 +97,8 @@ class TranslationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AlignTexts(self, request, context):
-        """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
-        to say the translation. All of them or an error.
+        """Links the words of texts and of translations that somebody else made: by what a model looks at when it is made to
+        say the translation, or by a saved aligner. All of them or an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -49,8 +49,8 @@ class TranslationServiceStub:
     stream's deadline. A stream idle for too long ends with ABORTED.
     """
     AlignTexts: _grpc.UnaryUnaryMultiCallable[_translation_pb2.AlignTextsRequest, _translation_pb2.AlignTextsResponse]
-    """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
-    to say the translation. All of them or an error.
+    """Links the words of texts and of translations that somebody else made: by what a model looks at when it is made to
+    say the translation, or by a saved aligner. All of them or an error.
     """
     DetectLanguage: _grpc.UnaryUnaryMultiCallable[_translation_pb2.DetectLanguageRequest, _translation_pb2.DetectLanguageResponse]
     """Tells in which of the languages that are served each text is, if in any. UNIMPLEMENTED where the server lacks the
@@ -80,8 +80,8 @@ class TranslationServiceAsyncStub(TranslationServiceStub):
     stream's deadline. A stream idle for too long ends with ABORTED.
     """
     AlignTexts: _aio.UnaryUnaryMultiCallable[_translation_pb2.AlignTextsRequest, _translation_pb2.AlignTextsResponse]  # type: ignore[assignment]
-    """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
-    to say the translation. All of them or an error.
+    """Links the words of texts and of translations that somebody else made: by what a model looks at when it is made to
+    say the translation, or by a saved aligner. All of them or an error.
     """
     DetectLanguage: _aio.UnaryUnaryMultiCallable[_translation_pb2.DetectLanguageRequest, _translation_pb2.DetectLanguageResponse]  # type: ignore[assignment]
     """Tells in which of the languages that are served each text is, if in any. UNIMPLEMENTED where the server lacks the
@@ -126,8 +126,8 @@ class TranslationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _translation_pb2.AlignTextsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_translation_pb2.AlignTextsResponse, _abc.Awaitable[_translation_pb2.AlignTextsResponse]]:
-        """Links the words of texts and of translations that somebody else made, by what a model looks at when it is made
-        to say the translation. All of them or an error.
+        """Links the words of texts and of translations that somebody else made: by what a model looks at when it is made to
+        say the translation, or by a saved aligner. All of them or an error.
         """
 
     @_abc_1.abstractmethod

@@ -20,7 +20,7 @@ from dragoman_server.metrics.series import LATENCY_BUCKETS, MODEL_LABELS, Series
 from dragoman_server.text.translated import TranslatedText
 
 # How a request whose model is known can end, as status codes.
-_OUTCOMES = ("OK", "CANCELLED", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE",
+OUTCOMES = ("OK", "CANCELLED", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE",
              "INTERNAL")  # fmt: skip
 # Jobs wait for each other, and would hide how long people do.
 _WAITING = (*MODEL_LABELS, "priority")
@@ -38,7 +38,7 @@ class Metrics:
         latency = partial(Histogram, buckets=LATENCY_BUCKETS, registry=registry)
 
         outcome = (*MODEL_LABELS, "outcome")
-        self.requests = counter("dragoman_requests_total", "Translate calls and stream items ended.", outcome)
+        self.requests = counter("dragoman_requests_total", "Calls and stream items ended.", outcome)
         self.request_seconds = latency(
             "dragoman_request_seconds", "From a request's arrival to its end.", _WAITING
         )
@@ -121,7 +121,7 @@ class ModelMetrics:
         metrics.num_models[self._labels] += 1
         counter, histogram = self._series.counter, self._series.histogram
         by_priority = self._series.by_priority
-        self._requests = {outcome: counter(metrics.requests, outcome) for outcome in _OUTCOMES}
+        self._requests = {outcome: counter(metrics.requests, outcome) for outcome in OUTCOMES}
         self._request_seconds = by_priority(metrics.request_seconds)
         self._texts = counter(metrics.texts)
         self._pairs = counter(metrics.pairs)

@@ -12,6 +12,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.engine import DeadlineExpiredError, Priority
 from dragoman_server.models.model import ServedModel
 from dragoman_server.service.allowances.allowance import Allowance
@@ -66,7 +67,7 @@ class Call:
         # Guards the counts: items of a stream may be counted in several threads.
         self._lock = threading.Lock()
         self.model: str | None = None
-        """ "name/version", once it is known."""
+        """ "name/version", or the key of an aligner, once it is known."""
         self.caller: str | None = None
         """Who calls, where the server asks."""
         self.trace: CallTrace | None = None
@@ -130,8 +131,8 @@ class Call:
                 allowance.give_back(replace(taken, num_characters=number - num_used))
 
     @contextmanager
-    def request(self, model: ServedModel, priority: Priority) -> Iterator[Stages | None]:
-        """Around one request to a model: the whole of a Translate call, or an item of a stream.
+    def request(self, model: ServedModel | ServedAligner, priority: Priority) -> Iterator[Stages | None]:
+        """Around one request to a model or an aligner: the whole of a unary call, or an item of a stream.
 
         Gives what is to be told of its stages; None where nobody wants to know.
         """
@@ -163,7 +164,7 @@ class Call:
                 self._counts["source_tokens"] += text.num_source_tokens
                 self._counts["target_tokens"] += text.num_target_tokens
 
-    def count_pairs(self, model: ServedModel, aligned: Sequence[AlignedPair]) -> None:
+    def count_pairs(self, model: ServedModel | ServedAligner, aligned: Sequence[AlignedPair]) -> None:
         """Pairs of texts were linked. May be called from any thread."""
         model.metrics.on_pairs(len(aligned))
         with self._lock:

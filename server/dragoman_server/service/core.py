@@ -5,6 +5,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.aligners.folder import Aligners
+from dragoman_server.aligners.linking import Linking
 from dragoman_server.config import RequestLimits
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.glossaries import Glossaries
@@ -51,6 +53,8 @@ class ServiceCore:
         translator: Translator,
         limits: RequestLimits,
         glossaries: Glossaries,
+        aligners: Aligners,
+        linking: Linking,
         detector: LanguageDetector,
         pivot: str | None = None,
         tracing: "Tracing | None" = None,
@@ -65,6 +69,8 @@ class ServiceCore:
         self.limits = limits
         """Of what they may ask for."""
         self._glossaries = glossaries
+        self._aligners = aligners
+        self._linking = linking
         self._detector = detector
         self._pivot = pivot
         self._repository = Repository([], {})
@@ -130,24 +136,43 @@ class ServiceCore:
                 )
 
     async def align_texts(self, message: pb.AlignTextsRequest, call: Call) -> pb.AlignTextsResponse:
-        """All pairs, or an error."""
+        """All pairs, or an error; by a saved aligner where the request names one."""
+        if message.aligner:
+            return await self._link_texts(message, call)
         reader = self._reader()
         model = reader.choose_model(message)
         call.model = model.key
         priority = read_priority(message)
-        num_characters = sum(len(pair.source) + len(pair.target) for pair in message.pairs)
 
         def write(aligned: list[AlignedPair]) -> pb.AlignTextsResponse:
             call.count_pairs(model, aligned)
             return pb.AlignTextsResponse(pairs=map(write_aligned_pair, aligned), model=write_reference(model))
 
-        async with call.characters(num_characters, field="pairs"):
+        async with call.characters(_num_characters(message), field="pairs"):
             with model.calls.inside(), call.request(model, priority) as stages:
                 async with model.use() as loaded:
                     request = reader.read_pairs(message, loaded)
                     return await self._translator.align(
                         request, write, timeout_seconds=call.time_remaining(), stages=stages
                     )
+
+    async def _link_texts(self, message: pb.AlignTextsRequest, call: Call) -> pb.AlignTextsResponse:
+        reader = self._reader()
+        aligner = reader.choose_aligner(message)
+        call.model = aligner.key
+
+        response = pb.AlignTextsResponse(aligner=aligner.name)
+
+        def write(aligned: AlignedPair) -> None:
+            call.count_pairs(aligner, [aligned])
+            response.pairs.append(write_aligned_pair(aligned))
+
+        async with call.characters(_num_characters(message), field="pairs"):
+            with call.request(aligner, read_priority(message)) as stages:
+                request = reader.read_linking(message, aligner)
+                timeout_seconds = call.time_remaining()
+                await self._linking.link(request, write, timeout_seconds=timeout_seconds, stages=stages)
+        return response
 
     async def translate_stream(
         self, messages: AsyncIterator[pb.TranslateStreamRequest], write: Write, call: Call
@@ -247,4 +272,8 @@ class ServiceCore:
         return pivot if is_way else None
 
     def _reader(self) -> RequestReader:
-        return RequestReader(self._repository, self.limits, self._glossaries.by_name)
+        return RequestReader(self._repository, self.limits, self._glossaries.by_name, self._aligners.by_name)
+
+
+def _num_characters(message: pb.AlignTextsRequest) -> int:
+    return sum(len(pair.source) + len(pair.target) for pair in message.pairs)

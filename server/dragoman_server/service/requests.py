@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from dragoman_bundle import Bundle
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.aligners.aligner import ServedAligner
+from dragoman_server.aligners.linking import LinkingRequest
 from dragoman_server.config import RequestLimits
 from dragoman_server.engine import Priority
-from dragoman_server.errors import InvalidRequestError, Violation
+from dragoman_server.errors import AlignerNotFoundError, InvalidRequestError, Violation
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import Model, ServedModel
 from dragoman_server.models.repository import Repository
-from dragoman_server.quoting import quote
+from dragoman_server.quoting import list_names, quote
 from dragoman_server.service.protection import read_protection, read_ranges
 from dragoman_server.text.cleaning import Span, clean
 from dragoman_server.text.length import LengthPolicy
@@ -57,11 +59,16 @@ class RequestReader:
     """Turns messages into requests."""
 
     def __init__(
-        self, repository: Repository, limits: RequestLimits, glossaries: Mapping[str, Glossary]
+        self,
+        repository: Repository,
+        limits: RequestLimits,
+        glossaries: Mapping[str, Glossary],
+        aligners: Mapping[str, ServedAligner],
     ) -> None:
         self._repository = repository
         self._limits = limits
         self._glossaries = glossaries
+        self._aligners = aligners
 
     def choose_model(self, message: AnyRequest) -> ServedModel:
         """The model that a message names, or one for its languages.
@@ -86,6 +93,17 @@ class RequestReader:
         )
         return model
 
+    def choose_aligner(self, message: pb.AlignTextsRequest) -> ServedAligner:
+        """The aligner that a message names. Raises AlignerNotFoundError, or InvalidRequestError."""
+        if message.model:
+            description = f"is {quote(message.model)} beside an aligner, which links in its place; name one"
+            raise InvalidRequestError([_violation("model", description)])
+        aligner = self._aligners.get(message.aligner)
+        if aligner is None:
+            known = list_names(list(self._aligners)) or "none; a server has those of its --aligners"
+            raise AlignerNotFoundError(f"there is no aligner {quote(message.aligner)}; there are: {known}")
+        return aligner
+
     def find_model(self, message: pb.GetModelRequest) -> ServedModel:
         """The model that is asked about. Raises InvalidRequestError, or ModelNotFoundError."""
         if not message.name:
@@ -103,7 +121,26 @@ class RequestReader:
         )
 
     def read_pairs(self, message: pb.AlignTextsRequest, model: Model) -> AlignmentRequest:
-        """Texts with their translations. Raises InvalidRequestError."""
+        """Texts with their translations, for a model. Raises InvalidRequestError."""
+        options = PairOptions(
+            priority=read_priority(message),
+            max_target_tokens=self._limits.max_output_tokens,
+            max_interactive_tokens=self._limits.max_interactive_tokens,
+        )
+        return AlignmentRequest(model=model, pairs=self._check_pairs(message), options=options)
+
+    def read_linking(self, message: pb.AlignTextsRequest, aligner: ServedAligner) -> LinkingRequest:
+        """The same for an aligner. Raises InvalidRequestError."""
+        return LinkingRequest(
+            aligner=aligner,
+            pairs=self._check_pairs(message),
+            priority=read_priority(message),
+            max_words=self._limits.max_aligned_words,
+            max_interactive_words=self._limits.max_interactive_tokens,
+        )
+
+    def _check_pairs(self, message: pb.AlignTextsRequest) -> tuple[tuple[str, str], ...]:
+        """Raises InvalidRequestError."""
         limit = self._limits.max_texts
         violations = []
         if len(message.pairs) > limit:
@@ -115,13 +152,7 @@ class RequestReader:
                 violations += self._check_text(f"pairs[{index}].target", pair.target)
         _check_priority(message, violations)
         _raise_if_any(violations)
-        options = PairOptions(
-            priority=read_priority(message),
-            max_target_tokens=self._limits.max_output_tokens,
-            max_interactive_tokens=self._limits.max_interactive_tokens,
-        )
-        pairs = tuple((pair.source, pair.target) for pair in message.pairs)
-        return AlignmentRequest(model=model, pairs=pairs, options=options)
+        return tuple((pair.source, pair.target) for pair in message.pairs)
 
     def read_config(self, message: pb.TranslateStreamConfig, model: Model) -> TranslationOptions:
         """The settings of a stream. Raises InvalidRequestError."""

@@ -19,6 +19,7 @@ from dragoman_server.engine import (
     SentenceError,
 )
 from dragoman_server.errors import (
+    AlignerNotFoundError,
     BodyTooLargeError,
     CallerLimitError,
     GlossaryNotFoundError,
@@ -73,6 +74,7 @@ _TABLE: dict[type[Exception], _Answer] = {
     InvalidRequestError: _Answer(code=Code.INVALID_ARGUMENT, reason="INVALID_REQUEST"),
     ModelNotFoundError: _Answer(code=Code.NOT_FOUND, reason="MODEL_NOT_FOUND"),
     GlossaryNotFoundError: _Answer(code=Code.NOT_FOUND, reason="GLOSSARY_NOT_FOUND"),
+    AlignerNotFoundError: _Answer(code=Code.NOT_FOUND, reason="ALIGNER_NOT_FOUND"),
     TooManyCallsError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0),
     # What it says itself is when.
     CallerLimitError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="CALLER_LIMIT", retry_seconds=1.0),

@@ -88,7 +88,7 @@ def prepare_pair(
     """
     cleaned = clean(source), clean(target)
     parts, sentences = [], []
-    for spans in _matching(*cleaned):
+    for spans in matching_parts(*cleaned):
         made = _part(cleaned, spans, bundle, options, deadline)
         if made is not None:
             parts.append(made[0])
@@ -114,8 +114,8 @@ def complete_pair(
         alignments += [
             replace(
                 link,
-                source=pair.source.of_caller(_moved(link.source, part.source[0])),
-                target=pair.target.of_caller(_moved(link.target, part.target[0])),
+                source=pair.source.of_caller(moved(link.source, part.source[0])),
+                target=pair.target.of_caller(moved(link.target, part.target[0])),
             )
             for link in links
         ]
@@ -127,8 +127,8 @@ def complete_pair(
     )
 
 
-def _matching(source: CleanedText, target: CleanedText) -> list[tuple[Span, Span]]:
-    """The parts to link: line by line where both texts have as many lines, else the whole texts."""
+def matching_parts(source: CleanedText, target: CleanedText) -> list[tuple[Span, Span]]:
+    """The spans to link at once: line by line where both texts have as many lines, else the whole texts."""
     sides = [segment(side.text, language="", mode=Segmentation.LINE) for side in (source, target)]
     if not all(sides):
         return []
@@ -188,7 +188,8 @@ def _part(
     return part, sentence
 
 
-def _moved(span: Span, offset: int) -> Span:
+def moved(span: Span, offset: int) -> Span:
+    """The span of a part within a text, from that within the part, which begins so far in."""
     return span[0] + offset, span[1] + offset
 
 

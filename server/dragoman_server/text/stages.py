@@ -7,12 +7,14 @@ from typing import Literal
 
 from dragoman_server.engine import SentenceResult
 
+StageName = Literal["text", "queue", "encode", "decode", "link"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
     """Seconds on the clock of time.monotonic, from a stage's begin to its end."""
 
-    name: Literal["text", "queue", "encode", "decode"]
+    name: StageName
     began: float
     ended: float
 
@@ -48,10 +50,15 @@ class Stages:
             self._add("decode", min(self._since + slowest.decode_seconds, now))
         self._since = now
 
+    def end_linking(self, began: float) -> None:
+        """An aligner has linked all words, from that moment on; before it they waited for a thread."""
+        self._add("queue", max(began, self._since))
+        self._add("link", time.monotonic())
+
     def seconds(self, name: str) -> float:
         """All stages of that name together, as far as they have ended."""
         return sum(stage.ended - stage.began for stage in self.stages if stage.name == name)
 
-    def _add(self, name: Literal["text", "queue", "encode", "decode"], ended: float) -> None:
+    def _add(self, name: StageName, ended: float) -> None:
         self.stages.append(Stage(name=name, began=self._since, ended=ended))
         self._since = ended

@@ -30,7 +30,7 @@ def model(bundle: Bundle) -> Model:
 
 @pytest.fixture
 def reader() -> RequestReader:
-    return RequestReader(cast(Repository, None), RequestLimits(), {})
+    return RequestReader(cast(Repository, None), RequestLimits(), {}, {})
 
 
 def test_a_call_is_interactive_and_a_stream_is_a_job(reader: RequestReader, model: Model) -> None:

@@ -14,7 +14,8 @@ from tests.server.web.conftest import Answer, ask
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.api.descriptors import raise_limit
 from dragoman_server.config import RequestLimits
-from dragoman_server.server import MissingWebError, PortError
+from dragoman_server.options import MissingExtraError
+from dragoman_server.server import PortError
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 JA = b'{"texts": ["Ja."], "sourceLanguage": "de", "targetLanguage": "en"}'
@@ -181,7 +182,7 @@ async def test_a_server_without_the_extra_says_what_to_install(
     for name in [name for name in sys.modules if name.startswith("dragoman_server.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.routing", None)
-    with pytest.raises(MissingWebError, match=r"dragoman\[web\]"):
+    with pytest.raises(MissingExtraError, match=r"dragoman\[web\]"):
         await start_server(http_port=0)
 
 

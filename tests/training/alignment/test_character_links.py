@@ -8,8 +8,7 @@ from click.testing import CliRunner
 from tests.training.alignment.test_align_command import train
 
 from dragoman.cli.align_texts import align_texts
-from dragoman_training.alignment.character_links import link_characters
-from dragoman_training.alignment.saved import load_aligner
+from dragoman_training.alignment.character_links import open_character_aligner
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +17,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def linked(folder: Path, text: str, translation: str) -> list[tuple[str, str]]:
-    links = link_characters(load_aligner(folder), text, translation)
+    links = open_character_aligner(str(folder))(text, translation)
     assert all(0 < link.weight <= 1 for link in links)
     return [(text[slice(*link.source)], translation[slice(*link.target)]) for link in links]
 
@@ -34,7 +33,7 @@ def test_words_are_linked_where_they_stand(folder: Path) -> None:
 def test_as_many_lines_are_linked_line_by_line(folder: Path) -> None:
     found = linked(folder, "der hund\n\nder vogel", "the dog\r\nthe bird\n")
     assert found == [("der", "the"), ("hund", "dog"), ("der", "the"), ("vogel", "bird")]
-    links = link_characters(load_aligner(folder), "der hund\n\nder vogel", "the dog\r\nthe bird\n")
+    links = open_character_aligner(str(folder))("der hund\n\nder vogel", "the dog\r\nthe bird\n")
     assert links[2].source == (10, 13)
     assert links[2].target == (9, 12)
 
@@ -67,7 +66,7 @@ def test_the_command_needs_no_server(folder: Path) -> None:
     ("options", "said"),
     [
         (["--from", "de", "--aligner", "."], "--from is of a server"),
-        (["--from", "de"], "give --from and --to for a server, or --aligner"),
+        (["--from", "de"], "give --from and --to for a model of the server"),
     ],
     ids=["both", "half"],
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from dragoman_training.alignment.corpus.bitext import Bitext, Ids, Offsets, Sentences, Vocabulary
@@ -28,6 +29,7 @@ ALIKE = 0.6
 """Words less alike have nothing from it."""
 
 WordPair = tuple[Sequence[str], Sequence[str]]
+Beliefs = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,15 +43,33 @@ class Lexicon:
 
     def look_up(self, source_P: Ids, target_P: Ids) -> tuple[Numbers, NDArray[np.bool_]]:
         """The probabilities of pairs, and which there are. Words without a row are behind NULL."""
-        num_targets = int(self.target_P.max(initial=0)) + 2
-        row = np.repeat(np.arange(len(self.first_V) - 1), np.diff(self.first_V))
-        own_P = row * num_targets + self.target_P
-        key_P = source_P.astype(np.int64) * num_targets + np.minimum(target_P, num_targets - 1)
-        place_P = np.minimum(np.searchsorted(own_P, key_P), max(0, len(own_P) - 1))
-        if not len(own_P):
-            return np.zeros(len(key_P)), np.zeros(len(key_P), bool)
-        found_P = own_P[place_P] == key_P
-        return np.where(found_P, self.probability_P[place_P], 0.0).astype(np.float64), found_P
+        return _look_up(self.first_V, self.target_P, self.probability_P, source_P, target_P)
+
+
+@njit(cache=True, nogil=True)
+def _look_up(
+    first_V: Offsets,
+    own_target_P: Ids,
+    own_probability_P: NDArray[np.float32],
+    source_P: Ids,
+    target_P: Ids,
+) -> tuple[Numbers, NDArray[np.bool_]]:
+    """By halving each pair's row: what it takes does not grow with the lexicon."""
+    probability_P, found_P = np.zeros(len(source_P)), np.zeros(len(source_P), np.bool_)
+    for pair in range(len(source_P)):
+        if source_P[pair] >= len(first_V) - 1:
+            continue
+        low, end = first_V[source_P[pair]], first_V[source_P[pair] + 1]
+        high = end
+        while low < high:
+            middle = (low + high) // 2
+            if own_target_P[middle] < target_P[pair]:
+                low = middle + 1
+            else:
+                high = middle
+        if low < end and own_target_P[low] == target_P[pair]:
+            probability_P[pair], found_P[pair] = own_probability_P[low], True
+    return probability_P, found_P
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,9 +86,14 @@ class DirectedModel:
             return self.model.viterbi(direction, lexicon_P)
         return likeliest(direction.cooccurrence, self.model.posteriors(direction, lexicon_P))
 
-    def posteriors(self, bitext: Bitext, words: "LocalWords") -> Posteriors:
-        """P(a_j = i | f, e) of every link, by sentence and target word, NULL first. [L]"""
-        return self.model.posteriors(*self._of_text(bitext, words))
+    def posteriors(self, bitext: Bitext, words: "LocalWords") -> tuple[Posteriors, Ids]:
+        """P(a_j = i | f, e) of every link, by sentence and target word, NULL first. [L]
+
+        And of each target word the likeliest, as `align` finds it. [U]
+        """
+        direction, lexicon_P = self._of_text(bitext, words)
+        posterior_L = self.model.posteriors(direction, lexicon_P)
+        return posterior_L, likeliest(direction.cooccurrence, posterior_L)
 
     def _of_text(self, bitext: Bitext, words: "LocalWords") -> tuple[Direction, Numbers]:
         """The text's links, and t of each distinct pair of its words. [P]"""
@@ -153,23 +178,30 @@ class Aligner:
             backward = [matrix.T for matrix in _matrices(aligned_U, [(n, m) for m, n in shapes])]
         return [symmetrize(one, other, method) for one, other in zip(forward, backward, strict=True)]
 
-    def beliefs(self, pairs: Sequence[WordPair]) -> list[NDArray[np.float32]]:
+    def beliefs(self, pairs: Sequence[WordPair]) -> list[Beliefs]:
         """Of each sentence pair how far both directions believe in each link, [source, target], up to 1."""
+        return [beliefs for beliefs, _ in self.believed(pairs, "intersection")]
+
+    def believed(self, pairs: Sequence[WordPair], method: Method) -> list[tuple[Beliefs, Matrix]]:
+        """The beliefs of each sentence pair, and with them its links, as `align` finds them."""
         bitext, source, target = number_pairs(pairs)
         words = LocalWords.of(source, target, self.source, self.target)
-        forward_L = self.forward.posteriors(bitext, words)
-        backward_L = self.backward.posteriors(bitext.reversed(), words.reversed())
-        beliefs: list[NDArray[np.float32]] = []
-        first = other = 0
-        for num_sources, num_targets in ((len(one), len(two)) for one, two in pairs):
+        forward_L, forward_U = self.forward.posteriors(bitext, words)
+        backward_L, backward_U = self.backward.posteriors(bitext.reversed(), words.reversed())
+        shapes = [(len(one), len(other)) for one, other in pairs]
+        forward = _matrices(forward_U, shapes)
+        backward = [matrix.T for matrix in _matrices(backward_U, [(n, m) for m, n in shapes])]
+        found: list[tuple[Beliefs, Matrix]] = []
+        first = other_first = 0
+        for (num_sources, num_targets), one, other in zip(shapes, forward, backward, strict=True):
             end = first + num_targets * (num_sources + 1)
-            other_end = other + num_sources * (num_targets + 1)
+            other_end = other_first + num_sources * (num_targets + 1)
             # NULL's are left out.
-            forward = forward_L[first:end].reshape(num_targets, num_sources + 1)[:, 1:].T
-            backward = backward_L[other:other_end].reshape(num_sources, num_targets + 1)[:, 1:]
-            beliefs.append(np.float32(0.5) * (forward + backward))
-            first, other = end, other_end
-        return beliefs
+            there = forward_L[first:end].reshape(num_targets, num_sources + 1)[:, 1:].T
+            back = backward_L[other_first:other_end].reshape(num_sources, num_targets + 1)[:, 1:]
+            found.append((np.float32(0.5) * (there + back), symmetrize(one, other, method)))
+            first, other_first = end, other_end
+        return found
 
     def swapped(self, pairs: Sequence[WordPair]) -> bool:
         """Whether the texts' words are rather those of the other side."""

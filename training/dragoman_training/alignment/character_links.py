@@ -1,6 +1,6 @@
-"""The links of a text and its translation as ranges of characters, for `dragoman align-texts --aligner`."""
+"""The links of texts and their translations, as they are written, as ranges of characters."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +8,8 @@ from dragoman_training.alignment.aligner import Aligner
 from dragoman_training.alignment.saved import load_aligner
 
 Span = tuple[int, int]
+TextPair = tuple[str, str]
+"""A text and its translation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,41 +24,72 @@ class CharacterLink:
     """How far both directions believe in it, up to 1."""
 
 
-def open_character_aligner(location: str) -> Callable[[str, str], list[CharacterLink]]:
+def open_character_aligner(location: str) -> "CharacterAligner":
     """Raises ValueError where the folder holds no aligner."""
-    aligner = load_aligner(Path(location))
-    return lambda text, translation: link_characters(aligner, text, translation)
+    return CharacterAligner(load_aligner(Path(location)))
 
 
-def link_characters(aligner: Aligner, text: str, translation: str) -> list[CharacterLink]:
-    """By target word and falling weight; line by line where both have as many lines, else at once.
+class CharacterAligner:
+    """A saved aligner. Threads may share it."""
 
-    Raises ValueError for texts that belong the other way round.
-    """
-    sides = [_lines(side) for side in (text, translation)]
-    if len(sides[0]) != len(sides[1]):
-        sides = [[(0, side)] for side in (text, translation)]
-    rule = aligner.rule
-    pairs = [
-        (rule.normalize(one), rule.normalize(other)) for (_, one), (_, other) in zip(*sides, strict=True)
-    ]
-    if aligner.swapped(pairs):
-        raise ValueError(
-            "the text has more words of the aligner's target language, and the translation of its source "
-            "language: they belong the other way round"
-        )
-    matrices = aligner.align(pairs, "grow-diag-final-and")
-    links: list[CharacterLink] = []
-    for (one_start, one), (other_start, other), matrix, beliefs in zip(
-        *sides, matrices, aligner.beliefs(pairs), strict=True
-    ):
-        from_spans = [(one_start + start, one_start + end) for start, end in rule.spans(one)]
-        to_spans = [(other_start + start, other_start + end) for start, end in rule.spans(other)]
-        links += [
-            CharacterLink(source=from_spans[i], target=to_spans[j], weight=float(beliefs[i, j]))
-            for i, j in zip(*(axis.tolist() for axis in matrix.nonzero()), strict=True)
+    def __init__(self, aligner: Aligner) -> None:
+        self._aligner = aligner
+
+    def __call__(self, text: str, translation: str) -> list[CharacterLink]:
+        """By target word and falling weight; line by line where both have as many lines, else at once.
+
+        Raises ValueError for texts that belong the other way round.
+        """
+        if self.is_swapped([(text, translation)]):
+            raise ValueError(
+                "the text has more words of the aligner's target language, and the translation of its source "
+                "language: they belong the other way round"
+            )
+        sides = [_lines(side) for side in (text, translation)]
+        if len(sides[0]) != len(sides[1]):
+            sides = [[(0, side)] for side in (text, translation)]
+        linked = self.link([(one, other) for (_, one), (_, other) in zip(*sides, strict=True)])
+        links = [
+            CharacterLink(
+                source=_moved(link.source, start), target=_moved(link.target, other_start), weight=link.weight
+            )
+            for (start, _), (other_start, _), of_line in zip(*sides, linked, strict=True)
+            for link in of_line
         ]
-    return sorted(links, key=lambda link: (link.target, -link.weight))
+        return sorted(links, key=_order)
+
+    def link(self, pairs: Sequence[TextPair]) -> list[list[CharacterLink]]:
+        """Of each pair, at once, its links by target word and falling weight."""
+        rule = self._aligner.rule
+        words = [(rule.normalize(one), rule.normalize(other)) for one, other in pairs]
+        found = []
+        for (one, other), (belief_IJ, link_IJ) in zip(
+            pairs, self._aligner.believed(words, "grow-diag-final-and"), strict=True
+        ):
+            spans, other_spans = rule.spans(one), rule.spans(other)
+            links = [
+                CharacterLink(source=spans[i], target=other_spans[j], weight=float(belief_IJ[i, j]))
+                for i, j in zip(*(axis.tolist() for axis in link_IJ.nonzero()), strict=True)
+            ]
+            found.append(sorted(links, key=_order))
+        return found
+
+    def count_words(self, text: str) -> int:
+        """How many words it links of a text."""
+        return len(self._aligner.rule.split(text))
+
+    def is_swapped(self, pairs: Sequence[TextPair]) -> bool:
+        """Whether the texts' words are rather those of the other side, of all pairs together."""
+        rule = self._aligner.rule
+        return self._aligner.swapped([(rule.normalize(one), rule.normalize(other)) for one, other in pairs])
+
+
+def _order(link: CharacterLink) -> tuple[Span, float]:
+    return link.target, -link.weight
+
+
+def _moved(span: Span, offset: int) -> Span:
+    return span[0] + offset, span[1] + offset
 
 
 def _lines(text: str) -> list[tuple[int, str]]:

@@ -7,6 +7,7 @@ Shapes: as in `fertility_walk`; Q places of model 3.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -175,17 +176,21 @@ class FertilityModel:
 
     def parameters(self) -> Parameters:
         """As `walk` reads them."""
-        log_fertility_VF = _log(self.fertility_VF)
-        if self.NUMBER == 3:
-            log_fertility_VF += np.cumsum(np.log(np.maximum(np.arange(self.fertility_VF.shape[1]), 1)))
         return Parameters(
             self.NUMBER,
             float(np.log(max(self.null, 1e-300))),
             float(np.log(max(1 - self.null, 1e-300))),
-            log_fertility_VF,
+            self._log_fertilities,
             self.head_ABD,
             self.tail_BD,
         )
+
+    @cached_property
+    def _log_fertilities(self) -> Numbers:
+        log_fertility_VF = _log(self.fertility_VF)
+        if self.NUMBER == 3:
+            log_fertility_VF += np.cumsum(np.log(np.maximum(np.arange(self.fertility_VF.shape[1]), 1)))
+        return log_fertility_VF
 
     def _estimate(
         self, direction: Direction, counts: Counts, posterior_L: Posteriors, alignment_U: Ids

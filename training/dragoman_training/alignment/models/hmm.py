@@ -295,6 +295,8 @@ def _viterbi(
         origin = np.zeros((num_targets, 2, size + 1), np.int32)
         best = np.full((2, size + 1), -np.inf)
         best[1, 0] = 0.0
+        # From each position to each, and from the start, for all words of the sentence.
+        log_jump = np.empty((size + 1, size + 1))
         spread = np.zeros(size + 1)
         for last in range(size + 1):
             label = start if last == 0 else class_N[first_source + last - 1]
@@ -302,6 +304,9 @@ def _viterbi(
             total = weight_CD[label, low : low + size].sum()
             if total > 0:
                 spread[last] = (1 - null) / total
+                for i in range(1, size + 1):
+                    jump = weight_CD[label, middle + i - last] * spread[last]
+                    log_jump[last, i] = np.log(max(jump, 1e-300))
         for j in range(num_targets):
             link = first_S[sentence] + j * (size + 1)
             silent = np.log(max(null * lexicon_P[pair_L[link]], 1e-300))
@@ -314,12 +319,10 @@ def _viterbi(
                     continue
                 after[1, last] = mass + silent
                 origin[j, 1, last] = came
-                label = start if last == 0 else class_N[first_source + last - 1]
                 if spread[last] <= 0:
                     continue
                 for i in range(1, size + 1):
-                    jump = weight_CD[label, middle + i - last] * spread[last]
-                    here = mass + np.log(max(jump, 1e-300))
+                    here = mass + log_jump[last, i]
                     if here > after[0, i]:
                         after[0, i] = here
                         origin[j, 0, i] = came

@@ -1,0 +1,198 @@
+"""AlignTexts by a saved aligner, over a real port."""
+
+import asyncio
+import json
+import logging
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import grpc
+import pytest
+from click.testing import CliRunner
+from google.rpc import error_details_pb2
+from tests.server.access import ADA, shows
+from tests.server.api.calls import detail, failure
+from tests.server.conftest import RunningServer, StartServer
+from tests.server.test_tracing import Collector, collector, start_traced  # noqa: F401
+from tests.server.text.test_align_texts import linked
+
+from dragoman import AlignedTexts, AsyncClient, Client, ModelNotFoundError
+from dragoman.cli.align_texts import align_texts
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import EngineConfig, RequestLimits
+from dragoman_training.alignment.character_links import open_character_aligner
+
+SMALL = {"model": "aligner:small", "version": ""}
+LONG = ("hund katze baum vogel " * 100, "dog cat tree bird " * 100)
+"""So many words that linking them takes tenths of a second."""
+
+
+def request(*pairs: tuple[str, str], **fields: object) -> pb.AlignTextsRequest:
+    made = [pb.TextPair(source=source, target=target) for source, target in pairs]
+    return pb.AlignTextsRequest(pairs=made, **({"aligner": "small"} | fields))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def serving(start_server: StartServer, aligners: Path) -> RunningServer:
+    limits = RequestLimits(max_texts=20, max_text_characters=500, max_aligned_words=8)
+    return await start_server(aligners=aligners, limits=limits)
+
+
+async def test_words_are_linked_in_the_callers_own_offsets(serving: RunningServer) -> None:
+    pairs = [("der hund", "the dog"), ("  der\tHu\u00adnd sieht", "dog the sees ")]
+    response = await serving.stub.AlignTexts(request(*pairs))
+    assert linked(pairs[0], response.pairs[0]) == [("der", "the"), ("hund", "dog")]
+    assert linked(pairs[1], response.pairs[1]) == [("Hu\u00adnd", "dog"), ("der", "the"), ("sieht", "sees")]
+    assert all(0 < link.weight <= 1 for link in response.pairs[0].alignments)
+    assert (response.aligner, response.HasField("model")) == ("small", False)
+    assert [(one.source_tokens, one.target_tokens) for one in response.pairs] == [(2, 2), (3, 3)]
+    assert response.pairs[0].timings.decode.ToNanoseconds() > 0
+    await serving.calls_are_counted()
+    assert serving.metric("dragoman_requests_total", outcome="OK", **SMALL) == 1
+    assert serving.metric("dragoman_request_seconds_count", priority="interactive", **SMALL) == 1
+    assert serving.metric("dragoman_aligned_pairs_total", **SMALL) == 2
+    assert serving.metric("dragoman_aligned_pairs_total") == 2
+
+
+async def test_as_many_lines_are_linked_line_by_line(serving: RunningServer) -> None:
+    pair = ("der hund\n\nder vogel", "the dog\r\nthe bird\n")
+    aligned = (await serving.stub.AlignTexts(request(pair))).pairs[0]
+    assert linked(pair, aligned) == [("der", "the"), ("hund", "dog"), ("der", "the"), ("vogel", "bird")]
+    assert aligned.alignments[2].source_start == 10
+
+
+async def test_what_shares_a_call_changes_nothing(serving: RunningServer, aligner_folder: Path) -> None:
+    pairs = [("der hund sieht", "the dog sees"), ("12.", "dog"), ("", ""), ("baum alt und neu", "old tree")]
+    together = (await serving.stub.AlignTexts(request(*pairs))).pairs
+    for pair, aligned in zip(pairs, together, strict=True):
+        alone = (await serving.stub.AlignTexts(request(pair))).pairs[0]
+        assert list(alone.alignments) == list(aligned.alignments)
+    assert [len(aligned.alignments) for aligned in together[:3]] == [3, 0, 0]
+    own = open_character_aligner(str(aligner_folder))(*pairs[3])
+    assert [(link.source_start, link.target_end) for link in together[3].alignments] == [
+        (link.source[0], link.target[1]) for link in own
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "field", "said"),
+    [
+        (request(("hund", "dog"), model="de-en"), "model", "is 'de-en' beside an aligner"),
+        (request(*[("hund", "dog")] * 21), "pairs", "holds 21 pairs, and a call takes 20"),
+        (request(("hund", "x" * 501)), "pairs[0].target", "has 501 characters"),
+        (request(("a", "a"), ("hund " * 9, "dog")), "pairs[1].source", "have 9 words, and at most 8"),
+        (request(("the dog sees", "der hund sieht")), "pairs", "they belong the other way round"),
+        (request(("a", "a"), priority=9), "priority", "is 9, which is not known"),
+    ],
+    ids=["model", "pairs", "characters", "words", "swapped", "priority"],
+)
+async def test_what_is_wrong_is_told_by_field(
+    serving: RunningServer, message: pb.AlignTextsRequest, field: str, said: str
+) -> None:
+    error = await failure(serving.stub.AlignTexts(message))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    (violation,) = detail(error, error_details_pb2.BadRequest()).field_violations
+    assert violation.field == field
+    assert said in violation.description
+
+
+async def test_an_unknown_aligner_is_told_with_those_there_are(
+    serving: RunningServer, start_server: StartServer
+) -> None:
+    error = await failure(serving.stub.AlignTexts(request(("a", "a"), aligner="large")))
+    assert error.code() is grpc.StatusCode.NOT_FOUND
+    assert error.details() == "there is no aligner 'large'; there are: small"
+    assert detail(error, error_details_pb2.ErrorInfo()).reason == "ALIGNER_NOT_FOUND"
+    without = await start_server()
+    error = await failure(without.stub.AlignTexts(request(("a", "a"))))
+    assert "there are: none; a server has those of its --aligners" in (error.details() or "")
+
+
+async def test_lines_that_find_no_room_are_refused_at_once(start_server: StartServer, aligners: Path) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_queue=4)
+    running = await start_server(aligners=aligners, engine=engine)
+    many = request(("\n".join([LONG[0]] * 4), "\n".join([LONG[1]] * 4)))
+    ended = await asyncio.gather(*(running.stub.AlignTexts(many) for _ in range(4)), return_exceptions=True)
+    errors = [error for error in ended if isinstance(error, grpc.aio.AioRpcError)]
+    assert 0 < len(errors) < len(ended)
+    for error in errors:
+        assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert detail(error, error_details_pb2.RetryInfo()).retry_delay.ToMilliseconds() > 0
+    assert (await running.stub.AlignTexts(request(("hund", "dog")))).pairs[0].alignments
+    error = await failure(running.stub.AlignTexts(request(("hund\n" * 5, "dog\n" * 5))))
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "have 5 lines to link, and the queue takes 4" in (error.details() or "")
+
+
+async def test_a_drain_waits_for_what_is_being_linked(start_server: StartServer, aligners: Path) -> None:
+    running = await start_server(aligners=aligners)
+    call = asyncio.ensure_future(running.stub.AlignTexts(request(LONG)))
+    while not running.metric("grpc_server_started_total", grpc_method="AlignTexts"):
+        await asyncio.sleep(0.01)
+    assert await running.server.drain()
+    assert (await call).pairs[0].source_tokens == 400
+
+
+async def test_callers_have_tokens_and_an_allowance(
+    start_server: StartServer, aligners: Path, tokens: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "limits").write_text("ada characters-per-minute=20\n")
+    running = await start_server(aligners=aligners, tokens=tokens, caller_limits=tmp_path / "limits")
+    error = await failure(running.stub.AlignTexts(request(("hund", "dog"))))
+    assert error.code() is grpc.StatusCode.UNAUTHENTICATED
+    await running.stub.AlignTexts(request(("der hund", "the dog")), metadata=shows(ADA))
+    error = await failure(running.stub.AlignTexts(request(("der hund", "the dog")), metadata=shows(ADA)))
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_a_trace_has_the_aligner_and_its_stages(
+    start_server: StartServer,
+    collector: Collector,  # noqa: F811
+    aligners: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    running: RunningServer = await start_traced(start_server, collector, aligners=aligners)
+    await running.stub.AlignTexts(request(("hund", "dog"), ("hund vogel", "dog bird")))
+    assert await running.server.drain()
+    (call,) = collector.named("AlignTexts")
+    (linking,) = collector.children(call)
+    assert linking.name == "aligner:small"
+    stages = collector.children(linking)
+    assert [stage.name for stage in stages] == ["text", "queue", "link", "text"]
+    moments = [moment for one in stages for moment in (one.start_time_unix_nano, one.end_time_unix_nano)]
+    assert moments == sorted(moments)
+    (logged,) = [vars(record) for record in caplog.records if record.message == "call"]
+    assert (logged["model"], logged["pairs"], logged["source_tokens"]) == ("aligner:small", 2, 3)
+
+
+async def test_clients_the_command_and_http_name_an_aligner(
+    start_server: StartServer, aligners: Path
+) -> None:
+    running = await start_server(aligners=aligners, http_port=0)
+    address = f"localhost:{running.server.port}"
+    pairs = [("der hund", "the dog")]
+
+    def call() -> tuple[list[AlignedTexts], str, bytes]:
+        with Client(address) as client:
+            found = client.align(pairs, aligner="small")
+            with pytest.raises(ModelNotFoundError, match="there are: small"):
+                client.align(pairs, aligner="other")
+        arguments = ["--server", address, "--server-aligner", "small"]
+        shown = CliRunner().invoke(align_texts, [*arguments, "--json", *pairs[0]]).output
+        drawn = CliRunner().invoke(align_texts, [*arguments, *pairs[0]]).output
+        assert "believed in" in drawn
+        body = {"pairs": [{"source": "der hund", "target": "the dog"}], "aligner": "small"}
+        url = f"http://127.0.0.1:{running.server.http_port}/v1/align"
+        with urlopen(Request(url, json.dumps(body).encode())) as response:
+            return found, shown, response.read()
+
+    found, shown, told = await asyncio.to_thread(call)
+    assert (found[0].aligner, found[0].model, found[0].source_tokens) == ("small", None, 2)
+    assert json.loads(shown)["aligner"] == "small"
+    over_http = json.loads(told)
+    assert over_http["aligner"] == "small"
+    assert [link["targetEnd"] for link in over_http["pairs"][0]["alignments"]] == [3, 7]
+    async with AsyncClient(address) as client:
+        (again,) = await client.align(pairs, aligner="small")
+    assert (again.aligner, again.alignments) == ("small", found[0].alignments)
