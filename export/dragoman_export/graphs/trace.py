@@ -122,7 +122,8 @@ def _export(
     layers: Layers | None,
 ) -> ir.Model:
     """A module's graph; one that has only the first `layers` gets all, and has inputs and outputs for all."""
-    with _quiet():
+    # Little is traced twice: to remember the shapes of what was takes longer than to find them again.
+    with _quiet(), torch._dynamo.config.patch(fake_tensor_cache_enabled=False):
         program = torch.onnx.export(
             module.eval(),
             example,
