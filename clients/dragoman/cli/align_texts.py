@@ -37,6 +37,13 @@ class _Linked:
     metavar="NAME",
     help="A saved aligner of the server, which links the words in place of a model; no language is needed.",
 )
+@click.option(
+    "--max-words",
+    default=500,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Most words a side that --aligner links at once; twice as many take up to eight times as long.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object with every link.")
 @timeout_option("Most time that it may take.")
 @click.argument("text", metavar="TEXT")
@@ -49,6 +56,7 @@ def align_texts(
     model: str | None,
     aligner: str | None,
     server_aligner: str | None,
+    max_words: int,
     as_json: bool,
     timeout_seconds: float,
     text: str,
@@ -67,7 +75,7 @@ def align_texts(
     """
     if aligner is not None:
         _refuse_options_of_servers(click.get_current_context())
-        alignments = align_by_folder(aligner, text, translation)
+        alignments = align_by_folder(aligner, text, translation, max_words=max_words)
         answer: dict[str, object] = {"alignments": [asdict(link) for link in alignments]}
     elif server_aligner is None and (source is None or target is None):
         raise click.UsageError(

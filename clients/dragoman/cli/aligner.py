@@ -27,8 +27,10 @@ class Link(Protocol):
 class Aligner(Protocol):
     """Links the words of a text and of its translation."""
 
-    def __call__(self, text: str, translation: str) -> Sequence[Link]:
-        """By target word and falling weight. Raises ValueError for texts that belong the other way round."""
+    def __call__(self, text: str, translation: str, max_words: int) -> Sequence[Link]:
+        """By target word and falling weight. Raises ValueError for texts that belong the other way round, or
+        with more words on a side of what is linked at once.
+        """
 
 
 class OpenAligner(Protocol):
@@ -37,7 +39,7 @@ class OpenAligner(Protocol):
     def __call__(self, location: str) -> Aligner: ...
 
 
-def align_by_folder(location: str, text: str, translation: str) -> tuple[Alignment, ...]:
+def align_by_folder(location: str, text: str, translation: str, *, max_words: int) -> tuple[Alignment, ...]:
     """The links. Raises ClickException where the aligner's extra is not installed, and ValueError."""
     (entry_point,) = entry_points(group="dragoman.aligners", name="folder")
     try:
@@ -53,5 +55,5 @@ def align_by_folder(location: str, text: str, translation: str) -> tuple[Alignme
             target_end=link.target[1],
             weight=link.weight,
         )
-        for link in align(text, translation)
+        for link in align(text, translation, max_words)
     )

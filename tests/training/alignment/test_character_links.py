@@ -79,3 +79,10 @@ def test_a_server_or_an_aligner(options: list[str], said: str) -> None:
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(align_texts, ["--aligner", str(tmp_path), "der hund", "the dog"])
     assert "is no saved aligner" in str(result.exception)
+
+
+def test_what_would_take_minutes_at_once_is_refused(folder: Path) -> None:
+    lines = ["--aligner", str(folder), "--max-words", "3", "der hund\nsieht", "the dog\nsees"]
+    assert CliRunner().invoke(align_texts, lines).exit_code == 0
+    result = CliRunner().invoke(align_texts, [*lines[:4], "der hund der hund\nsieht", "the dog sees"])
+    assert "has 5 words, and at most 3 are; give both sides as many lines" in str(result.exception)

@@ -35,10 +35,11 @@ class CharacterAligner:
     def __init__(self, aligner: Aligner) -> None:
         self._aligner = aligner
 
-    def __call__(self, text: str, translation: str) -> list[CharacterLink]:
+    def __call__(self, text: str, translation: str, max_words: int = 500) -> list[CharacterLink]:
         """By target word and falling weight; line by line where both have as many lines, else at once.
 
-        Raises ValueError for texts that belong the other way round.
+        Raises ValueError for texts that belong the other way round, and where a side of what is linked at
+        once has more than `max_words`.
         """
         if self.is_swapped([(text, translation)]):
             raise ValueError(
@@ -48,6 +49,12 @@ class CharacterAligner:
         sides = [_lines(side) for side in (text, translation)]
         if len(sides[0]) != len(sides[1]):
             sides = [[(0, side)] for side in (text, translation)]
+        longest = max((self.count_words(part) for side in sides for _, part in side), default=0)
+        if longest > max_words:
+            raise ValueError(
+                f"what is linked at once has {longest} words, and at most {max_words} are; give both sides "
+                "as many lines, which are linked line by line, or say a larger --max-words"
+            )
         linked = self.link([(one, other) for (_, one), (_, other) in zip(*sides, strict=True)])
         links = [
             CharacterLink(
