@@ -1,5 +1,6 @@
 """`python -m benchmarks.doors`: what callers of gRPC notice of load on the HTTP door of their server."""
 
+import json
 import os
 import subprocess
 import sys
@@ -35,6 +36,7 @@ _DEADLINE_SECONDS = 30.0
 NOWHERE, ELSEWHERE, HERE = "no load", "load on another server", "load on their server"
 COLUMNS = [
     Column(key="load", header="HTTP"),
+    Column(key="http_per_second", header="HTTP requests/s", format=".1f"),
     Column(key="requests", header="requests", format=","),
     Column(key="p50", header="p50, ms", format=".1f"),
     Column(key="p99", header="p99, ms", format=".1f"),
@@ -83,13 +85,14 @@ def main(
     )
     progress = Progress(3 * repeats)
     found: dict[str, list[float]] = defaultdict(list)
+    loads: dict[str, list[dict[str, float]]] = defaultdict(list)
     with _server(bundle, manifest.key, beam) as server, _server(bundle, manifest.key, beam) as other:
         for number in range(repeats):
             for load, loaded in ((NOWHERE, None), (ELSEWHERE, other), (HERE, server)):
                 arrivals = draw_arrivals(
                     rate=per_second, seconds=seconds, num_sentences=len(requests), seed=number
                 )
-                with _http_load(loaded, idle, refused):
+                with _http_load(loaded, idle, refused, loads[load]):
                     latencies = run_open_loop(
                         server.address,
                         requests,
@@ -103,6 +106,7 @@ def main(
     rows = [
         {
             "load": load,
+            "http_per_second": _per_second(loads[load]),
             "requests": len(latencies),
             "p50": 1000 * percentile(latencies, 50),
             "p99": 1000 * percentile(latencies, 99),
@@ -112,7 +116,7 @@ def main(
     ]
     note = (
         f"{per_second:g} sentences a second over gRPC; {idle} idle HTTP connections and {refused:g} refused "
-        f"requests a second; {repeats} times {seconds:g} s each, in turns."
+        f"requests a second were asked for; {repeats} times {seconds:g} s each, in turns."
     )
     report = Report(
         command=command_line("benchmarks.doors"),
@@ -139,7 +143,10 @@ def _server(bundle: Path, key: str, beam: int) -> Iterator[ServerProcess]:
 
 
 @contextmanager
-def _http_load(server: ServerProcess | None, idle: int, per_second: float) -> Iterator[None]:
+def _http_load(
+    server: ServerProcess | None, idle: int, per_second: float, loads: list[dict[str, float]]
+) -> Iterator[None]:
+    """Puts load on a server meanwhile, and adds how many requests that were in how many seconds."""
     if server is None:
         yield
         return
@@ -154,8 +161,15 @@ def _http_load(server: ServerProcess | None, idle: int, per_second: float) -> It
             yield
         finally:
             process.stdin.close()
+            told = process.stdout.read()
     if process.returncode:
         raise click.ClickException("the load on the HTTP port failed; what it says stands above")
+    loads.append(json.loads(told))
+
+
+def _per_second(loads: list[dict[str, float]]) -> float:
+    """Requests of all repeats, by their seconds."""
+    return sum(load["requests"] for load in loads) / sum(load["seconds"] for load in loads) if loads else 0.0
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Iterator
 from itertools import cycle
+from typing import Any
 
 _CONNECTIONS = 8
 """Connections that requests go through, in turn."""
@@ -19,27 +21,44 @@ _REFUSED = (
 
 
 async def put_load(port: int, *, idle: int, per_second: float) -> None:
-    """Opens `idle` connections and sends so many refused requests a second until standard input ends."""
-    waiting = [await asyncio.open_connection("127.0.0.1", port) for _ in range(idle)]
+    """Keeps `idle` connections open and sends so many refused requests a second until standard input ends.
+
+    Prints "ready" when it begins, and at the end how many requests were refused in how many seconds. Raises
+    where one was not.
+    """
+    connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(idle)]
     print("ready", flush=True)
     ended = asyncio.ensure_future(asyncio.to_thread(sys.stdin.readline))
-    requests = cycle(_REFUSED)
-    await asyncio.wait(
-        {
-            ended,
-            *(
-                asyncio.ensure_future(_send(port, requests, per_second / _CONNECTIONS, ended))
-                for _ in range(_CONNECTIONS)
-            ),
-        }
+    requests, begun = cycle(_REFUSED), time.monotonic()
+    idling = asyncio.gather(*(_stay_idle(port, *connection, ended) for connection in connections))
+    numbers = await asyncio.gather(
+        *(_send(port, requests, per_second / _CONNECTIONS, ended) for _ in range(_CONNECTIONS))
     )
-    for _, writer in waiting:
+    seconds = time.monotonic() - begun
+    await idling
+    print(json.dumps({"requests": sum(numbers), "seconds": seconds}))
+
+
+async def _stay_idle(
+    port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ended: "asyncio.Future[str]"
+) -> None:
+    """Another connection whenever the server has had enough of one that sends nothing."""
+    while True:
+        closed = asyncio.ensure_future(reader.read())
+        either: tuple[asyncio.Future[Any], ...] = (closed, ended)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         writer.close()
+        # Aborted, as a rule.
+        await asyncio.gather(closed, return_exceptions=True)
+        if ended.done():
+            return
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
 
 
 async def _send(
     port: int, requests: Iterator[tuple[str, str]], per_second: float, ended: "asyncio.Future[str]"
-) -> None:
+) -> int:
+    """How many were refused."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     loop = asyncio.get_running_loop()
     due, number = loop.time(), 0
@@ -60,6 +79,7 @@ async def _send(
         number += 1
         await asyncio.sleep(max(0.0, due + number / per_second - loop.time()))
     writer.close()
+    return number
 
 
 if __name__ == "__main__":

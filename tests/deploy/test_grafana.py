@@ -133,6 +133,22 @@ def test_every_panel_says_what_it_shows_and_in_which_unit(panels: list[dict[str,
         assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
 
 
+def test_panels_lie_side_by_side(dashboard: dict[str, Any]) -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert max(x for x, _ in cells) < 24, panel["title"]
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    numbers = [panel["id"] for panel in dashboard["panels"]]
+    assert len(numbers) == len(set(numbers))
+
+
 def test_every_panel_asks_the_provisioned_data_source(
     dashboard: dict[str, Any], panels: list[dict[str, Any]], source: dict[str, Any]
 ) -> None:

@@ -29,7 +29,10 @@ def other_tokenizer() -> Tokenizer:
     return train_tokenizer(36)
 
 
-@pytest.fixture(scope="session", params=[*CONFIGS, "ensemble"])
+FAMILIES = [*CONFIGS, "ensemble", pytest.param("deep-ensemble", marks=pytest.mark.long)]
+
+
+@pytest.fixture(scope="session", params=FAMILIES)
 def checkpoint(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Checkpoint:
     """A checkpoint of each family, with a shared vocabulary; an ensemble as its first member's."""
     members = make_members(request.param, tokenizer)

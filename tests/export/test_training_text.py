@@ -83,6 +83,13 @@ def test_what_it_was_begun_with_is_needed_too(luong: Checkpoint) -> None:
     assert told in text_of(luong, {}, start_from="general/best.safetensors")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(210.0, "3.5 minutes"), (180.0, "3 minutes"), (5_300.0, "88 minutes")]
+)
+def test_few_minutes_are_told_to_a_tenth(luong: Checkpoint, seconds: float, told: str) -> None:
+    assert f"1,200 steps in {told}" in text_of(luong, {"seconds": seconds})
+
+
 def test_several_processes_train_it_again(luong: Checkpoint) -> None:
     text = text_of(luong, {"processes": 2})
     assert "1,200 steps in 10 minutes by 2 processes" in text

@@ -122,6 +122,12 @@ ENSEMBLE = (
     CONFIGS["plain"],
 )
 """Members that have little in common: one of them grows, and one looks nowhere."""
+DEEP_ENSEMBLE = (
+    replace(CONFIGS["transformer-post"], encoder_layers=2, decoder_layers=3),
+    CONFIGS["transformer"],
+    CONFIGS["luong"],
+)
+"""Members with layers of their own."""
 PROGRESS = {
     "step": 1200,
     "epoch": 2,
@@ -189,8 +195,9 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
 
 
 def make_members(name: str, tokenizer: Tokenizer) -> list[Checkpoint]:
-    """The one checkpoint of `CONFIGS` of that name, or those of "ensemble"."""
-    configs = ENSEMBLE if name == "ensemble" else (CONFIGS[name],)
+    """The one checkpoint of `CONFIGS` of that name, or those of "ensemble" or "deep-ensemble"."""
+    ensembles = {"ensemble": ENSEMBLE, "deep-ensemble": DEEP_ENSEMBLE}
+    configs = ensembles[name] if name in ensembles else (CONFIGS[name],)
     return [make_checkpoint(each, tokenizer, tokenizer) for each in configs]
 
 

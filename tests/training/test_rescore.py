@@ -85,6 +85,30 @@ def test_a_sentence_is_as_likely_as_the_search_says(members: dict[str, Path]) ->
     assert num_compared > num_all / 2
 
 
+def test_of_a_source_that_is_cut_only_what_was_read_is_judged(members: dict[str, Path]) -> None:
+    whole = load(members)
+    recipe = whole.direct.recipe
+    cut = dataclasses.replace(
+        whole,
+        direct=dataclasses.replace(
+            whole.direct,
+            recipe=dataclasses.replace(
+                recipe, decoding=dataclasses.replace(recipe.decoding, max_source_tokens=6)
+            ),
+        ),
+    )
+    tokenizer = whole.direct.source_tokenizer
+    ids = tokenizer.encode_ids([LINES[0]])[0]
+    read = tokenizer.decode_text(ids[:5])
+    # Written as it was read, so that both are the same sentence to all members.
+    assert tokenizer.encode_ids([read])[0] == ids[:5] != ids
+    with pytest.warns(UserWarning, match="1 of 2 sentences"):
+        of_cut, of_read = cut.translations([LINES[0], read], 4, None)
+    assert [one.text for one in of_cut] == [one.text for one in of_read]
+    for one, other in zip(of_cut, of_read, strict=True):
+        assert one.features_F == pytest.approx(other.features_F, abs=1e-3)
+
+
 def test_sentences_together_are_as_likely_as_alone(members: dict[str, Path]) -> None:
     toy = load_checkpoint(members["reverse"])
     tokenizers = toy.source_tokenizer, toy.target_tokenizer

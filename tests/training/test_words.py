@@ -1,6 +1,7 @@
 """`dragoman words`: which pieces of a model are alike, and which words of a text."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from click.testing import CliRunner
 from tests.training.toy_pairs import toy_tokenizer
 
+from dragoman_training.words.answer import ask
 from dragoman_training.words.cli import words
+from dragoman_training.words.picture import draw_words
 from dragoman_training.words.pieces import open_pieces, piece_of
 from dragoman_training.words.skip_gram import SkipGramOptions, open_vectors, train_vectors
 from dragoman_training.words.space import Space
@@ -133,6 +136,22 @@ def test_saved_vectors_stand_beside_the_models_and_are_drawn(
     assert lines[3] == "skip-gram, vectors"
     assert pictures[0].read_bytes() == pictures[1].read_bytes()
     assert pictures[0].read_text().count('<g id="axes_') == 2
+
+
+def test_a_word_between_dollars_is_no_formula(tmp_path: Path) -> None:
+    answer = ask(space_of(np.eye(4)), ["word0"], [], number=3)
+    space = replace(answer.space, title="$$ and $^$", words=["$$", "$\\frac$", "a$b$", "$"])
+    draw_words([replace(answer, space=space)], tmp_path / "words.svg")
+    assert (tmp_path / "words.svg").stat().st_size > 0
+
+
+def test_no_vectors_are_trained_for_a_checkpoint_that_is_none(text: Path, tmp_path: Path) -> None:
+    pytest.importorskip("gensim", reason=NEEDS_GENSIM)
+    vectors = tmp_path / "vectors"
+    code, said = run(text, "Hund", "--vectors", vectors, "--text", text)
+    assert code == 1
+    assert "epoch" not in said
+    assert not vectors.exists()
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,10 @@ def _description(member: Checkpoint) -> str:
     """How far training went, and from where."""
     progress, start = member.progress, member.recipe.training.start_from
     averaged = progress.get("averaged")
+    minutes = progress["seconds"] / 60
     return "".join(
         [
-            f"{progress['step']:,} steps in {progress['seconds'] / 60:.0f} minutes",
+            f"{progress['step']:,} steps in {minutes:.{1 if minutes % 1 and minutes < 10 else 0}f} minutes",
             f" by {processes} processes" if (processes := _num_processes(progress)) > 1 else "",
             f", begun with the checkpoint {path_tail(start, 2)}" if start else "",
             f", the mean of the models after {enumeration([f'{step:,}' for step in averaged])} steps"

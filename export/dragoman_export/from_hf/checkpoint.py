@@ -81,40 +81,10 @@ def load_marian(
     - At the most tokens of an output `generate()` puts an end where `forced_eos_token_id` is set; the
       engine's translation is cut there.
     """
-    # Loaded here: they are an extra, and slow to load.
-    from safetensors import SafetensorError
-    from transformers import AutoConfig, MarianMTModel
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    refuse_marian_files(name)
-    if _is_path(name) and not Path(name).is_dir():
-        raise MarianError(f"there is no folder {name}")
-    try:
-        config = AutoConfig.from_pretrained(name)
-    except OSError as error:
-        raise MarianError(f"{name} can't be loaded: {error}") from error
-    # Whatever its checks raise, some of it of their own kind.
-    except Exception as error:
-        raise MarianError(f"{name}: its config.json is none of a model: {error}") from error
-    if config.model_type != "marian":
-        raise MarianError(f"{name} is a model of type {config.model_type!r}, and not of MarianMT")
+    config = _load_config(name)
     if available_memory is not None:
         check_weights(name, _weight_bytes(config), available_memory)
-    try:
-        marian, loaded = MarianMTModel.from_pretrained(name, dtype="float32", output_loading_info=True)
-    except OSError as error:
-        raise MarianError(f"{name} can't be loaded: {error}") from error
-    except (SafetensorError, RuntimeError, UnpicklingError, EOFError) as error:
-        raise MarianError(
-            f"{name}: its weights are damaged, or do not fit its config.json ({type(error).__name__})"
-        ) from error
-    # What is missing would be made up at random, and what is too much left out, without a word.
-    odd = sorted({*loaded["missing_keys"], *(key for key in loaded["unexpected_keys"] if ".layers." in key)})
-    if odd:
-        raise MarianError(
-            f"{name}: its weights are not those of its config.json: {odd[0]} is only in one of them"
-        )
+    marian = _load_weights(name)
     generation = marian.generation_config
     _check_generation(name, config, generation)
     tokenizer_config = _read_object(name, "tokenizer_config.json")
@@ -154,7 +124,58 @@ def load_marian(
             licence=licence,
             credit=f"The makers of {origin}",
         ),
-        training=f"""Trained elsewhere. This exports {origin} again:
+        training=_training_text(origin, languages, generation),
+        recipes=(),
+    )
+
+
+def _load_config(name: str) -> Any:
+    """Raises MarianError where it is none of MarianMT."""
+    # Loaded here: they are an extra, and slow to load.
+    from transformers import AutoConfig
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    refuse_marian_files(name)
+    if _is_path(name) and not Path(name).is_dir():
+        raise MarianError(f"there is no folder {name}")
+    try:
+        config = AutoConfig.from_pretrained(name)
+    except OSError as error:
+        raise MarianError(f"{name} can't be loaded: {error}") from error
+    # Whatever its checks raise, some of it of their own kind.
+    except Exception as error:
+        raise MarianError(f"{name}: its config.json is none of a model: {error}") from error
+    if config.model_type != "marian":
+        raise MarianError(f"{name} is a model of type {config.model_type!r}, and not of MarianMT")
+    return config
+
+
+def _load_weights(name: str) -> Any:
+    """Hugging Face's model. Raises MarianError where the weights are not whole."""
+    from safetensors import SafetensorError
+    from transformers import MarianMTModel
+
+    try:
+        marian, loaded = MarianMTModel.from_pretrained(name, dtype="float32", output_loading_info=True)
+    except OSError as error:
+        raise MarianError(f"{name} can't be loaded: {error}") from error
+    except (SafetensorError, RuntimeError, UnpicklingError, EOFError) as error:
+        raise MarianError(
+            f"{name}: its weights are damaged, or do not fit its config.json ({type(error).__name__})"
+        ) from error
+    # What is missing would be made up at random, and what is too much left out, without a word.
+    odd = sorted({*loaded["missing_keys"], *(key for key in loaded["unexpected_keys"] if ".layers." in key)})
+    if odd:
+        raise MarianError(
+            f"{name}: its weights are not those of its config.json: {odd[0]} is only in one of them"
+        )
+    return marian
+
+
+def _training_text(origin: str, languages: str, generation: Any) -> str:
+    """The card's section on training; `languages` are the options that they were given by."""
+    return f"""Trained elsewhere. This exports {origin} again:
 
 ```
 dragoman export --from-hf {origin}{languages} \\
@@ -163,9 +184,7 @@ dragoman export --from-hf {origin}{languages} \\
 
 It may find another translation than `generate()` of Hugging Face:
 
-{_differences(generation)}""",
-        recipes=(),
-    )
+{_differences(generation)}"""
 
 
 def _differences(generation: Any) -> str:

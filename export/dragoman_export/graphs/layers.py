@@ -15,6 +15,7 @@ from onnx_ir.tensor_adapters import TorchTensor
 from torch import Tensor
 
 from dragoman_export.graphs.initializers import there
+from dragoman_export.graphs.layer_checks import check_layers
 from dragoman_training.models.transformer import Transformer
 
 DOMAIN = "dragoman"
@@ -41,7 +42,11 @@ class Layers:
 
 
 def keep_first_layers(model: Transformer) -> Layers:
-    """Leaves the model one layer a side, and has its graphs tell where that begins and ends."""
+    """Leaves the model one layer a side, and has its graphs tell where that begins and ends.
+
+    Raises ValueError for layers that are not alike.
+    """
+    check_layers(model)
     config, head = model.config, model.alignment_head
     layers = Layers(
         weights={f"model.{name}": weight for name, weight in model.state_dict().items()},
@@ -123,7 +128,8 @@ class _Repeater:
                     graph.append(_repeated(_producer(value), values, number))
                 values[value].name = _numbered(value, number)
                 graph.outputs.append(values[value])
-            last = values.get(exit_, last)
+            if are_stacked:
+                last = values[exit_]
             if attention in values and number == self._layers.attention:
                 place = graph.outputs.index(attention)
                 graph.outputs[place] = values[attention]

@@ -9,12 +9,14 @@ from dragoman_bundle import Tokenizer, open_bundle
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_members, open_stepper
 
 from dragoman_export.exporter import export_bundle
+from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.alignment_head import with_alignment_head
+from dragoman_export.graphs.trace import trace
 from dragoman_export.subject import subject_of
 from dragoman_training.alignment.head import look_through
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.models.transformer import Transformer
+from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
 
 CORPUS = Corpus(["ab cd", "cd", "ef ab", "gh", "ab"] * 4, ["BA DC", "DC", "FE BA", "HG", "BA"] * 4)
 
@@ -87,20 +89,40 @@ def test_the_graphs_give_out_the_chosen_head_and_the_manifest_says_of_which_toke
     bundle = open_bundle(tmp_path / "de-en" / "1")
     assert bundle.manifest.attention_of_input == chosen.attention_of_input
     assert bundle.shortlist is None
+    found_UT, look_LHUT = both_looks(transformer, tmp_path / "de-en" / "1" / "fp32")
+    assert np.allclose(found_UT, look_LHUT[head.layer, head.head], atol=1e-5)
+
+
+def test_the_head_of_a_middle_layer_is_not_taken_for_another(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    config = CONFIGS["transformer"]
+    assert isinstance(config, TransformerConfig)
+    checkpoint = make_checkpoint(replace(config, decoder_layers=3), tokenizer, tokenizer)
+    assert isinstance(checkpoint.model, Transformer)
+    checkpoint.model.alignment_head = AlignmentHead(layer=1, head=2)
+    write_graphs(trace(checkpoint.model), tmp_path / "fp32")
+    found_UT, look_LHUT = both_looks(checkpoint, tmp_path / "fp32")
+    distances_LH = np.abs(look_LHUT - found_UT).max(axis=(2, 3))
+    assert np.argwhere(distances_LH < 1e-5).tolist() == [[1, 2]]
+
+
+def both_looks(checkpoint: Checkpoint, folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Where graphs say that a translation looks at its source, and where each head does."""
+    tokenizer = checkpoint.source_tokenizer
     source = [*range(9, 18), tokenizer.eos_id]
     target = [*range(12, 19), tokenizer.eos_id]
-    assert isinstance(transformer.model, Transformer)
+    assert isinstance(checkpoint.model, Transformer)
     (look_LHUT,) = look_through(
-        transformer.model,
+        checkpoint.model,
         [(source, target)],
         pads=(tokenizer.pad_id, tokenizer.pad_id),
         bos=tokenizer.bos_id,
     )
-    stepper = open_stepper(tmp_path / "de-en" / "1" / "fp32", transformer)
+    stepper = open_stepper(folder, checkpoint)
     context = stepper.encode([source])
     first_SK, score_SK = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.float32)
-    for step, token in enumerate([tokenizer.bos_id, *target[:-1]]):
+    found_UT = []
+    for token in [tokenizer.bos_id, *target[:-1]]:
         token_SK = first_SK + token
         outputs, context = stepper.run_step(context, token_SK, first_SK, score_SK, forced_SK=token_SK)
-        found_T = outputs["attention"][0, 0]
-        assert np.allclose(found_T, look_LHUT[head.layer, head.head, step], atol=1e-5)
+        found_UT.append(outputs["attention"][0, 0])
+    return np.array(found_UT), np.array(look_LHUT)

@@ -12,6 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman_training.smt.cli import smt
+from dragoman_training.smt.saved import load_system
+from dragoman_training.smt.search.features import Weights
+from dragoman_training.smt.tuning.tuner import tune_system
 
 NOUNS = [("Hund", "dog"), ("Mann", "man"), ("Baum", "tree"), ("Vogel", "bird"), ("Fisch", "fish")]
 ADJECTIVES = [("alter", "old"), ("neuer", "new"), ("kleiner", "small"), ("roter", "red")]
@@ -72,6 +75,19 @@ def test_a_small_language_is_learnt(tmp_path: Path, system: Path) -> None:
     )
     assert float(result.stdout.split()[1]) > 95, result.stdout
     assert out.read_text("utf-8").count("\n") == 20
+
+
+def test_the_last_weights_that_tuning_finds_are_tried(tmp_path: Path, system: Path) -> None:
+    source, reference = (path.read_text("utf-8").splitlines() for path in write_corpus(tmp_path, "val", 8, 4))
+    # A system that likes short and unlikely text, and one round, whose weights are the only ones found.
+    bad = load_system(system).with_weights(Weights(language_model=-0.5, words=2.0))
+    tuned = tune_system(bad, source, reference, rounds=1, threads=1, seed=1, say=lambda line: None)
+    assert tuned.weights != bad.weights
+    assert matches(tuned.translate(source), reference) > matches(bad.translate(source), reference)
+
+
+def matches(translations: list[str], references: list[str]) -> int:
+    return sum(one == other for one, other in zip(translations, references, strict=True))
 
 
 def test_lines_stay_lines_and_unknown_words_pass_through(system: Path) -> None:

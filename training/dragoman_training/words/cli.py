@@ -1,6 +1,5 @@
 """`dragoman words`: which words a model holds to be alike, and which a text does."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,21 +58,22 @@ def words(
         raise click.UsageError("--text trains vectors: --vectors names the file that they are written to")
     if picture is not None:
         _check_picture(picture)
-    opened: list[Callable[[], Space]] = [lambda: open_pieces(checkpoint)]
     if vectors is not None:
-        _prepare_vectors(vectors, texts)
-        from dragoman_training.words.skip_gram import open_vectors
-
-        opened.append(lambda: open_vectors(vectors))
+        _check_vectors(vectors, texts)
     answers: list[Answer] = []
     missing: list[str] = []
-    for open_space in opened:
-        space = open_space()
+
+    def ask_in(space: "Space") -> None:
         try:
             answers.append(ask(space, words, minus, number=number))
         except ValueError as error:
             # What one space has not, the other may have.
             missing.append(f"{space.title}: {error}")
+
+    # Before vectors are trained, which takes long.
+    ask_in(open_pieces(checkpoint))
+    if vectors is not None:
+        ask_in(_open_vectors(vectors, texts))
     if not answers:
         raise ValueError("\n".join(missing))
     for answer in answers:
@@ -89,11 +89,19 @@ def words(
         draw_words(answers, picture)
 
 
-def _prepare_vectors(vectors: Path, texts: tuple[Path, ...]) -> None:
-    """Trains them where there is text. Raises ValueError."""
-    from dragoman_training.words.skip_gram import SkipGramOptions, check_gensim, train_vectors
+def _check_vectors(vectors: Path, texts: tuple[Path, ...]) -> None:
+    """Before anything takes long. Raises ValueError where there will be none."""
+    from dragoman_training.words.skip_gram import check_gensim
 
     check_gensim()
+    if not texts and not vectors.is_file():
+        raise ValueError(f"{vectors} is not there: --text names what to train it on")
+
+
+def _open_vectors(vectors: Path, texts: tuple[Path, ...]) -> "Space":
+    """Trains them first where there is text. Raises ValueError."""
+    from dragoman_training.words.skip_gram import SkipGramOptions, open_vectors, train_vectors
+
     if texts:
         options = SkipGramOptions()
 
@@ -101,8 +109,7 @@ def _prepare_vectors(vectors: Path, texts: tuple[Path, ...]) -> None:
             click.echo(f"epoch {epoch} of {options.epochs} is done", err=True)
 
         train_vectors(texts, vectors, options, report)
-    elif not vectors.is_file():
-        raise ValueError(f"{vectors} is not there: --text names what to train it on")
+    return open_vectors(vectors)
 
 
 def _check_picture(path: Path) -> None:

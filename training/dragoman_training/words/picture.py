@@ -38,13 +38,20 @@ def _panel(axes: Axes, answer: Answer) -> None:
     for number, (row, (across, up)) in enumerate(zip(rows, place_W2.tolist(), strict=True)):
         colour = COLOURS[0] if number < num_asked else COLOURS[7]
         axes.plot(across, up, marker="o", color=colour)
-        axes.annotate(answer.space.words[row], (across, up), (4, 4), textcoords="offset points", color=colour)
+        axes.annotate(
+            answer.space.words[row],
+            (across, up),
+            (4, 4),
+            textcoords="offset points",
+            color=colour,
+            parse_math=False,
+        )
     if (len(answer.plus), len(answer.minus)) == (2, 1) and answer.neighbours:
         # As one is to the word taken away, so is the answer to the other.
         for start, end in ((2, 1), (0, 3)):
             arrow = {"arrowstyle": "->", "color": COLOURS[1]}
             axes.annotate("", place_W2[end].tolist(), place_W2[start].tolist(), arrowprops=arrow)
-    axes.set_title(answer.space.title)
+    axes.set_title(answer.space.title, parse_math=False)
     axes.margins(0.2)
     axes.set_xticks([])
     axes.set_yticks([])

@@ -21,8 +21,7 @@ _MAKERS: dict[tuple[bool, bool], Callable[..., Handler]] = {
 
 
 def behaviour_of(handler: Handler) -> Behaviour:
-    """The handler's function; one that yields its responses is made to write them. One that yields its
-    responses is made to write them."""
+    """The handler's function; one that yields its responses is made to write them."""
     # The declared types are those of grpc's threaded server.
     behaviour: Any = (
         handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from benchmarks.environment import PeerMissingError
 from benchmarks.peers.__main__ import peers
-from benchmarks.peers.same_weights import FILE, Task, settings_of_peer
+from benchmarks.peers.same_weights.speed import FILE, Task, settings_of_peer
 from benchmarks.peers.tables import compare
 from benchmarks.peers.toolkits import LSTM_SIZES, lstm_sizes
 from benchmarks.peers.worker import running_worker
@@ -71,6 +71,30 @@ def test_a_size_that_there_is_not_is_refused() -> None:
     refused = CliRunner().invoke(peers, ["--same-weights", "small,huge"])
     assert refused.exit_code == 2
     assert "there is no size 'huge'; there are small, base, opus" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--measure", "served"], "--measure changes nothing without --same-weights"),
+        (["--shortlist"], "--shortlist changes nothing without --same-weights"),
+        (["--seconds", "3"], "--seconds changes nothing without --same-weights"),
+        (["--no-export"], "--export/--no-export changes nothing without --same-weights"),
+        (["--same-weights", "small", "--beam", "2"], "--beam changes nothing with --same-weights"),
+        (["--same-weights", "small", "--seconds", "3"], "--seconds changes nothing without --measure served"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(given: list[str], said: str) -> None:
+    refused = CliRunner().invoke(peers, given)
+    assert refused.exit_code == 2
+    assert said in refused.output
+
+
+@pytest.mark.parametrize("num_sentences", [5, 48, 96])
+def test_both_workers_of_a_peer_may_have_one_batch_each(num_sentences: int) -> None:
+    task = Task(sentences=[[1]] * num_sentences, steps=7, input=FILE, beam=4, threads=2)
+    batches = {each["batch"] for each in settings_of_peer(task) if each["workers"] == 2}
+    assert batches == {8, 16, 32, -(-num_sentences // 2)}
 
 
 @pytest.mark.parametrize(("threads", "shares"), [(1, {(1, 1)}), (2, {(2, 1), (1, 2)})])

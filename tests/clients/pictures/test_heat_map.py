@@ -5,7 +5,7 @@ import sys
 import pytest
 from click import ClickException
 from matplotlib.image import imread
-from tests.clients.test_alignment_picture import GOOD_MORNING, hypothesis
+from tests.clients.pictures.test_alignment_picture import GOOD_MORNING, hypothesis
 
 from dragoman.cli.pictures.heat_map import check_heat_map, write_heat_map
 

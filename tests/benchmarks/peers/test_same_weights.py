@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from tests.export.marian_checkpoint import write_marian
 
 from benchmarks.environment import FOLDER
-from benchmarks.peers import lexicon
 from benchmarks.peers.__main__ import peers
-from benchmarks.peers.lexicon import write_lexicon
-from benchmarks.peers.marian_models import SIZES, MarianSize
-from benchmarks.peers.served import Setting, settings_of_server
+from benchmarks.peers.same_weights import lexicon
+from benchmarks.peers.same_weights.lexicon import write_lexicon
+from benchmarks.peers.same_weights.marian_models import SIZES, MarianSize
+from benchmarks.peers.same_weights.served import Setting, settings_of_server
 from dragoman_export.from_hf import load_marian
 from dragoman_export.shortlist.builder import ShortlistOptions
 from dragoman_export.shortlist.lexicon import read_lexicon

@@ -11,7 +11,7 @@ import click
 from dragoman_bundle import Bundle, open_bundle
 
 from benchmarks.environment import make_environment
-from benchmarks.peers.lexicon import write_lexicon
+from benchmarks.peers.same_weights.lexicon import write_lexicon
 
 CTRANSLATE2 = "4.8.5"
 INSTALLS = (

@@ -12,7 +12,7 @@ import grpc
 
 import dragoman
 from benchmarks.measuring import interleave, summarize
-from benchmarks.peers.same_weights import BEAMS, OURS, PEER, Prepared
+from benchmarks.peers.same_weights.speed import BEAMS, OURS, PEER, Prepared
 from benchmarks.peers.toolkits import fastest_instructions
 from benchmarks.peers.worker import running_worker
 from benchmarks.progress import Progress

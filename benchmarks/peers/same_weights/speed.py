@@ -1,5 +1,6 @@
 """The engine beside CTranslate2 on the same weights: same sources, as many tokens, each at its best."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 from benchmarks.corpus import Corpus
 from benchmarks.engines import open_decoder, running_engine
 from benchmarks.measuring import interleave, ratio, summarize
-from benchmarks.peers.marian_models import MarianModels, install, make_models
+from benchmarks.peers.same_weights.marian_models import MarianModels, install, make_models
 from benchmarks.peers.toolkits import fastest_instructions
 from benchmarks.peers.worker import Decoded, Worker, running_worker
 from benchmarks.progress import Progress
@@ -22,7 +23,7 @@ OURS, PEER = "engine", "ctranslate2"
 ALONE, FILE = "a sentence alone", "a file"
 BEAMS = (4, 1)
 BATCHES = (8, 16, 32)
-"""Sentences in a batch of CTranslate2's: of these the fastest counts."""
+"""Sentences in a batch of CTranslate2's: of these, and what gives each worker one, the fastest counts."""
 NUM_ALONE = 8
 """Sentences that are translated one after the other."""
 
@@ -135,7 +136,9 @@ def settings_of_peer(task: Task) -> Iterator[dict[str, Any]]:
     """Ways for CTranslate2 to use the task's threads."""
     shares = {(task.threads, 1), (1, task.threads)} if task.input == FILE else {(1, task.threads)}
     for workers, threads_per_worker in sorted(shares, reverse=True):
-        for batch in BATCHES if task.input == FILE else BATCHES[:1]:
+        # Of few sentences the workers would have unequal numbers of batches.
+        even = math.ceil(len(task.sentences) / workers)
+        for batch in sorted({*BATCHES, even}) if task.input == FILE else BATCHES[:1]:
             yield {
                 "sentences": len(task.sentences),
                 "alone": task.input == ALONE,

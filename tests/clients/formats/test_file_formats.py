@@ -12,7 +12,7 @@ from dragoman import Client, Settings
 from dragoman.jobs import FileJob, JobError
 
 DE_EN = Settings(source="de", target="en")
-REAL_FILES = Path(__file__).parents[3] / "shared" / "data" / "formats"
+REAL_FILES = Path(__file__).parents[4] / "shared" / "data" / "formats"
 
 
 class Silence:

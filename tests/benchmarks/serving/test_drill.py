@@ -11,7 +11,7 @@ from benchmarks.drill.__main__ import main
 from benchmarks.drill.drill import Drill
 from benchmarks.drill.sentences import make_sentences
 
-BUNDLE = Path(__file__).parents[2] / "models" / "de-en" / "1"
+BUNDLE = Path(__file__).parents[3] / "models" / "de-en" / "1"
 
 
 def drill(tmp_path: Path, name: str, *arguments: object) -> dict[str, Any]:
