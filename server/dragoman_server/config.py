@@ -87,8 +87,8 @@ class EngineConfig:
     precision: Precision = "auto"
     """Which of a bundle's graphs run; auto takes what suits the device."""
     shortlist: bool = True
-    """Whether a bundle that has a lexical shortlist is decoded with it, which is faster; on a CPU in beams
-    only."""
+    """Whether a bundle that has a lexical shortlist is decoded with it, which is faster; on a CPU a
+    greedy search over fewer than 12,000 target pieces is not."""
     threads: int | None = option(None, at_least=1, when_none="as many as this process may use")
     """CPU cores of each model, each with a batch of its own."""
     engines_per_process: int | None = option(

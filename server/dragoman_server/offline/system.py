@@ -107,7 +107,10 @@ def open_bundle_system(
     has_shortlist = running.has_shortlist(beam_size)
     if shortlist and not has_shortlist:
         running.engine.close()
-        raise ValueError("on a CPU only beams are decoded with a shortlist: take --beam 2 or more")
+        raise ValueError(
+            "on a CPU a greedy search over so few target pieces has no shortlist, as it is slower: "
+            "take --beam 2 or more"
+        )
     options = TranslationOptions(
         beam_size=beam_size,
         length_penalty=manifest.decoding.length_penalty if length_penalty is None else length_penalty,

@@ -12,6 +12,7 @@ from dragoman_bundle import Bundle, Shortlist, open_bundle
 from dragoman_bundle.manifest import STEP_GRAPH
 
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult, StepInput
+from dragoman_server.engine.onnx import opening
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
@@ -180,8 +181,25 @@ def test_candidates_change_what_is_found(bundle: Bundle, lines: list[str]) -> No
     assert {token for hypothesis in result.hypotheses for token in hypothesis.tokens} <= {7, 8}
 
 
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_a_greedy_search_on_a_cpu_has_a_shortlist_of_a_large_vocabulary(
+    bundle: Bundle, lines: list[str], precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vocabulary = bundle.manifest.target_vocabulary
+    monkeypatch.setattr(opening, "GREEDY_SHORTLIST_VOCABULARY", vocabulary)
+    whole = with_shortlist(bundle, np.arange(vocabulary))
+    decoder = open_decoder(whole, DecoderOptions(device="cpu", precision=precision))
+    assert decoder.has_shortlist(1)
+    # Nothing needs the whole layer's step, which would take memory.
+    assert decoder.providers.keys() == {"encoder", "decoder_step_shortlist", "shortlist"}
+    plain = open_decoder(bundle, DecoderOptions(device="cpu", precision=precision, use_shortlist=False))
+    wanted = sentences(bundle, lines, 1, prefix=(5, 6))
+    for found, expected in zip(translate(decoder, [wanted]), translate(plain, [wanted]), strict=True):
+        assert_equal(found, expected, TOLERANCE[precision])
+
+
 @pytest.mark.parametrize("stays_on_device", [False, True])
-def test_a_greedy_search_on_a_cpu_has_no_shortlist(
+def test_a_greedy_search_on_a_cpu_has_no_shortlist_of_a_small_vocabulary(
     bundle: Bundle, lines: list[str], stays_on_device: bool
 ) -> None:
     eos = bundle.manifest.target_ids.eos

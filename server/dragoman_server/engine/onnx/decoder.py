@@ -65,10 +65,11 @@ class OnnxDecoder(ABC):
         self._state = [spec.name for spec in self.contract.state]
 
     def has_shortlist(self, beam_size: int) -> bool:
-        """Whether sentences of that beam size are kept to their candidates: on a CPU, greedy ones are not.
+        """Whether sentences of that beam size are kept to their candidates: on a CPU, greedy ones of a small
+        vocabulary are not.
 
         At each step every sentence's own part of the output layer is read, and without a shortlist the whole
-        layer, once for all: for a row a sentence that is less.
+        layer, once for all: for a row a sentence that is less, while the layer is small.
         """
         return has_shortlist(self.sessions, beam_size)
 

@@ -23,6 +23,10 @@ from dragoman_server.engine.onnx.host_decoder import HostDecoder
 from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.session import PROVIDERS, check_device, open_session
 
+GREEDY_SHORTLIST_VOCABULARY = 12_000
+"""Target pieces from which a shortlist pays on a CPU even for a row a sentence: to read and pack a sentence's
+own part of the output layer at each step takes as long as a row's product with some 10,000 pieces."""
+
 _PREFERRED_PRECISIONS = {"cuda": ("fp16", "fp32"), "cpu": ("int8", "fp32")}
 
 logger = logging.getLogger(__name__)
@@ -98,7 +102,8 @@ def choose_graphs(bundle: BundleGraphs, options: DecoderOptions) -> tuple[Decode
     has_shortlist = options.use_shortlist and bundle.shortlist is not None
     if has_shortlist:
         graphs += [SHORTLIST_STEP_GRAPH, SHORTLIST_GRAPH]
-    if device == "cpu" or not has_shortlist:
+    is_small = bundle.manifest.target_vocabulary < GREEDY_SHORTLIST_VOCABULARY
+    if not has_shortlist or (device == "cpu" and is_small):
         graphs.append(STEP_GRAPH)
     return options, graphs
 
