@@ -7,8 +7,7 @@ from benchmarks.report import Column, Row, Table
 
 _SHORTLIST = (
     f" The lexicon is random: {NUM_COMMON} pieces for every sentence and {NUM_TARGETS} for each source "
-    "piece, drawn by rank. CTranslate2 decodes over those of a batch, the engine over each sentence's own, "
-    "and greedily on a CPU over all pieces."
+    "piece, drawn by rank. CTranslate2 decodes over those of a batch, the engine over each sentence's own."
 )
 
 
