@@ -113,6 +113,7 @@ def test_the_card_s_command_trains_the_model_again(
     assert again.card == load_recipe(toy_folder / "toy.toml").card
 
 
+@pytest.mark.long
 def test_the_card_of_other_data_claims_nothing_of_the_recipe_s(toy_folder: Path, tmp_path: Path) -> None:
     pairs = zip(
         *((toy_folder / f"train.{side}").read_text().splitlines() for side in ("de", "en")), strict=True

@@ -29,7 +29,20 @@ def other_tokenizer() -> Tokenizer:
     return train_tokenizer(36)
 
 
-FAMILIES = [*CONFIGS, "ensemble", pytest.param("deep-ensemble", marks=pytest.mark.long)]
+ALIKE = {
+    "bahdanau-lstm",
+    "deep-ensemble",
+    "lm",
+    "luong-local-m",
+    "luong-scaled",
+    "plain-reversed",
+    "transformer-untied",
+}
+"""Families that differ little from others, or take long."""
+FAMILIES = [
+    pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
+    for name in (*CONFIGS, "ensemble", "deep-ensemble")
+]
 
 
 @pytest.fixture(scope="session", params=FAMILIES)

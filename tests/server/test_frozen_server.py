@@ -37,6 +37,7 @@ class Listener:
         self.errors.append(error)
 
 
+@pytest.mark.long
 def test_others_do_the_work_of_a_server_that_is_stopped(
     slow_models: Path, start_process: StartProcess, tmp_path: Path
 ) -> None:

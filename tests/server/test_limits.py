@@ -76,6 +76,7 @@ HELD_BY = {
     "max_source_tokens": "test_a_limit_that_leaves_no_room_is_refused",
     "max_bulk_share": "test_bulk_fills_no_more_than_its_share_of_the_queue",
     "max_bulk_slowdown": "test_a_limit_that_leaves_no_room_is_refused",
+    "max_aligned_words": "test_what_is_wrong_is_told_by_field",
     "max_queue": "test_a_full_queue_says_when_to_come_again",
     "max_queue_seconds": "test_no_more_may_wait_than_is_answered_in_time_by_priority",
     "max_loaded_models": "test_all_are_answered_and_never_more_than_fit_are_loaded",

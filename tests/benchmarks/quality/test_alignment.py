@@ -27,6 +27,7 @@ def write_data(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_each_model_is_scored_and_timed(benchmark: Callable[..., Any], tmp_path: Path) -> None:
     data = write_data(tmp_path / "data")
     ran = benchmark(

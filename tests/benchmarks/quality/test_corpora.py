@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from benchmarks.corpora.__main__ import main
@@ -40,6 +41,7 @@ def test_memory_of_what_a_process_started_is_counted() -> None:
     assert memory_of(os.getpid()).total > 1 << 20
 
 
+@pytest.mark.long
 def test_both_starts_are_measured(toy_folder: Path, tmp_path: Path) -> None:
     for name, split in (("val", "valid"), ("train", "train")):
         for side in ("de", "en"):

@@ -15,6 +15,7 @@ from benchmarks.text.kind_lines import KINDS, NUM_LINES, Line, lines
 from dragoman_server.text.options import TextFormat, TranslationOptions
 
 
+@pytest.mark.long
 def test_it_measures_what_comes_through(benchmark: Callable[..., Any], tmp_path: Path) -> None:
     hard = tmp_path / "hard.jsonl"
     hard.write_text(

@@ -25,6 +25,7 @@ def drill(tmp_path: Path, name: str, *arguments: object) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_a_job_over_three_servers_that_are_killed_in_turn_comes_to_the_same_bytes(tmp_path: Path) -> None:
     found = drill(tmp_path, "kills", "--seconds", 10, "--lines", 600)
     assert found["figures"]["lines"] == 600

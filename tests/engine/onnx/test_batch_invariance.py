@@ -71,7 +71,7 @@ def test_a_translation_does_not_depend_on_its_neighbours(
     check_neighbours_do_not_matter(decoder, sentences(trained_bundle, lines, beam_size), TOLERANCE[precision])
 
 
-@pytest.mark.parametrize("use_shortlist", [False, True])
+@pytest.mark.parametrize("use_shortlist", [pytest.param(False, marks=pytest.mark.long), True])
 def test_nor_does_that_of_the_shipped_model(lines: list[str], use_shortlist: bool) -> None:
     bundle = open_bundle(Path("models/de-en/1"))
     decoder = open_decoder(

@@ -120,7 +120,9 @@ def test_embeddings_are_multiplied_by_what_the_model_says(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("form", "precisions"),
     [
-        (Form(version=2, numbers="int16", has_learned_positions=True), "fp32"),
+        pytest.param(
+            Form(version=2, numbers="int16", has_learned_positions=True), "fp32", marks=pytest.mark.long
+        ),
         (Form(version=6, numbers="int8", is_pre_norm=False, is_shared=True, is_tied=False), "fp32,int8"),
     ],
 )

@@ -39,7 +39,11 @@ TEXTS = [
 MAX_TOKENS = 25
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["one-vocabulary", "two-vocabularies"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(False, marks=pytest.mark.long), True],
+    ids=["one-vocabulary", "two-vocabularies"],
+)
 def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hub") / "opus-mt-de-en"
     write_marian(folder, separate=request.param)

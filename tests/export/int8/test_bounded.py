@@ -105,7 +105,7 @@ def test_hidden_states_of_families(family: str, expected: set[str], tokenizer: T
     assert bounded_states(graphs.encoder.graph, graphs.decoder_step.graph) == expected
 
 
-@pytest.mark.parametrize("num_members", [1, 3])
+@pytest.mark.parametrize("num_members", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_what_an_ensemble_scales_down_is_rounded_by_rows(num_members: int, tokenizer: Tokenizer) -> None:
     members = [make_checkpoint(CONFIGS["luong"], tokenizer, tokenizer) for _ in range(num_members)]
     step = make_graphs(as_one(members), ["int8"])["int8"].decoder_step.graph

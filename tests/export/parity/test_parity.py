@@ -53,6 +53,7 @@ def test_sound_graphs_pass(
         assert parity.max_error < 1e-4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", ["lm-span"])
 def test_sound_fp16_graphs_pass(family: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
     checkpoint = make_checkpoint(CONFIGS[family], tokenizer, tokenizer)

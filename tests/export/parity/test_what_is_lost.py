@@ -67,7 +67,7 @@ def passes(precision: str, found: Loss, rounded: Loss, entropy: float) -> bool:
     return True
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("norm", [pytest.param("pre", marks=pytest.mark.long), "post"])
 @pytest.mark.parametrize("num_layers", DEPTHS)
 def test_a_sound_model_passes_and_every_mutation_of_it_fails(num_layers: int, norm: Norm) -> None:
     model = make_deep(num_layers, norm)

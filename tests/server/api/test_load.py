@@ -148,10 +148,14 @@ async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_q
         return prepare(text, *arguments)
 
     monkeypatch.setattr(translator, "prepare", held)
-    first, *others = (
-        running.stub.Translate(pb.TranslateRequest(texts=[text] * 40, **GERMAN))
-        for text in ("first", "second", "third")
-    )
+
+    def call(text: str) -> Any:
+        return running.stub.Translate(pb.TranslateRequest(texts=[text] * 40, **GERMAN))
+
+    first = call("first")
+    while not prepared:
+        await asyncio.sleep(0.01)
+    others = [call("second"), call("third")]
     # All three are let in: the queue is empty as yet.
     while running.metric("grpc_server_started_total", grpc_method="Translate") < 3 or len(prepared) < 2:
         await asyncio.sleep(0.01)

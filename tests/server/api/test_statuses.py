@@ -13,6 +13,7 @@ from dragoman_server.engine import (
 )
 from dragoman_server.engine.errors import QueueTooSlowError
 from dragoman_server.errors import (
+    AlignerNotFoundError,
     BodyTooLargeError,
     CallerLimitError,
     GlossaryNotFoundError,
@@ -34,6 +35,7 @@ ERRORS = {
     InvalidRequestError([Violation(field="texts", description="too many")]): "INVALID_ARGUMENT",
     ModelNotFoundError("no such model"): "NOT_FOUND",
     GlossaryNotFoundError("no such glossary"): "NOT_FOUND",
+    AlignerNotFoundError("no such aligner"): "NOT_FOUND",
     TooManyCallsError(1000): "RESOURCE_EXHAUSTED",
     CallerLimitError(
         "ada began 9 calls", limit="calls-per-minute", value=9, retry_seconds=7

@@ -78,7 +78,13 @@ def test_decoding_that_looks_says_the_same(family: str, tokenizer: Tokenizer, pa
     assert attention_SUT.shape == (*batch.target_input_SU.shape, batch.source_ST.shape[1])
 
 
-@GUIDED
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(name, marks=[] if name in ("luong", "transformer") else [pytest.mark.long])
+        for name in LOOKING
+    ],
+)
 def test_attention_learns_the_links(family: str, tokenizer: Tokenizer, pairs: Pairs) -> None:
     """The same steps with and without: only with it the loss of attention falls far."""
     losses = {}

@@ -139,7 +139,13 @@ def test_an_operator_of_tensors_on_two_devices_is_refused() -> None:
     assert functional.embedding(ids_S.to(META), table_VD).sum().item() == 1
 
 
-@pytest.mark.parametrize("family", CONFIGS)
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(name, marks=[] if name in ("luong", "transformer", "structured") else [pytest.mark.long])
+        for name in CONFIGS
+    ],
+)
 def test_a_run_keeps_to_its_device(family: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
     """Steps, validations with their searches, and what is saved and resumed."""
     with Reporter(tmp_path) as reporter:

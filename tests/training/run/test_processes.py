@@ -81,6 +81,7 @@ def test_two_processes_have_the_loss_curve_of_one_with_as_large_steps(
             torch.testing.assert_close(ours[0][name], value, rtol=0.02, atol=2e-3, msg=name)
 
 
+@pytest.mark.long
 def test_two_processes_draw_the_same_segmentations_and_add_up_a_penalty(
     toy_folder: Path, tmp_path: Path
 ) -> None:
