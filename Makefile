@@ -25,8 +25,9 @@ check: .venv/everything  ## Lint, format, types, imports, and whether the stubs 
 	$(BIN)/lint-imports
 	$(BIN)/python proto/generate.py --check
 
+# In the order of their folders: reordered by their number, the one file of a real model would come last and alone.
 test: .venv/everything  ## Run the tests, but for those that take minutes each
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 test-long: .venv/everything  ## Run these: drills of whole servers, deep models
 	$(BIN)/pytest -n auto --dist loadgroup -m long

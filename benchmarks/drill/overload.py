@@ -9,11 +9,12 @@ from benchmarks.drill.drill import Drill
 from benchmarks.drill.quiet import check_quiet
 from benchmarks.drill.sentences import make_sentences
 from benchmarks.drill.servers import Server
+from benchmarks.serve.percentiles import percentile
 from dragoman import AsyncClient, OverloadedError
 
-NUM_CALLERS = 100
-TEXTS = 20
-OPTIONS = ["--max-queue", "200"]
+NUM_CALLERS = 400
+TEXTS = 40
+OPTIONS = ["--max-queue", "400"]
 
 
 def run(drill: Drill) -> None:
@@ -26,6 +27,7 @@ def run(drill: Drill) -> None:
 
 async def _run(drill: Drill, server: Server) -> None:
     refusals: list[float | None] = []
+    seconds_until_refused: list[float] = []
     async with AsyncClient(server.address) as client:
         known = await translate_alone(drill, client, make_sentences(60))
         callers = Callers(drill, client, known)
@@ -45,6 +47,7 @@ async def _run(drill: Drill, server: Server) -> None:
                 except OverloadedError as error:
                     account.fail(error, since)
                     refusals.append(error.retry_after_seconds)
+                    seconds_until_refused.append(time.monotonic() - since)
                     await asyncio.sleep(0.2)
                 else:
                     account.end("OK", since)
@@ -63,5 +66,7 @@ async def _run(drill: Drill, server: Server) -> None:
         drill.check("each refusal says when to come back", len(told) == len(refusals), f"{len(told)} do")
         drill.figure("calls translated", account.ended["OK"])
         drill.figure("calls refused", account.ended["RESOURCE_EXHAUSTED"])
+        for q in (50, 99):
+            drill.figure(f"seconds until a call is refused, p{q}", percentile(seconds_until_refused, q))
         await callers.call(list(known)[:1])
         drill.check("it translates again afterwards", account.ended["OK"] > 0 and not account.texts["wrong"])

@@ -41,7 +41,7 @@ MAX_TOKENS = 25
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(False, marks=pytest.mark.long), True],
+    params=[False, pytest.param(True, marks=pytest.mark.long)],
     ids=["one-vocabulary", "two-vocabularies"],
 )
 def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
