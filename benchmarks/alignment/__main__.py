@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 
 from benchmarks.alignment.attention import COLUMNS as ATTENTION_COLUMNS
-from benchmarks.alignment.attention import attention_row
+from benchmarks.alignment.attention import Attention
 from benchmarks.alignment.sets import SETS, Task, prepare
 from benchmarks.alignment.systems import PEERS, SHOWN, our_system
 from benchmarks.alignment.textbook import compare_with_nltk
@@ -75,6 +75,12 @@ def _names(context: click.Context, parameter: click.Parameter, value: str) -> li
     help="A bundle whose model's attention is measured, too. Repeatable.",
 )
 @click.option(
+    "--val",
+    "with_val",
+    is_flag=True,
+    help="Measure attention on the corpora's val.*, too, against the links of IBM model 4. Takes minutes.",
+)
+@click.option(
     "--limit",
     type=click.IntRange(min=1),
     help="Take only so many pairs of each corpus.  [default: the whole corpus]",
@@ -95,6 +101,7 @@ def alignment(
     models: list[str],
     peers: list[str],
     bundles: tuple[Path, ...],
+    with_val: bool,
     limit: int | None,
     nltk_limit: int,
     json_path: Path | None,
@@ -115,7 +122,7 @@ def alignment(
     left_out: dict[str, str] = {}
     systems = {name: PEERS[name] for name in peers if name in PEERS}
     systems |= {model: our_system(model) for model in models}
-    progress = Progress(len(sets) * (len(systems) + ("nltk" in peers)))
+    progress = Progress(len(sets) * (len(systems) + ("nltk" in peers)) + len(bundles))
     with TemporaryDirectory() as folder:
         for name in sets:
             task = prepare(name, data, Path(folder), limit)
@@ -139,6 +146,14 @@ def alignment(
                     name, data, Path(folder), min(nltk_limit, limit or nltk_limit), left_out
                 )
                 progress.advance(f"{name}: NLTK")
+        measured = Attention(data, Path(folder), with_val=with_val)
+        attention: list[Row] = []
+        for bundle in bundles:
+            try:
+                attention += measured.rows(bundle)
+            except PeerMissingError as error:
+                raise click.ClickException(str(error)) from error
+            progress.advance(f"attention of {bundle}")
     tables = [
         Table(
             title="Alignment error rate",
@@ -150,7 +165,6 @@ def alignment(
     ]
     if textbook:
         tables.append(Table(title="Models 1 and 2 beside NLTK", columns=TEXTBOOK_COLUMNS, rows=textbook))
-    attention = [row for folder in bundles if (row := attention_row(folder, data)) is not None]
     if attention:
         note = "In percent: of each target word's strongest link, and of all links that a server gives."
         tables.append(Table(title="Attention", columns=ATTENTION_COLUMNS, rows=attention, note=note))

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
+from benchmarks.alignment.spelling import Spelled, spell
 from dragoman_training.alignment.corpus.text import WordRule, read_lines
-from dragoman_training.alignment.output.pharaoh import GoldLinks, read_gold
+from dragoman_training.alignment.output.pharaoh import GoldLinks, Link, read_gold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,19 +18,26 @@ class GoldSet:
     """Languages."""
     target: str
     corpus: str
-    """Stem of the corpus; a language is its suffix."""
+    """Folder of the corpus, with train and val; a language is their suffix."""
     test: str
     """Stem of what was linked by hand, tokenised already; its links have the suffix `gold`."""
+    lowercase: bool = False
+    """Whether the test has no capitals."""
 
+
+RULE = WordRule(tokenize=True)
+"""What is a word of a corpus."""
 
 SETS = {
     "de-en": GoldSet(
-        source="de", target="en", corpus="tatoeba-de-en/train", test="alignment/de-en-bicici/test"
+        source="de",
+        target="en",
+        corpus="tatoeba-de-en",
+        test="alignment/de-en-bicici/test",
+        lowercase=True,
     ),
-    "fr-en": GoldSet(
-        source="fr", target="en", corpus="tatoeba-en-fr/train", test="alignment/fr-en-alibi/test"
-    ),
-    "en-es": GoldSet(source="en", target="es", corpus="tatoeba-en-es/train", test="alignment/en-es-xlwa/dev"),
+    "fr-en": GoldSet(source="fr", target="en", corpus="tatoeba-en-fr", test="alignment/fr-en-alibi/test"),
+    "en-es": GoldSet(source="en", target="es", corpus="tatoeba-en-es", test="alignment/en-es-xlwa/dev"),
 }
 """By language pair."""
 
@@ -48,36 +56,84 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Test:
-    """What was linked by hand, its words in their own case between single spaces."""
+    """Texts whose words are linked: as people write them, for models that learnt from such."""
 
-    sources: list[str]
-    targets: list[str]
+    sources: list[Spelled]
+    targets: list[Spelled]
     gold: list[GoldLinks]
+
+    def turned(self) -> "Test":
+        """Of the other direction."""
+        gold = [GoldLinks(sure=_turned(links.sure), possible=_turned(links.possible)) for links in self.gold]
+        return Test(sources=self.targets, targets=self.sources, gold=gold)
 
 
 def read_test(name: str, data: Path) -> Test:
     """The texts of a gold set. Raises ClickException where a file is missing."""
     gold_set = SETS[name]
     sources, targets = (
-        [" ".join(line.split()) for line in _lines(data / f"{gold_set.test}.{language}")]
+        spell(
+            [line.split() for line in _lines(data / f"{gold_set.test}.{language}")],
+            _lines(data / f"{gold_set.corpus}/train.{language}") if gold_set.lowercase else None,
+        )
         for language in (gold_set.source, gold_set.target)
     )
     return Test(sources=sources, targets=targets, gold=read_gold(data / f"{gold_set.test}.gold"))
 
 
+def _turned(links: frozenset[Link]) -> frozenset[Link]:
+    return frozenset((j, i) for i, j in links)
+
+
+def read_val(name: str, data: Path) -> Test:
+    """The validation text of a corpus, without links. Raises ClickException where a file is missing."""
+    gold_set = SETS[name]
+    sources, targets = (
+        [
+            Spelled(text=line, starts=tuple(start for start, _ in RULE.spans(line)))
+            for line in _lines(data / f"{gold_set.corpus}/val.{language}")
+        ]
+        for language in (gold_set.source, gold_set.target)
+    )
+    return Test(sources=sources, targets=targets, gold=[GoldLinks() for _ in sources])
+
+
+def prepare_val(name: str, data: Path, folder: Path) -> Task:
+    """Writes the validation text and the corpus. Raises ClickException as `prepare`."""
+    gold_set = SETS[name]
+    val = [
+        [RULE.normalize(line) for line in _lines(data / f"{gold_set.corpus}/val.{language}")]
+        for language in (gold_set.source, gold_set.target)
+    ]
+    return _write(SETS[name], data, folder / f"{name}-val", None, val, [GoldLinks() for _ in val[0]])
+
+
 def prepare(name: str, data: Path, folder: Path, limit: int | None) -> Task:
     """Writes the text. Raises ClickException where a file is missing or ends before its other side."""
     gold_set = SETS[name]
+    test = [
+        [line.lower().split() for line in _lines(data / f"{gold_set.test}.{language}")]
+        for language in (gold_set.source, gold_set.target)
+    ]
+    return _write(gold_set, data, folder / name, limit, test, read_gold(data / f"{gold_set.test}.gold"))
+
+
+def _write(
+    gold_set: GoldSet,
+    data: Path,
+    stem: Path,
+    limit: int | None,
+    test: list[list[list[str]]],
+    gold: list[GoldLinks],
+) -> Task:
+    name = stem.name
     sides = []
-    for language in (gold_set.source, gold_set.target):
-        test = [line.lower().split() for line in _lines(data / f"{gold_set.test}.{language}")]
-        lines = _lines(data / f"{gold_set.corpus}.{language}")[:limit]
-        rule = WordRule(tokenize=True)
-        path = folder / f"{name}.{language}"
-        sentences = test + [rule.normalize(line) for line in lines]
+    for language, first in zip((gold_set.source, gold_set.target), test, strict=True):
+        lines = _lines(data / f"{gold_set.corpus}/train.{language}")[:limit]
+        path = stem.with_name(f"{name}.{language}")
+        sentences = first + [RULE.normalize(line) for line in lines]
         path.write_text("".join(" ".join(words) + "\n" for words in sentences), "utf-8")
         sides.append((path, len(sentences)))
-    gold = read_gold(data / f"{gold_set.test}.gold")
     (source, num_pairs), (target, num_targets) = sides
     if num_pairs != num_targets:
         raise click.ClickException(f"{name}: {num_pairs} source lines and {num_targets} target lines")
