@@ -13,7 +13,6 @@ from dragoman_bundle import Bundle
 from dragoman_server.engine import FinishReason, SearchOptions, Sentence, SentenceResult
 from dragoman_server.text.alignment import Alignment
 from dragoman_server.text.cleaning import Span
-from dragoman_server.text.distinct import first_of_each_text
 from dragoman_server.text.length import TextTooLongError, Unit, fit
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.segmentation import filler_for, join, segment
@@ -21,6 +20,7 @@ from dragoman_server.text.source import Source, read
 from dragoman_server.text.translated import Timings, TranslatedHypothesis, TranslatedText
 from dragoman_server.text.unit.answer import UnitAnswer
 from dragoman_server.text.unit.attempt import Stage
+from dragoman_server.text.unit.distinct import first_of_each_text
 from dragoman_server.text.unit.reading import TaskReader
 from dragoman_server.text.unit.state import UnitState, judged, tokenize, without_sentences
 from dragoman_server.text.unit.verdict import unit_warnings

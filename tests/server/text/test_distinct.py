@@ -9,9 +9,9 @@ from dragoman_bundle import Bundle, open_bundle
 from tests.server.copying_bundle import write_bundle
 
 from dragoman_server.engine import FinishReason, Hypothesis, SentenceResult
-from dragoman_server.text.distinct import distinct, first_of_each_text
 from dragoman_server.text.document import Document, advance, complete, prepare
 from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.unit.distinct import distinct, first_of_each_text
 
 PIECES = ["", "ab", "a", "b", "c", " "]
 

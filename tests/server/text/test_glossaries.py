@@ -54,3 +54,23 @@ def test_thousands_of_terms_are_found_in_one_pass(tmp_path: Path) -> None:
         "word77",
         "word19999",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("我买了苹果手机。", ["apple"]),
+        ("苹果", ["apple"]),
+        ("买iPhone", ["iPhone"]),
+        ("यह किताब है", ["book"]),
+        # Its letters begin another word, whose vowel is a mark on the last of them.
+        ("किताबें", []),
+        ("Haus im Hausboot", ["house"]),
+    ],
+)
+def test_a_term_is_found_in_any_script(tmp_path: Path, text: str, found: list[str]) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("zh\ten\n苹果\tapple\niPhone\tiPhone\nकिताब\tbook\nHaus\thouse\n")
+    index = read_glossary(path).index("zh", "en")
+    assert index is not None
+    assert [item.output for item in index.find(text)] == found

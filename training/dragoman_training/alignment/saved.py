@@ -19,7 +19,7 @@ from dragoman_training.saved_folder import (
     written_whole,
 )
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MANIFEST, _DIRECTIONS = "aligner.json", ("forward", "backward")
 
 

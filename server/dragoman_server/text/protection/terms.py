@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import ahocorasick_rs
 
 from dragoman_server.text.protection.protected import Protected, SpanKind
+from dragoman_server.text.words import goes_on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +40,7 @@ class TermIndex:
             return
         folded = _folded(text)
         for index, start, end in self._automaton.find_matches_as_indexes(folded, overlapping=True):
-            if (start and _is_of_word(text[start - 1]) and _is_of_word(text[start])) or (
-                end < len(text) and _is_of_word(text[end]) and _is_of_word(text[end - 1])
-            ):
+            if goes_on(text, start) or goes_on(text, end):
                 continue
             term, found = self._terms[index], text[start:end]
             if term.target is None:
@@ -64,10 +63,6 @@ def _in_case_of(found: str, source: str, target: str) -> str:
 
 def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _is_of_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def _folded(text: str) -> str:

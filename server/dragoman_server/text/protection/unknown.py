@@ -3,10 +3,10 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
-from dragoman_server.text.alignment import words
 from dragoman_server.text.cleaning import Span
 from dragoman_server.text.protection.protected import Protected, SpanKind
 from dragoman_server.text.protection.scripts import is_foreign
+from dragoman_server.text.words import words
 
 
 def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language: str) -> Iterator[Protected]:

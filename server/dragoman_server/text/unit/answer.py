@@ -11,13 +11,13 @@ from dragoman_bundle import Bundle
 from dragoman_server.engine import FinishReason, Hypothesis, SentenceResult
 from dragoman_server.text.alignment import Alignment, align
 from dragoman_server.text.cleaning import Span
-from dragoman_server.text.distinct import distinct
 from dragoman_server.text.protection.protected import Protected
 from dragoman_server.text.segmentation import join
 from dragoman_server.text.source import Source
 from dragoman_server.text.unit.attempt import Attempt, Piece, Stage, Task
 from dragoman_server.text.unit.checking import lacks_terms, lost_numbers, without_masks
-from dragoman_server.text.unit.placing import Floating, place
+from dragoman_server.text.unit.distinct import distinct
+from dragoman_server.text.unit.placing import Floating, Linked, place
 from dragoman_server.text.unit.rendering import Rendered
 from dragoman_server.text.unit.restoring import find_masks, restore
 
@@ -128,13 +128,13 @@ def _answer(
     bundle: Bundle,
     is_aligned: bool,
 ) -> UnitAnswer:
-    links: list[Alignment] = []
+    linked = Linked()
     if hypothesis.attention is not None and (is_aligned or piece.floating or piece.elements):
-        links = _links(rendered, tokens, hypothesis, text, bundle)
+        linked = _linked(rendered, tokens, hypothesis, bundle)
     if piece.is_part:
         shown = rendered.text
         text = _as_part(shown, text, begins=piece.span[0] == task.span[0])
-        links = [link for link in links if link.target[1] <= len(text)]
+        linked = replace(linked, links=[link for link in linked.links if link.target[1] <= len(text)])
     inserted: Sequence[Floating] = ()
     if piece.floating or piece.elements:
         inserted = place(
@@ -145,7 +145,7 @@ def _answer(
             ],
             rendered.text,
             text,
-            links,
+            linked,
         )
     restored = restore(
         text,
@@ -160,7 +160,7 @@ def _answer(
         restored.text,
         tuple(
             replace(link, source=rendered.of_source(link.source), target=restored.of_answer(link.target))
-            for link in links
+            for link in linked.links
             if is_aligned
         ),
     )
@@ -188,19 +188,19 @@ def _verbatim(source: Source, piece: Piece) -> UnitAnswer:
     )
 
 
-def _links(
-    rendered: Rendered, tokens: Sequence[int], hypothesis: Hypothesis, text: str, bundle: Bundle
-) -> list[Alignment]:
+def _linked(rendered: Rendered, tokens: Sequence[int], hypothesis: Hypothesis, bundle: Bundle) -> Linked:
     assert hypothesis.attention is not None
     decoded = bundle.target_tokenizer.decode(hypothesis.tokens)
-    return align(
+    source_spans = _source_spans(rendered.text, tokens, bundle)
+    links = align(
         source_text=rendered.text,
-        source_spans=_source_spans(rendered.text, tokens, bundle),
+        source_spans=source_spans,
         target_text=decoded.text,
         target_spans=decoded.spans,
         # What a token comes from is known a step later then; the last one's end is not needed.
         attention_UT=hypothesis.attention[int(bundle.manifest.attention_of_input) :],
     )
+    return Linked(links, source_spans, decoded.spans)
 
 
 def _source_spans(text: str, ids: Sequence[int], bundle: Bundle) -> Sequence[Span]:

@@ -7,7 +7,6 @@ around  the unit is cut at all of them, and what is between is translated on its
 
 import enum
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +20,7 @@ from dragoman_server.text.source import Source
 from dragoman_server.text.unit.capitals import is_in_capitals, readings
 from dragoman_server.text.unit.placing import Floating
 from dragoman_server.text.unit.rendering import Rendered, outside, render
+from dragoman_server.text.words import is_of_word
 
 _PERCENT = re.compile(r"[ \u00a0\u202f]?[%‰](?![\w({])")
 _SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
@@ -181,13 +181,9 @@ def _words(text: str, span: Span, unit: Span, items: Sequence[Protected]) -> Spa
     ending = {stop: first for first, stop in starting.items()}
     while start < end and start > unit[0] and (start in starting or not text[start].isalnum()):
         start = starting.get(start, start + 1)
-    while start < end < unit[1] and (end in ending or not _is_of_word(text[end - 1])):
+    while start < end < unit[1] and (end in ending or not is_of_word(text[end - 1])):
         end = ending.get(end, end - 1)
     return (start, end) if start < end else None
-
-
-def _is_of_word(character: str) -> bool:
-    return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
 def _masked(source: Source, task: Task, stage: Stage, lost: Sequence[Protected]) -> Attempt | None:

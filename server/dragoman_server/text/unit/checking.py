@@ -10,6 +10,7 @@ from dragoman_server.text.protection.protected import Protected, SpanKind
 from dragoman_server.text.source import Source
 from dragoman_server.text.unit.attempt import Task
 from dragoman_server.text.unit.rendering import Rendered
+from dragoman_server.text.words import goes_on
 
 
 def without_masks(answer: str, replaced: Sequence[tuple[Span, Protected]]) -> str:
@@ -67,9 +68,7 @@ def _find_word(word: str, text: str) -> int | None:
     start = text.find(word)
     while start >= 0:
         end = start + len(word)
-        if not (text[start - 1 : start].isalnum() and word[0].isalnum()) and not (
-            text[end : end + 1].isalnum() and word[-1].isalnum()
-        ):
+        if not (goes_on(text, start) or goes_on(text, end)):
             return start
         start = text.find(word, start + 1)
     return None

@@ -6,9 +6,10 @@ Positions count code points of what the model was shown and of what it answered.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman_server.text.alignment import Alignment, words
+from dragoman_server.text.alignment import Alignment
 from dragoman_server.text.cleaning import Span
 from dragoman_server.text.markup.element import Element
+from dragoman_server.text.words import words
 
 MAX_DEPTH = 100
 """How deep elements may be within each other in one sentence, of those that stand around different words."""
@@ -37,18 +38,27 @@ class _Answer:
     length: int
 
 
+@dataclass(frozen=True)
+class Linked:
+    """The links of a text and its translation, and the ranges of the tokens that both are made of."""
+
+    links: Sequence[Alignment] = ()
+    source_pieces: Sequence[Span] = ()
+    target_pieces: Sequence[Span] = ()
+
+
 def place(
     floating: Sequence[Floating],
     elements: Sequence[Element],
     shown: str,
     answer: str,
-    links: Sequence[Alignment],
+    linked: Linked,
 ) -> list[Floating]:
     """All tags and floating texts with their positions in the answer, in order."""
     nearest: dict[Span, Span] = {}
-    for link in links:
+    for link in linked.links:
         nearest.setdefault(link.target, link.source)
-    found = list(words(answer))
+    found = list(words(answer, linked.target_pieces))
     target = _Answer(
         words=found,
         origins=[nearest.get(word) for word in found],
@@ -57,7 +67,7 @@ def place(
     )
     tags = list(_lay_out(_nested(elements), target, (0, len(found)), (0, len(answer))))
     placed = [*tags]
-    source_words = list(words(shown))
+    source_words = list(words(shown, linked.source_pieces))
     reached = 0
     for item in floating:
         position = _beside(item, source_words, shown, target)

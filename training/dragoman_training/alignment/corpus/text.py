@@ -1,13 +1,21 @@
 """Text of two languages, line by line, as the words that are aligned."""
 
+import functools
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-_WORD = re.compile(r"\w+|[^\w\s]")
 _RUN = re.compile(r"\S+")
+_UNSPACED = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
+    "\U00020000-\U0003ffff"
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf"  # Thai, Lao
+    "\u1000-\u103f\u1050-\u108f\uaa60-\uaa7f\u1780-\u17d3"  # Burmese, Khmer
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,22 +23,34 @@ class WordRule:
     """What is a word, and which words are the same. A saved aligner has the rule that it was trained with."""
 
     tokenize: bool = False
-    """Whether punctuation stands apart; else words lie between white space."""
+    """Whether punctuation stands apart, and each character of a script that writes no spaces, with the marks
+    on it; else words lie between white space."""
     lowercase: bool = True
     """Whether the case of letters means nothing."""
 
     def split(self, line: str) -> list[str]:
         """The words of a line, as they stand in it."""
-        return (_WORD if self.tokenize else _RUN).findall(line)
+        return self._pattern.findall(line)
 
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Where in the line each of its words stands."""
-        return [match.span() for match in (_WORD if self.tokenize else _RUN).finditer(line)]
+        return [match.span() for match in self._pattern.finditer(line)]
 
     def normalize(self, line: str) -> list[str]:
         """The words of a line as the model knows them: as many as `split` gives."""
         words = self.split(line)
         return [word.lower() for word in words] if self.lowercase else words
+
+    @property
+    def _pattern(self) -> re.Pattern[str]:
+        return _word_pattern() if self.tokenize else _RUN
+
+
+@functools.cache
+def _word_pattern() -> re.Pattern[str]:
+    # To `re` a mark is no part of a word: a vowel of Devanagari, an accent that is not composed.
+    marks = "".join(mark for mark in map(chr, range(0x20000)) if unicodedata.category(mark)[0] == "M")
+    return re.compile(rf"[{_UNSPACED}][{marks}]*|(?:(?![{_UNSPACED}])[\w{marks}])+|[^\w\s]")
 
 
 def read_lines(path: Path) -> Iterator[str]:

@@ -1,0 +1,68 @@
+"""The words of a text, and where one ends.
+
+Pure. A word is a run of characters between white space without the punctuation at its ends, which is a word
+of its own: "Haus." is "Haus" and ".". Chinese, Japanese, Thai, Lao, Khmer and Burmese write no spaces: there
+a model's own pieces are the words, or else each character is, with the marks on it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from dragoman_server.text.cleaning import Span
+
+_RUN = re.compile(r"\S+")
+_UNSPACED = (
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
+    "\U00020000-\U0003ffff"
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf"  # Thai, Lao
+    "\u1000-\u103f\u1050-\u108f\uaa60-\uaa7f\u1780-\u17d3"  # Burmese, Khmer
+)
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_STRETCH = re.compile(f"([{_UNSPACED}]+)|[^{_UNSPACED}]+")
+
+
+def words(text: str, pieces: Sequence[Span] = ()) -> Iterator[Span]:
+    """Ranges of the words of a text, in order. `pieces`: of the tokens that a model has of it."""
+    edges = {edge for piece in pieces for edge in piece}
+    for run in _RUN.finditer(text):
+        if not _IS_UNSPACED.search(text, *run.span()):
+            yield from _without_punctuation(text, *run.span())
+            continue
+        for stretch in _STRETCH.finditer(text, *run.span()):
+            start, end = stretch.span()
+            if stretch[1] is None:
+                yield from _without_punctuation(text, start, end)
+                continue
+            cuts = [
+                position
+                for position in range(start + 1, end)
+                if (position in edges if edges else not _is_mark(text[position]))
+            ]
+            yield from zip([start, *cuts], [*cuts, end], strict=True)
+
+
+def goes_on(text: str, position: int) -> bool:
+    """Whether a word of the text goes on across a position, where no term can begin or end then."""
+    if not 0 < position < len(text):
+        return False
+    before, behind = text[position - 1], text[position]
+    if not all(character == "_" or is_of_word(character) for character in (before, behind)):
+        return False
+    return _is_mark(behind) or not (_IS_UNSPACED.match(before) or _IS_UNSPACED.match(behind))
+
+
+def is_of_word(character: str) -> bool:
+    """Whether it is a letter, a number or a mark on one."""
+    return unicodedata.category(character)[0] in "LNM"
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M"
+
+
+def _without_punctuation(text: str, start: int, end: int) -> Iterator[Span]:
+    first = next((position for position in range(start, end) if is_of_word(text[position])), end)
+    last = next((position for position in range(end, first, -1) if is_of_word(text[position - 1])), end)
+    yield from (span for span in ((start, first), (first, last), (last, end)) if span[0] < span[1])

@@ -1,0 +1,24 @@
+"""What is a word to an aligner."""
+
+import pytest
+
+from dragoman_training.alignment.corpus.text import WordRule
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Das Haus, 3,5 m.", ["das", "haus", ",", "3", ",", "5", "m", "."]),
+        ("我用iPhone拍照。", ["我", "用", "iphone", "拍", "照", "。"]),
+        ("東京タワー", ["東", "京", "タ", "ワ", "ー"]),
+        ("यह किताब है।", ["यह", "किताब", "है", "।"]),
+        ("ที่นี่", ["ที่", "นี่"]),
+        ("cafe\u0301 كِتَاب", ["cafe\u0301", "كِتَاب"]),
+        ("한국어 책", ["한국어", "책"]),
+    ],
+)
+def test_words_stand_apart_in_any_script(line: str, expected: list[str]) -> None:
+    rule = WordRule(tokenize=True)
+    assert rule.normalize(line) == expected
+    assert [line[start:end].lower() for start, end in rule.spans(line)] == expected
+    assert WordRule().normalize(line) == line.lower().split()
