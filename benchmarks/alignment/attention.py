@@ -115,7 +115,9 @@ def _align(bundle: Bundle, precision: str, test: Test) -> list[tuple[Alignment, 
             engine.submit([sentence for pair in pairs if pair is not None for sentence in pair.sentences])
         )
         return [
-            pair and complete_pair(pair, [next(futures).result() for _ in pair.sentences], bundle).alignments
+            complete_pair(pair, [next(futures).result() for _ in pair.sentences], bundle).alignments
+            if pair is not None
+            else None
             for pair in pairs
         ]
 
