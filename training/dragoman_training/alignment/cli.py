@@ -90,7 +90,10 @@ def align() -> None:
     help="A pair with a longer sentence is not learnt from.",
 )
 @click.option(
-    "--tokenize", is_flag=True, help="Punctuation stands apart, here and in all texts aligned later."
+    "--tokenize",
+    is_flag=True,
+    help="Punctuation stands apart, and each character where a script writes no spaces, here and in all texts "
+    "aligned later.",
 )
 @click.option("--keep-case", is_flag=True, help="Words that differ by case are different words.")
 def train(
