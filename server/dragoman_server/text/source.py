@@ -2,7 +2,7 @@
 
 import html
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +12,8 @@ from dragoman_server.text.markup.reading import read_markup
 from dragoman_server.text.options import Protection, TextFormat
 from dragoman_server.text.protection.patterns import certain_spans
 from dragoman_server.text.protection.protected import Protected, SpanKind, disjoint, within
+
+NO_MARKS: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +55,20 @@ class Source:
         start, end = self.cleaned.of_caller(item.span)
         return self.cleaned.caller_text[start:end]
 
-    def written(self, start: int, end: int, items: Sequence[Protected]) -> str:
-        """A range of the caller's own text as it stands in the answer untranslated; it holds the `items`."""
+    def written(
+        self, start: int, end: int, items: Sequence[Protected], *, marks: Mapping[int, str] = NO_MARKS
+    ) -> str:
+        """A range of the caller's own text as it stands in the answer untranslated; it holds the `items`.
+
+        What is in none has its `marks` replaced.
+        """
         parts = []
         for item in items:
-            if item.output is not None:
+            if item.output is not None or marks:
                 first, last = self.cleaned.of_caller(item.span)
-                parts += [self.cleaned.caller_text[start:first], self.output_of(item)]
+                parts += [self.cleaned.caller_text[start:first].translate(marks), self.output_of(item)]
                 start = last
-        return "".join((*parts, self.cleaned.caller_text[start:end]))
+        return "".join((*parts, self.cleaned.caller_text[start:end].translate(marks)))
 
     @cached_property
     def _by_start(self) -> list[tuple[int, int]]:

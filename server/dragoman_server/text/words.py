@@ -12,22 +12,24 @@ from collections.abc import Iterator, Sequence
 from dragoman_server.text.cleaning import Span
 
 _RUN = re.compile(r"\S+")
-_UNSPACED = (
+UNSPACED = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
     "\U00020000-\U0003ffff"
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf"  # Thai, Lao
     "\u1000-\u103f\u1050-\u108f\uaa60-\uaa7f\u1780-\u17d3"  # Burmese, Khmer
 )
-_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
-_STRETCH = re.compile(f"([{_UNSPACED}]+)|[^{_UNSPACED}]+")
+"""The characters of scripts that write no spaces, as they stand within brackets of a regular expression."""
+IS_UNSPACED = re.compile(f"[{UNSPACED}]")
+"""Finds a character of a script that writes no spaces."""
+_STRETCH = re.compile(f"([{UNSPACED}]+)|[^{UNSPACED}]+")
 
 
 def words(text: str, pieces: Sequence[Span] = ()) -> Iterator[Span]:
     """Ranges of the words of a text, in order. `pieces`: of the tokens that a model has of it."""
     edges = {edge for piece in pieces for edge in piece}
     for run in _RUN.finditer(text):
-        if not _IS_UNSPACED.search(text, *run.span()):
+        if not IS_UNSPACED.search(text, *run.span()):
             yield from _without_punctuation(text, *run.span())
             continue
         for stretch in _STRETCH.finditer(text, *run.span()):
@@ -50,7 +52,7 @@ def goes_on(text: str, position: int) -> bool:
     before, behind = text[position - 1], text[position]
     if not all(character == "_" or is_of_word(character) for character in (before, behind)):
         return False
-    return _is_mark(behind) or not (_IS_UNSPACED.match(before) or _IS_UNSPACED.match(behind))
+    return _is_mark(behind) or not (IS_UNSPACED.match(before) or IS_UNSPACED.match(behind))
 
 
 def is_of_word(character: str) -> bool:

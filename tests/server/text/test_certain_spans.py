@@ -31,6 +31,17 @@ FOUND = {
     "Der Satz¹ und das Wort²³.": ["¹", "²³"],
     "Bei 0x1F und 1.5e-5 ist Schluss.": ["0x1F", "1.5e-5"],
     "80 m², 3 km³, CO₂ und C₆H₁₂O₆ sind 5 µg.": ["m²", "km³", "CO₂", "C₆H₁₂O₆"],
+    "请看https://example.com吧，发到a.b@example.com邮箱。": ["https://example.com", "a.b@example.com"],
+    "在 https://zh.wikipedia.org/wiki/北京大学，用www.test.com。": [
+        "https://zh.wikipedia.org/wiki/北京大学",
+        "www.test.com",
+    ],
+    "http://例子.中国/ 和example.com에서": ["http://例子.中国/", "example.com"],
+    "共%d个文件，{名前}さん、$HOME変数": ["%d", "{名前}", "$HOME"],
+    "打开/etc/nginx/nginx.conf文件和README.md吧": ["/etc/nginx/nginx.conf", "README.md"],
+    "~/文档/报告.txt在C:\\用户\\文档 里": ["~/文档/报告.txt", "C:\\用户\\文档"],
+    "#東京2020 で #话题#吧 @张三 你好": ["#東京2020", "#话题#", "@张三"],
+    "5G手机和水²": ["5G", "²"],
     "Ich 👩\u200d👩\u200d👧\u200d👦 bin 👍🏽 da 🇩🇪 1\ufe0f\u20e3 ❤\ufe0f": [
         "👩\u200d👩\u200d👧\u200d👦",
         "👍🏽",
@@ -93,6 +104,14 @@ def test_ordinary_text_is_translated(text: str) -> None:
         "AB12 ",
         "A₂",
         "A1.1",
+        "看",
+        "/看",
+        "#看",
+        "@看",
+        "看.",
+        "http://看",
+        "~/看",
+        "看@看.",
     ],
 )
 def test_it_takes_time_in_proportion_to_the_text(unit: str) -> None:

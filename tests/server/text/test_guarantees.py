@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, shuffles, translated
 
+from dragoman_server.text.cleaning import Span
 from dragoman_server.text.length import LengthPolicy
 from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
 from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
@@ -290,6 +291,23 @@ def test_ranges_of_the_text_are_kept(bundle: Bundle) -> None:
     start = text.index("gro")
     found = translated(text, bundle, OPTIONS, forgets, [(start, start + 6)])
     assert "gro\u00adße" in found.text
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "expected"),
+    [
+        ("der HundTOMist da", (8, 11), "it is good TOM it is good"),
+        ("der Hund，TOM", (9, 12), "it is good, TOM"),
+        ("TOM、der Hund", (0, 3), "TOM, it is good"),
+        ("der Hund TOM ist da", (9, 12), "it is good TOM it is good"),
+    ],
+)
+def test_around_a_kept_span_words_have_spaces_where_the_language_writes_them(
+    bundle: Bundle, text: str, span: Span, expected: str
+) -> None:
+    manifest = replace(bundle.manifest, source_language="zh", target_language="en")
+    found = translated(text, replace(bundle, manifest=manifest), OPTIONS, forgets, [span])
+    assert found.text == expected
 
 
 def test_more_spans_than_there_are_masks_are_kept(bundle: Bundle) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from dragoman_server.text.protection.emoji import EMOJI
 from dragoman_server.text.protection.protected import Protected, SpanKind
+from dragoman_server.text.words import UNSPACED
 
 MAX_ARGUMENT = 4_000
 """Longest ICU argument, in code points: beyond that a brace counts as one that nobody closed."""
@@ -17,6 +18,15 @@ _TRIGGER = re.compile(
     r"[/\\@{%$:`#~<\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2194-\u2bff\u3030\u303d\u3297\u3299"
     r"\U0001f000-\U0001faff]|\w\.\w|[A-Za-z][/_-]?\d|\d[/_-]?[A-Za-z]|[¹²³⁰-⁹₀-₉]"
 )
+_JOINED = re.compile(f"[{UNSPACED}\uac00-\ud7a3]")
+_LETTER = "\ufffc"
+"""Stands for a letter of a script in which words touch what is protected: "看https://example.com吧"."""
+_NAME = rf"(?=\w*{_LETTER})[\w{_LETTER}]++"
+_ENDS = r"\s<>\"„“”«»，。、；：！？（）「」『』【】《》"
+_SCHEME = r"(?:[a-zA-Z][a-zA-Z0-9+.\-]{1,20}://|(?:mailto|tel|urn|data|javascript):)"
+_HOST = rf"[^{_ENDS}{_LETTER}/?#]++"
+_REST = rf"(?:[/?#][^{_ENDS}]*+)?"
+_IN_PATH = rf"(?:[\w.@+\-]|{_LETTER}(?={_LETTER}{{0,40}}[/.]))"
 _DOMAINS = "com|org|net|edu|gov|info|io|dev|app|eu|de|ch|uk|fr|nl|pl"
 _SUFFIXES = (
     "txt|md|pdf|docx?|xlsx?|pptx?|odt|csv|tsv|jsonl?|ya?ml|toml|ini|conf|cfg|xml|html?|css|jsx?|tsx?|py|rs|go|java|"
@@ -33,7 +43,7 @@ _PATTERNS = {
             r"\{%[^{}\n]{1,200}%\}",
             # In a text that is told to have markup the tags have been taken out.
             r"</?[A-Za-z_][^<>\n]{0,200}>|<!--|-->",
-            r"[$#%@]?\{(?:[\w.\-\[\]]+(?:[:!|][^{}\n]{0,100})?)?\}",
+            rf"[$#%@]?\{{(?:[\w.\-\[\]{_LETTER}]+(?:[:!|][^{{}}\n]{{0,100}})?)?\}}",
             # In "50 % der" and "100%ig" it is a percentage.
             r"(?<![\w%])%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]",
             r"(?<![\w%])%(?:\d+\$)?[-+#0]?\d*(?:\.\d+)?(?:hh|h|ll|l|L|z|j|t)?[sdiuoxXfFeEgGcpn@](?!\w)",
@@ -47,24 +57,25 @@ _PATTERNS = {
     SpanKind.EMAIL: r"(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]+(?:\.[\w\-]+)+",
     SpanKind.URL: "|".join(
         (
-            r"(?<![\w+.\-])(?:[a-zA-Z][a-zA-Z0-9+.\-]{1,20}://|(?:mailto|tel|urn|data|javascript):)[^\s<>\"„“”«»]++",
-            r"(?<![\w.\-])www\.[^\s<>\"„“”«»]++",
-            rf"(?<![\w.\-])(?:[\w\-]{{1,63}}\.){{1,4}}(?:{_DOMAINS})(?![\w\-])(?:[:/?#][^\s<>\"„“”«»]*+)?",
+            # A host that begins with such a letter ends with white space.
+            rf"(?<![\w+.\-]){_SCHEME}(?:{_HOST}{_REST}|[/?#{_LETTER}][^{_ENDS}]*+)",
+            rf"(?<![\w.\-])www\.{_HOST}{_REST}",
+            rf"(?<![\w.\-])(?:[\w\-]{{1,63}}\.){{1,4}}(?:{_DOMAINS})(?![\w\-])(?::\d{{1,5}})?{_REST}",
         )
     ),
     SpanKind.PATH: "|".join(
         (
             r"(?<!\w)(?:[A-Za-z]:\\|\\\\)[^\s<>\"|*?]++",
-            r"(?<![\w/.])(?:~|\.{1,2})/[\w.@+\-/]*+",
-            r"(?<![\w/.>])(?:/[\w.@+\-]+){2,}+/?",
+            rf"(?<![\w/.])(?:~|\.{{1,2}})/(?:{_IN_PATH}|/)*+",
+            rf"(?<![\w/.>])(?:/{_IN_PATH}+){{2,}}+/?",
             r"(?<![\w/.])/[\w\-]+\.\w{1,8}(?!\w)",
             rf"(?<![\w./\-])(?:[\w\-]+[./])+(?:{_SUFFIXES})(?![\w/])",
         )
     ),
-    SpanKind.HASHTAG: r"(?<![\w&/#])#\w*[^\W\d_]\w*",
-    SpanKind.MENTION: r"(?<![\w@./])@\w[\w.\-]*(?:@[\w\-]+(?:\.[\w\-]+)+)?",
+    SpanKind.HASHTAG: rf"(?<![\w&/#])#(?:{_NAME}(?:#|(?!\S))|\w*[^\W\d_]\w*)",
+    SpanKind.MENTION: rf"(?<![\w@./])@(?:{_NAME}(?!\S)|\w[\w.\-]*(?:@[\w\-]+(?:\.[\w\-]+)+)?)",
     # With the numbers of footnotes, which stand beside a word as well.
-    SpanKind.EMOJI: rf"{EMOJI}|(?<=[^\W\d_])[²³¹⁰-⁹₀-₉]+",
+    SpanKind.EMOJI: rf"{EMOJI}|(?<=[^\W\d_]|{_LETTER})[²³¹⁰-⁹₀-₉]+",
     SpanKind.REFERENCE: "|".join(
         (
             # IBAN, written in fours.
@@ -94,7 +105,7 @@ _ANY = re.compile(
     )
 )
 _BRACE = re.compile(r"[{}]")
-_TRAILING = frozenset(".,;:!?'\"…*_")
+_TRAILING = frozenset(".,;:!?'\"…*_。，")
 _TRIMMED = frozenset((SpanKind.URL, SpanKind.EMAIL, SpanKind.PATH, SpanKind.MENTION))
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -104,7 +115,8 @@ def certain_spans(text: str) -> Iterator[Protected]:
     if not _TRIGGER.search(text):
         return
     position = 0
-    while (found := _ANY.search(text, position)) is not None:
+    searched = _JOINED.sub(_LETTER, text)
+    while (found := _ANY.search(searched, position)) is not None:
         start, end = found.span()
         name = found.lastgroup
         assert name is not None

@@ -20,6 +20,7 @@ from dragoman_server.text.unit.distinct import distinct
 from dragoman_server.text.unit.placing import Floating, Linked, place
 from dragoman_server.text.unit.rendering import Rendered
 from dragoman_server.text.unit.restoring import find_masks, restore
+from dragoman_server.text.unit.seams import Seams
 
 _CHARACTERS_PER_TOKEN = 8
 """An estimate on the high side: most texts have fewer characters per token."""
@@ -66,7 +67,7 @@ def judge(
             list(distinct(_read(source, task, piece, shown, tokens, bundle, is_aligned, None), most=most))
             for piece, shown, tokens in zip(attempt.pieces, results, ids, strict=True)
         ]
-        return Judgement(answers=tuple(_joined(attempt.gaps, found)))
+        return Judgement(answers=tuple(_joined(attempt.gaps, found, task.seams)))
     [piece], [shown], [tokens] = attempt.pieces, results, ids
     if task.is_plain and most == 1 and not (is_aligned or source.is_markup) and shown:
         # The commonest case by far, told at once.
@@ -236,11 +237,14 @@ def _as_part(shown: str, answer: str, *, begins: bool) -> str:
     return answer
 
 
-def _joined(gaps: Sequence[str], found: Sequence[Sequence[UnitAnswer]]) -> Iterator[UnitAnswer]:
+def _joined(
+    gaps: Sequence[str], found: Sequence[Sequence[UnitAnswer]], seams: Seams | None
+) -> Iterator[UnitAnswer]:
     """The answers to a unit's pieces as answers to the unit; a piece with fewer gives its last."""
     for rank in range(max(map(len, found), default=1)):
         parts = [answers[min(rank, len(answers) - 1)] for answers in found]
-        text, offsets = join(gaps, [part.text for part in parts], filler="")
+        texts = [part.text for part in parts]
+        text, offsets = join(seams.gaps(gaps, texts) if seams else gaps, texts, filler="")
         yield UnitAnswer(
             text=text,
             score=sum(part.score for part in parts),

@@ -16,10 +16,11 @@ from dragoman_server.text.protection.masks import NUM_VARIANTS, masks_for
 from dragoman_server.text.protection.numbers import in_notation, numbers_in
 from dragoman_server.text.protection.protected import Protected, SpanKind, disjoint
 from dragoman_server.text.segmentation import holds_letter
-from dragoman_server.text.source import Source
+from dragoman_server.text.source import NO_MARKS, Source
 from dragoman_server.text.unit.capitals import is_in_capitals, readings
 from dragoman_server.text.unit.placing import Floating
 from dragoman_server.text.unit.rendering import Rendered, outside, render
+from dragoman_server.text.unit.seams import Seams, seams_between
 from dragoman_server.text.words import is_of_word
 
 _PERCENT = re.compile(r"[ \u00a0\u202f]?[%‰](?![\w({])")
@@ -51,6 +52,8 @@ class Task:
     """Whether it is translated as if in small letters."""
     small_letters: str = ""
     """Then, how the vocabulary has it in these: as long as it."""
+    seams: Seams | None = None
+    """Where its language writes spaces and the translation's does not, or the other way round."""
 
     @property
     def is_plain(self) -> bool:
@@ -118,6 +121,7 @@ def make_task(
         elements=elements,
         floating=floating,
         in_capitals=in_capitals,
+        seams=seams_between(*languages),
     )
 
 
@@ -158,6 +162,8 @@ def around(source: Source, task: Task) -> Attempt:
             edges[rank],
             edges[rank + 1],
             [item for item in items if bounds[rank] <= item.span[0] < bounds[rank + 1]],
+            # Tags may stand there, whose attributes are not to change.
+            marks=task.seams.marks if task.seams and not source.is_markup else NO_MARKS,
         )
         for rank in range(0, len(edges), 2)
     )
