@@ -36,6 +36,7 @@ ALIKE = {
     "luong-local-m",
     "luong-scaled",
     "plain-reversed",
+    "transformer-post",
     "transformer-untied",
 }
 """Families that differ little from others, or take long."""

@@ -69,7 +69,7 @@ def test_end_at_any_step_on_disk_loses_and_doubles_nothing(client, server, tmp_p
     assert crashes > 50
 
 
-@pytest.mark.parametrize("name", ["in.txt", "in.jsonl.gz"])
+@pytest.mark.parametrize("name", [pytest.param("in.txt", marks=pytest.mark.long), "in.jsonl.gz"])
 def test_killed_process_loses_and_doubles_nothing(server, tmp_path, name):
     """Real processes, really killed, at random moments; the last one comes to the end."""
     lines = [f"{'!INTERNAL ' if number % 50 == 7 else ''}zeile {number}" for number in range(600)]

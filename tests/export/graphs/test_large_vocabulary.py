@@ -28,8 +28,6 @@ MODELS = [
     ("plain", ["fp32", "int8"], SMALLER, LARGER),
     ("luong-local-p", ["fp32", "int8"], LARGER, SMALLER),
     ("transformer", ["fp32", "int8"], LARGER, LARGER),
-    ("lm", ["fp32", "int8"], LARGER, LARGER),
-    ("ensemble", ["fp32", "int8"], LARGER, SMALLER),
     ("luong", ["fp16"], LARGER, SMALLER),
 ]
 """Name, precisions, source and target pieces; one vocabulary where these are equal. Each takes a trace, which
@@ -40,6 +38,8 @@ ALIKE = [
     ("multi-head", ["fp32", "int8"], SMALLER, SMALLER),
     ("structured", ["fp32", "int8"], SMALLER, LARGER),
     ("plain", ["fp16"], LARGER, LARGER),
+    ("lm", ["fp32", "int8"], LARGER, LARGER),
+    ("ensemble", ["fp32", "int8"], LARGER, SMALLER),
 ]
 """The others, whose embeddings and output layer are the modules of those above."""
 MEMBERS = ("luong-scaled", "plain")

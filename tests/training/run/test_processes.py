@@ -131,6 +131,7 @@ def run_on_two_machines(folders: Sequence[Path], *arguments: object) -> list[str
     return said
 
 
+@pytest.mark.long
 def test_machines_share_nothing_but_a_copy_of_the_corpus(toy_folder: Path, tmp_path: Path) -> None:
     """The checkpoint is the first one's alone, and the run goes on from it."""
     machines = [tmp_path / "one", tmp_path / "other"]
