@@ -300,6 +300,7 @@ def test_ranges_of_the_text_are_kept(bundle: Bundle) -> None:
         ("der Hund，TOM", (9, 12), "it is good, TOM"),
         ("TOM、der Hund", (0, 3), "TOM, it is good"),
         ("der Hund TOM ist da", (9, 12), "it is good TOM it is good"),
+        ("der Hund， TOM ", (9, 14), "it is good， TOM "),
     ],
 )
 def test_around_a_kept_span_words_have_spaces_where_the_language_writes_them(

@@ -67,7 +67,7 @@ def judge(
             list(distinct(_read(source, task, piece, shown, tokens, bundle, is_aligned, None), most=most))
             for piece, shown, tokens in zip(attempt.pieces, results, ids, strict=True)
         ]
-        return Judgement(answers=tuple(_joined(attempt.gaps, found, task.seams)))
+        return Judgement(answers=tuple(_joined(attempt.gaps, found, attempt.seams)))
     [piece], [shown], [tokens] = attempt.pieces, results, ids
     if task.is_plain and most == 1 and not (is_aligned or source.is_markup) and shown:
         # The commonest case by far, told at once.

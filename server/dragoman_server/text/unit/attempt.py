@@ -87,6 +87,8 @@ class Attempt:
     pieces: tuple[Piece, ...]
     gaps: tuple[str, ...] = ("", "")
     """The texts before, between and behind the pieces."""
+    seams: Seams | None = None
+    """What belongs between these and those."""
 
 
 def make_task(
@@ -151,6 +153,12 @@ def around(source: Source, task: Task) -> Attempt:
         if (trimmed := _words(text, (a, b), task.span, items))
         and holds_letter(text_outside(text, trimmed, items))
     ]
+    # What is kept may have spaces at its ends.
+    seams = (
+        None
+        if any(text[a].isspace() or text[b - 1].isspace() for a, b in [item.span for item in hard])
+        else task.seams
+    )
     cleaned = source.cleaned
     edges = [cleaned.starts[task.span[0]]]
     for start, end in spans:
@@ -163,7 +171,7 @@ def around(source: Source, task: Task) -> Attempt:
             edges[rank + 1],
             [item for item in items if bounds[rank] <= item.span[0] < bounds[rank + 1]],
             # Tags may stand there, whose attributes are not to change.
-            marks=task.seams.marks if task.seams and not source.is_markup else NO_MARKS,
+            marks=seams.marks if seams and not source.is_markup else NO_MARKS,
         )
         for rank in range(0, len(edges), 2)
     )
@@ -173,7 +181,7 @@ def around(source: Source, task: Task) -> Attempt:
         )
         for span in spans
     )
-    return Attempt(stage=Stage.AROUND, pieces=pieces, gaps=gaps)
+    return Attempt(stage=Stage.AROUND, pieces=pieces, gaps=gaps, seams=seams)
 
 
 def _words(text: str, span: Span, unit: Span, items: Sequence[Protected]) -> Span | None:
