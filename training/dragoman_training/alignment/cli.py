@@ -92,8 +92,8 @@ def align() -> None:
 @click.option(
     "--tokenize",
     is_flag=True,
-    help="Punctuation stands apart, and each character where a script writes no spaces, here and in all texts "
-    "aligned later.",
+    help="Punctuation stands apart, and each character of a script without spaces, here and in all texts aligned "
+    "later.",
 )
 @click.option("--keep-case", is_flag=True, help="Words that differ by case are different words.")
 def train(
