@@ -92,8 +92,7 @@ def align() -> None:
 @click.option(
     "--tokenize",
     is_flag=True,
-    help="Punctuation stands apart, and each character of a script without spaces, here and in all texts aligned "
-    "later.",
+    help="Punctuation stands apart, and each character of a script without spaces, in later texts too.",
 )
 @click.option("--keep-case", is_flag=True, help="Words that differ by case are different words.")
 def train(
