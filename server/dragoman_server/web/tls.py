@@ -21,20 +21,34 @@ class RenewedContext:
     def __init__(self, chain: Path, key: Path, client_authorities: bytes | None = None) -> None:
         """`client_authorities`: what callers' certificates must come from, in PEM; None asks for none."""
         self._chain, self._key = chain, key
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        if client_authorities is not None:
-            self._context.load_verify_locations(cadata=client_authorities.decode())
-            self._context.verify_mode = ssl.CERT_REQUIRED
-        self._context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._client_authorities = client_authorities
         self._versions = self._look()
+        self._asked: ssl.SSLContext | None = None
+        self._current: ssl.SSLContext | None = None
 
     def load(self) -> ssl.SSLContext:
-        """The context that connections use. Raises OSError."""
+        """The context that connections use, also when the files are read again. Raises OSError."""
         self._versions = self._look()
-        # Tried apart: half of a bad pair would stay in the one in use.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._chain, self._key, password="")
-        self._context.load_cert_chain(self._chain, self._key, password="")
-        return self._context
+        # A context of its own: a handshake in between would have half of the old pair and half of the new.
+        self._current = self._read()
+        if self._asked is None:
+            self._asked = self._current
+            self._asked.sni_callback = self._choose
+        return self._asked
+
+    def _read(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if self._client_authorities is not None:
+            context.load_verify_locations(cadata=self._client_authorities.decode())
+            context.verify_mode = ssl.CERT_REQUIRED
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self._chain, self._key, password="")
+        return context
+
+    def _choose(self, connection: ssl.SSLObject, _name: str | None, _asked: ssl.SSLContext) -> None:
+        """Called in every handshake, before it has a certificate."""
+        assert self._current is not None
+        connection.context = self._current
 
     async def keep_current(self) -> None:
         """Uses files that have changed from then on; those that can't be used are told and tried once."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 import ssl
 import sys
 from pathlib import Path
@@ -174,6 +175,32 @@ async def test_a_renewed_certificate_is_used_from_then_on(
                 writer.close()
                 break
             await asyncio.sleep(0.02)
+
+
+async def test_no_handshake_fails_while_certificates_are_renewed(
+    start_server: StartServer, certified: Certified, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.web.tls.LOOK_SECONDS", 0.001)
+    running = await start_server(
+        http_port=0, tls_certificate=certified.tls_certificate, tls_key=certified.tls_key
+    )
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    pairs = []
+    for number in range(2):
+        folder = certified.tls_certificate.parent / str(number)
+        folder.mkdir()
+        pairs.append(certify(folder, "127.0.0.1"))
+    shown = set()
+    for number in range(400):
+        if number % 2 == 0:
+            pair = pairs[number // 2 % 2]
+            shutil.copy(pair.tls_certificate, certified.tls_certificate)
+            shutil.copy(pair.tls_key, certified.tls_key)
+        _, writer = await asyncio.open_connection("127.0.0.1", running.server.http_port, ssl=context)
+        shown.add(writer.get_extra_info("ssl_object").getpeercert(binary_form=True))
+        writer.close()
+    assert len(shown) > 1
 
 
 async def test_a_server_without_the_extra_says_what_to_install(

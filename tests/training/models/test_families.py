@@ -45,6 +45,7 @@ def test_a_translation_may_outgrow_its_source(attention: Any) -> None:
 
 
 def test_a_bahdanau_network_reads_embeddings_of_the_size_that_was_asked_for() -> None:
+    torch.manual_seed(1)
     config = BahdanauConfig(embedding_size=64, encoder_units=5, decoder_units=7, embedding_std=0.5)
     model = build_model(config, VOCABULARY).eval()
     assert isinstance(model, Bahdanau)
