@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from benchmarks.alignment.spelling import Spelled, spell
-from dragoman_training.alignment.corpus.text import WordRule, read_lines
+from benchmarks.alignment.spelling import RULE, Spelled, spell
+from dragoman_training.alignment.corpus.text import read_lines
 from dragoman_training.alignment.output.pharaoh import GoldLinks, Link, read_gold
 
 
@@ -24,9 +24,6 @@ class GoldSet:
     lowercase: bool = False
     """Whether the test has no capitals."""
 
-
-RULE = WordRule(tokenize=True)
-"""What is a word of a corpus."""
 
 SETS = {
     "de-en": GoldSet(

@@ -5,11 +5,14 @@ Pure. A model that learnt from ordinary text reads "herr präsident , herr kommi
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_WORD = re.compile(r"\w+")
+from dragoman_training.alignment.corpus.text import WordRule
+from dragoman_training.smt.surface import Casing
+
+RULE = WordRule(tokenize=True)
+"""What is a word of a corpus."""
 _JOINS_LEFT = re.compile(r"[.,;:!?)\]»”…%]|'(s|m|d|t|re|ve|ll)\b", re.IGNORECASE)
 _JOINS_RIGHT = re.compile(r"[(\[«“]|\w+['’]")
 
@@ -29,7 +32,7 @@ class Spelled:
 
 def spell(lines: Iterable[Sequence[str]], corpus: Iterable[str] | None) -> list[Spelled]:
     """Words as lines. With a corpus they have the capitals that are usual there, a line's first has one."""
-    capitals = {} if corpus is None else usual_capitals(corpus)
+    capitals = {} if corpus is None else Casing.of(map(RULE.split, corpus)).form
     result = []
     for words in lines:
         text, starts = "", []
@@ -43,12 +46,3 @@ def spell(lines: Iterable[Sequence[str]], corpus: Iterable[str] | None) -> list[
             text += written
         result.append(Spelled(text=text, starts=tuple(starts)))
     return result
-
-
-def usual_capitals(corpus: Iterable[str]) -> dict[str, str]:
-    """How each word is mostly written, by its lower case; a line's first word does not count."""
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for line in corpus:
-        for word in _WORD.findall(line)[1:]:
-            counts[word.lower()][word] += 1
-    return {word: forms.most_common(1)[0][0] for word, forms in counts.items()}

@@ -9,20 +9,14 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
+from dragoman_bundle.languages import UNSPACED_CHARACTERS
+
 from dragoman_server.text.cleaning import Span
 
 _RUN = re.compile(r"\S+")
-UNSPACED = (
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
-    "\U00020000-\U0003ffff"
-    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf"  # Thai, Lao
-    "\u1000-\u103f\u1050-\u108f\uaa60-\uaa7f\u1780-\u17d3"  # Burmese, Khmer
-)
-"""The characters of scripts that write no spaces, as they stand within brackets of a regular expression."""
-IS_UNSPACED = re.compile(f"[{UNSPACED}]")
+IS_UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]")
 """Finds a character of a script that writes no spaces."""
-_STRETCH = re.compile(f"([{UNSPACED}]+)|[^{UNSPACED}]+")
+_STRETCH = re.compile(f"([{UNSPACED_CHARACTERS}]+)|[^{UNSPACED_CHARACTERS}]+")
 
 
 def words(text: str, pieces: Sequence[Span] = ()) -> Iterator[Span]:

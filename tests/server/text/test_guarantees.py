@@ -85,6 +85,20 @@ def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) ->
 
 
 @ANSWERING
+@pytest.mark.parametrize("languages", [("zh", "en"), ("en", "zh"), ("de", "ja")], ids="-".join)
+@settings(deadline=None, max_examples=40)
+@given(parts=st.lists(WORDS | SPANS.filter(str.isascii), min_size=1, max_size=8))
+def test_so_they_do_where_one_language_writes_no_spaces(
+    answer: Answer, languages: tuple[str, str], parts: list[str]
+) -> None:
+    manifest = replace(shipped().manifest, source_language=languages[0], target_language=languages[1])
+    text = " ".join(parts)
+    found = translated(text, replace(shipped(), manifest=manifest), OPTIONS, answer)
+    for span in {part for part in parts if not re.fullmatch(r"[A-Za-z]+[.,!?]?", part)}:
+        assert found.text.count(span) == text.count(span), (span, text, found.text)
+
+
+@ANSWERING
 @settings(deadline=None, max_examples=60)
 @given(
     parts=st.lists(

@@ -7,9 +7,10 @@ the text.
 import re
 from collections.abc import Iterator
 
+from dragoman_bundle.languages import UNSPACED_CHARACTERS
+
 from dragoman_server.text.protection.emoji import EMOJI
 from dragoman_server.text.protection.protected import Protected, SpanKind
-from dragoman_server.text.words import UNSPACED
 
 MAX_ARGUMENT = 4_000
 """Longest ICU argument, in code points: beyond that a brace counts as one that nobody closed."""
@@ -18,7 +19,7 @@ _TRIGGER = re.compile(
     r"[/\\@{%$:`#~<\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2194-\u2bff\u3030\u303d\u3297\u3299"
     r"\U0001f000-\U0001faff]|\w\.\w|[A-Za-z][/_-]?\d|\d[/_-]?[A-Za-z]|[¹²³⁰-⁹₀-₉]"
 )
-_JOINED = re.compile(f"[{UNSPACED}\uac00-\ud7a3]")
+_JOINED = re.compile(f"[{UNSPACED_CHARACTERS}\uac00-\ud7a3]")
 _LETTER = "\ufffc"
 """Stands for a letter of a script in which words touch what is protected: "看https://example.com吧"."""
 _NAME = rf"(?=\w*{_LETTER})[\w{_LETTER}]++"

@@ -8,14 +8,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from dragoman_bundle.languages import UNSPACED_CHARACTERS
+
 _RUN = re.compile(r"\S+")
-_UNSPACED = (
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
-    "\U00020000-\U0003ffff"
-    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf"  # Thai, Lao
-    "\u1000-\u103f\u1050-\u108f\uaa60-\uaa7f\u1780-\u17d3"  # Burmese, Khmer
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +45,9 @@ class WordRule:
 def _word_pattern() -> re.Pattern[str]:
     # To `re` a mark is no part of a word: a vowel of Devanagari, an accent that is not composed.
     marks = "".join(mark for mark in map(chr, range(0x20000)) if unicodedata.category(mark)[0] == "M")
-    return re.compile(rf"[{_UNSPACED}][{marks}]*|(?:(?![{_UNSPACED}])[\w{marks}])+|[^\w\s]")
+    return re.compile(
+        rf"[{UNSPACED_CHARACTERS}][{marks}]*|(?:(?![{UNSPACED_CHARACTERS}])[\w{marks}])+|[^\w\s]"
+    )
 
 
 def read_lines(path: Path) -> Iterator[str]:
