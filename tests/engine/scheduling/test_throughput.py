@@ -2,7 +2,13 @@
 
 import pytest
 
-from dragoman_server.engine.scheduling.throughput import MEMORY_SECONDS, WINDOW_SECONDS, Throughput, full_gain
+from dragoman_server.engine.scheduling.throughput import (
+    MAX_EXTRAPOLATION,
+    MEMORY_SECONDS,
+    WINDOW_SECONDS,
+    Throughput,
+    full_gain,
+)
 
 
 def work_off(throughput: Throughput, rate: float, *, since: float = 0.0, seconds: float = 5.0) -> float:
@@ -100,3 +106,15 @@ def test_a_slower_pace_is_learned_as_soon_from_few_long_windows() -> None:
         now += 3
         throughput.observe(now, 60, running=60, share=1.0, is_saturated=True)
     assert throughput.seconds(now, 1000) == pytest.approx(50, rel=0.05)
+
+
+def test_what_was_measured_for_a_moment_says_nothing_of_the_next_hour() -> None:
+    throughput = Throughput()
+    # A machine that is busy with something else gets one sentence done a second.
+    for now in (0.0, 1.0, 2.0):
+        throughput.observe(now, 15, running=15, share=1.0, is_saturated=True)
+    assert throughput.seconds(2.0, 75_000) == MAX_EXTRAPOLATION
+    # What takes less is told as ever.
+    assert throughput.seconds(2.0, 150) == 10
+    now = work_off(throughput, rate=15, since=2.0, seconds=300)
+    assert throughput.seconds(now, 75_000) == pytest.approx(5000, rel=0.05)

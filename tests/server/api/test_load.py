@@ -182,8 +182,8 @@ async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
         return prepare(text, bundle, options, *arguments)
 
     monkeypatch.setattr(translator, "prepare", held)
-    # Jobs that all come at once may wait for long.
-    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue_seconds=600))
+    # However long the jobs that all come at once seem to take.
+    running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue_seconds=86_400))
     job = pb.TranslateRequest(texts=["Ja."] * 100, priority=pb.PRIORITY_BULK, **GERMAN)
     # More than any pool of threads has.
     jobs = [asyncio.ensure_future(running.stub.Translate(job)) for _ in range(50)]

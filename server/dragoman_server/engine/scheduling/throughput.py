@@ -11,6 +11,9 @@ MIN_SHARE = 0.01
 """Engines that are emptier than that count as so full."""
 MEMORY_SECONDS = 600.0
 """What was learned so long ago is forgotten: a mistake that keeps everybody out would never be noticed."""
+MAX_EXTRAPOLATION = 20.0
+"""No work is said to take more than so many times as long as was measured: half a second in which the machine
+did something else says nothing of the next hour."""
 ROWS_COST = 8.0
 """How many times as long as a turn's fixed part the rows of a full batch take. Some 10 on a CPU, less on a
 GPU, where too little is then expected until something has waited."""
@@ -34,6 +37,7 @@ class Throughput:
     def __init__(self) -> None:
         self._full = RunningMean()
         self._partly_full = RunningMean()
+        self._measured_seconds = 0.0
         self._learned_at = 0.0
         self._began_at: float | None = None
         self._done = 0.0
@@ -59,6 +63,7 @@ class Throughput:
         if seconds < WINDOW_SECONDS or self._done < running:
             return
         if not self._is_first:
+            self._measured_seconds += seconds
             if self._is_saturated:
                 self._full.observe(self._done / seconds, seconds / WINDOW_SECONDS)
                 self._learned_at = now
@@ -67,10 +72,10 @@ class Throughput:
         self._begin(now, is_first=False)
 
     def seconds(self, now: float, work: float) -> float:
-        """What so much work takes; 0 as long as nothing is known."""
+        """What so much work takes, as far as measured (`MAX_EXTRAPOLATION`); 0 as long as nothing is known."""
         is_recent = now - self._learned_at <= MEMORY_SECONDS
         rate = (self._full.value if is_recent else 0.0) or self._partly_full.value
-        return work / rate if rate else 0.0
+        return min(work / rate, MAX_EXTRAPOLATION * self._measured_seconds) if rate else 0.0
 
     def _begin(self, now: float, *, is_first: bool) -> None:
         self._began_at, self._done, self._is_first = now, 0.0, is_first
