@@ -116,6 +116,8 @@ def alignment(
       python -m benchmarks.alignment --sets fr-en --models hmm,ibm4 --peers eflomal
       python -m benchmarks.alignment --sets "" --peers "" --bundle models/de-en/1
     """
+    if with_val and not bundles:
+        raise click.UsageError("--val measures the attention of bundles; name one with --bundle")
     machine = describe_machine(("numpy", "numba"))
     rows: list[Row] = []
     textbook: list[Row] = []

@@ -14,7 +14,7 @@ from dragoman_training.smt.surface import Casing
 RULE = WordRule(tokenize=True)
 """What is a word of a corpus."""
 _JOINS_LEFT = re.compile(r"[.,;:!?)\]»”…%]|'(s|m|d|t|re|ve|ll)\b", re.IGNORECASE)
-_JOINS_RIGHT = re.compile(r"[(\[«“]|\w+['’]")
+_JOINS_RIGHT = re.compile(r"[(\[«“¿¡]|\w+['’]")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,15 @@ import re
 
 _UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "yue", "zh"})
 UNSPACED_CHARACTERS = (
-    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u302f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
     "\U00020000-\U0003ffff"
-    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana
+    "\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Kana
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf"  # Thai, Lao
-    "\u1000-\u103f\u1050-\u108f\uaa60-\uaa7f\u1780-\u17d3"  # Burmese, Khmer
+    "\u1000-\u103f\u1050-\u108f\uaa60-\uaa7f\u1780-\u17d3\u17dd"  # Burmese, Khmer
 )
 """The characters of scripts that write no spaces, as they stand within brackets of a regular expression."""
+HANGUL = "\uac00-\ud7a3"
+"""The syllables of Korean, in the same way: words stand apart, but particles touch what they belong to."""
 # Of ISO 639-2 and 639-3, as checkpoints often have them, and of 639-1, which rules are kept under.
 # Arabic, Chinese and Persian are also called by the member that is most of them.
 _LONG_AND_SHORT = """

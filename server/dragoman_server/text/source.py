@@ -2,7 +2,7 @@
 
 import html
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,8 +12,6 @@ from dragoman_server.text.markup.reading import read_markup
 from dragoman_server.text.options import Protection, TextFormat
 from dragoman_server.text.protection.patterns import certain_spans
 from dragoman_server.text.protection.protected import Protected, SpanKind, disjoint, within
-
-NO_MARKS: Mapping[int, str] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,19 +54,27 @@ class Source:
         return self.cleaned.caller_text[start:end]
 
     def written(
-        self, start: int, end: int, items: Sequence[Protected], *, marks: Mapping[int, str] = NO_MARKS
+        self,
+        start: int,
+        end: int,
+        items: Sequence[Protected],
+        *,
+        rewrite: Callable[[str], str] | None = None,
     ) -> str:
         """A range of the caller's own text as it stands in the answer untranslated; it holds the `items`.
 
-        What is in none has its `marks` replaced.
+        What is in none is rewritten.
         """
+        text = self.cleaned.caller_text
         parts = []
         for item in items:
-            if item.output is not None or marks:
+            if item.output is not None or rewrite:
                 first, last = self.cleaned.of_caller(item.span)
-                parts += [self.cleaned.caller_text[start:first].translate(marks), self.output_of(item)]
+                between = text[start:first]
+                parts += [rewrite(between) if rewrite else between, self.output_of(item)]
                 start = last
-        return "".join((*parts, self.cleaned.caller_text[start:end].translate(marks)))
+        rest = text[start:end]
+        return "".join((*parts, rewrite(rest) if rewrite else rest))
 
     @cached_property
     def _by_start(self) -> list[tuple[int, int]]:

@@ -118,3 +118,16 @@ def test_what_was_measured_for_a_moment_says_nothing_of_the_next_hour() -> None:
     assert throughput.seconds(2.0, 150) == 10
     now = work_off(throughput, rate=15, since=2.0, seconds=300)
     assert throughput.seconds(now, 75_000) == pytest.approx(5000, rel=0.05)
+
+
+def test_what_was_measured_of_half_full_engines_is_not_of_full_ones() -> None:
+    throughput = Throughput()
+    now = work_half_full(throughput, rate=900)
+    for _ in range(3):
+        now += 1
+        throughput.observe(now, 15, running=15, share=1.0, is_saturated=True)
+    assert throughput.seconds(now, 75_000) == pytest.approx(2 * MAX_EXTRAPOLATION)
+    # Much later it is learned anew.
+    throughput.observe(now, 15, running=0, share=0.0, is_saturated=False)
+    now = work_off(throughput, rate=7500, since=now + MEMORY_SECONDS + 1)
+    assert throughput.seconds(now, 75_000) == pytest.approx(10, rel=0.05)

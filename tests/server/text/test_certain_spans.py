@@ -42,6 +42,28 @@ FOUND = {
     "~/文档/报告.txt在C:\\用户\\文档 里": ["~/文档/报告.txt", "C:\\用户\\文档"],
     "#東京2020 で #话题#吧 @张三 你好": ["#東京2020", "#话题#", "@张三"],
     "5G手机和水²": ["5G", "²"],
+    "월/화/수/목/금요일, 苹果/香蕉/橙子/梨。": [],
+    "경로 /사용자/문서/보고서.pdf 입니다": ["/사용자/문서/보고서.pdf"],
+    "https://www.例子.com/path 와 http://shop.例子.com/a": [
+        "https://www.例子.com/path",
+        "http://shop.例子.com/a",
+    ],
+    "https://user:密码@host.com/a 或 https://例子.公司/路": [
+        "https://user:密码@host.com/a",
+        "https://例子.公司/路",
+    ],
+    "Der Hund www.한국.com/abc ist da.": ["www.한국.com/abc"],
+    "보려면 https://예시.com입니다. 네이버.com에서": ["https://예시.com", "네이버.com"],
+    "张三@example.com 和 用户@例子.公司": ["张三@example.com", "用户@例子.公司"],
+    "联系我test@example.com吧, 문의@한국.kr입니다.": ["test@example.com", "문의@한국.kr"],
+    "#서울, #부산. #話題、@张三，你好": ["#서울", "#부산", "#話題", "@张三"],
+    "@홍길동님, 안녕": ["@홍길동님"],
+    "%(名前)s と {数量, plural, one {# 個} other {# 個}}": [
+        "%(名前)s",
+        "{数量, plural, one {# 個} other {# 個}}",
+    ],
+    "보고서.pdf, 보고서_v2.pdf와 파일a.pdf를": ["보고서.pdf", "보고서_v2.pdf", "a.pdf"],
+    "请打开报告.pdf": [],
     "Ich 👩\u200d👩\u200d👧\u200d👦 bin 👍🏽 da 🇩🇪 1\ufe0f\u20e3 ❤\ufe0f": [
         "👩\u200d👩\u200d👧\u200d👦",
         "👍🏽",
@@ -112,6 +134,13 @@ def test_ordinary_text_is_translated(text: str) -> None:
         "http://看",
         "~/看",
         "看@看.",
+        "한글",
+        "한글-",
+        "한1",
+        "한a",
+        "a한.1",
+        "x@看a",
+        "{看",
     ],
 )
 def test_it_takes_time_in_proportion_to_the_text(unit: str) -> None:

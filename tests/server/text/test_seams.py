@@ -1,8 +1,10 @@
 """Parts of a sentence between a language with spaces and one without."""
 
+from dataclasses import replace
+
 import pytest
 
-from dragoman_server.text.unit.seams import seams_between
+from dragoman_server.text.unit.seams import Seams, seams_between
 
 
 @pytest.mark.parametrize(
@@ -12,10 +14,26 @@ from dragoman_server.text.unit.seams import seams_between
         (("zh", "en"), ["", "Tom。"], ["I know"], "I know Tom."),
         (("ja", "de"), ["Tom、", "，Li（", ""], ["er ist da", "gut"], "Tom, er ist da, Li (gut"),
         (("zh", "en"), ["", " Tom "], ["I know"], "I know Tom"),
+        (("zh", "en"), ["", "{name}", ""], ["I know", "today."], "I know {name} today."),
+        (("zh", "en"), ["", "%d", ""], ["I have", "files."], "I have %d files."),
+        (("zh", "en"), ["", "`ls`", ""], ["run", "now."], "run `ls` now."),
+        (("zh", "en"), ["", ".env", ":smile:"], ["see", "it"], "see .env it :smile:"),
+        (("th", "en"), ["", "「Tom」", ""], ["I know", "today."], "I know 「Tom」 today."),
+        (("zh", "en"), ["（Tom）", ""], ["is happy."], "(Tom) is happy."),
+        (("zh", "en"), ["", "（Tom）。"], ["He is here"], "He is here (Tom)."),
+        (("zh", "en"), ["", "Tom！？"], ["is it"], "is it Tom!?"),
+        (("zh", "en"), ["", "“Tom。”", ""], ["He says", "and goes."], "He says “Tom.” and goes."),
+        (("zh", "en"), ["“", "，”Li。"], ["Go"], "“Go,” Li."),
+        (("zh", "en"), ["", '，"Tom"。'], ["He says"], 'He says, "Tom".'),
+        (("zh", "en"), ["", "，Tom），", ""], ["(He", "goes."], "(He, Tom), goes."),
+        (("zh", "en"), ["", "", ""], ["Go", "now."], "Go now."),
         (("en", "zh"), ["老王 ", ""], ["很快乐。"], "老王很快乐。"),
         (("en", "zh"), ["", " 老王."], ["我知道"], "我知道老王。"),
         (("en", "ja"), ["", " Tom, ", "!"], ["私は", "です"], "私は Tom、です！"),
         (("en", "th"), ["", " Tom."], ["ฉันรู้จัก"], "ฉันรู้จัก Tom."),
+        (("en", "zh"), ["", " TOM: 12:30, 1.5 (2,500)."], ["狗"], "狗 TOM：12:30，1.5（2,500）。"),
+        (("en", "zh"), ["TOM ... ", " :-)"], ["很好"], "TOM ...很好:-)"),
+        (("en", "ja"), ["Tom, Li (3): ", " (4)!"], ["犬"], "Tom、Li（3）：犬（4）！"),
     ],
 )
 def test_spaces_and_punctuation_are_those_of_the_translation(
@@ -23,9 +41,42 @@ def test_spaces_and_punctuation_are_those_of_the_translation(
 ) -> None:
     seams = seams_between(*languages)
     assert seams is not None
-    fitted = seams.gaps([gap.translate(seams.marks) for gap in gaps], texts)
-    joined = "".join(part for pair in zip(fitted, [*texts, ""], strict=False) for part in pair)
-    assert joined == expected
+    assert _joined(seams, gaps, texts) == expected
+
+
+@pytest.mark.parametrize(
+    ("languages", "gaps", "texts", "expected"),
+    [
+        (("zh", "en"), ["", "<code>TOM</code>", ""], ["see", "now."], "see <code>TOM</code> now."),
+        (("zh", "en"), ["", "Tom</b>。"], ["<b>I know"], "<b>I know Tom</b>."),
+        (("zh", "en"), ["", "Tom。</b>"], ["<b>I know"], "<b>I know Tom.</b>"),
+        (("zh", "en"), ["", "；&nbsp;", ""], ["go", "now."], "go;&nbsp;now."),
+        (
+            ("zh", "en"),
+            ["", "，<a id='a，b。>'>Li</a>（", ""],
+            ["go", "now"],
+            "go, <a id='a，b。>'>Li</a> (now",
+        ),
+        (("zh", "en"), ["", "Tom。<br>", ""], ["go", "now"], "go Tom. <br>now"),
+        (
+            ("en", "zh"),
+            ["", " <a id='a, b.'>老王</a>, ", "."],
+            ["看", "走"],
+            "看<a id='a, b.'>老王</a>，走。",
+        ),
+    ],
+)
+def test_tags_stay_as_they_are(
+    languages: tuple[str, str], gaps: list[str], texts: list[str], expected: str
+) -> None:
+    seams = seams_between(*languages)
+    assert seams is not None
+    assert _joined(replace(seams, is_markup=True), gaps, texts) == expected
+
+
+def _joined(seams: Seams, gaps: list[str], texts: list[str]) -> str:
+    fitted = seams.gaps([seams.write(gap) for gap in gaps], texts)
+    return "".join(part for pair in zip(fitted, [*texts, ""], strict=False) for part in pair)
 
 
 @pytest.mark.parametrize("languages", [("de", "en"), ("zh", "ja"), ("ko", "en")])

@@ -27,6 +27,19 @@ def full_gain(share: float) -> float:
     return (1 + ROWS_COST * share) / (1 + ROWS_COST) / share
 
 
+class _Rate(RunningMean):
+    """Work per second, and for how many seconds it was measured."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds = 0.0
+
+    def measure(self, rate: float, seconds: float, *, windows: float = 1.0) -> None:
+        """Takes in what was done in so many seconds, which count as so many windows."""
+        self.observe(rate, windows)
+        self.seconds += seconds
+
+
 class Throughput:
     """What full engines do per second.
 
@@ -35,9 +48,8 @@ class Throughput:
     """
 
     def __init__(self) -> None:
-        self._full = RunningMean()
-        self._partly_full = RunningMean()
-        self._measured_seconds = 0.0
+        self._full = _Rate()
+        self._partly_full = _Rate()
         self._learned_at = 0.0
         self._began_at: float | None = None
         self._done = 0.0
@@ -63,19 +75,23 @@ class Throughput:
         if seconds < WINDOW_SECONDS or self._done < running:
             return
         if not self._is_first:
-            self._measured_seconds += seconds
+            rate = self._done / seconds
             if self._is_saturated:
-                self._full.observe(self._done / seconds, seconds / WINDOW_SECONDS)
+                if not self._is_recent(now):
+                    self._full = _Rate()
+                self._full.measure(rate, seconds, windows=seconds / WINDOW_SECONDS)
                 self._learned_at = now
             else:
-                self._partly_full.observe(self._done / seconds * full_gain(self._shares.value))
+                self._partly_full.measure(rate * full_gain(self._shares.value), seconds)
         self._begin(now, is_first=False)
 
     def seconds(self, now: float, work: float) -> float:
-        """What so much work takes, as far as measured (`MAX_EXTRAPOLATION`); 0 as long as nothing is known."""
-        is_recent = now - self._learned_at <= MEMORY_SECONDS
-        rate = (self._full.value if is_recent else 0.0) or self._partly_full.value
-        return min(work / rate, MAX_EXTRAPOLATION * self._measured_seconds) if rate else 0.0
+        """What so much work takes, as far as known (`MAX_EXTRAPOLATION`); 0 as long as nothing is."""
+        rate = self._full if self._full.value and self._is_recent(now) else self._partly_full
+        return min(work / rate.value, MAX_EXTRAPOLATION * rate.seconds) if rate.value else 0.0
+
+    def _is_recent(self, now: float) -> bool:
+        return now - self._learned_at <= MEMORY_SECONDS
 
     def _begin(self, now: float, *, is_first: bool) -> None:
         self._began_at, self._done, self._is_first = now, 0.0, is_first

@@ -9,6 +9,8 @@ answer is checked.
 import re
 from collections.abc import Sequence
 
+from dragoman_bundle.languages import HANGUL, UNSPACED_CHARACTERS
+
 from dragoman_server.text.protection.protected import Protected, SpanKind
 
 _NAMES = (
@@ -31,6 +33,8 @@ _QUANTITY = re.compile(
     re.IGNORECASE,
 )
 
+_OF_WORD = rf"[^\W{UNSPACED_CHARACTERS}{HANGUL}]"
+"""A letter beside which a mask is part of another word: in "我在Boston工作" and "Boston에서" it is none."""
 
 NUM_VARIANTS = 4
 """Ways to choose masks, of which the first is tried before the others."""
@@ -59,8 +63,8 @@ def masks_for(
 
 def occurrences(mask: str, answer: str) -> list[tuple[int, int]]:
     """Where a mask stands in an answer as a word of its own."""
-    digits = rf"(?<![\w.,:/\-−]){mask}(?!\w|[.,:/]\d)"
-    pattern = digits if mask.isdigit() else rf"(?<!\w){mask}(?!\w)"
+    digits = rf"(?<!{_OF_WORD})(?<![.,:/\-−]){mask}(?!{_OF_WORD}|[.,:/]\d)"
+    pattern = digits if mask.isdigit() else rf"(?<!{_OF_WORD}){mask}(?!{_OF_WORD})"
     return [found.span() for found in re.finditer(pattern, answer)]
 
 

@@ -7,7 +7,7 @@ the text.
 import re
 from collections.abc import Iterator
 
-from dragoman_bundle.languages import UNSPACED_CHARACTERS
+from dragoman_bundle.languages import HANGUL, UNSPACED_CHARACTERS
 
 from dragoman_server.text.protection.emoji import EMOJI
 from dragoman_server.text.protection.protected import Protected, SpanKind
@@ -19,15 +19,24 @@ _TRIGGER = re.compile(
     r"[/\\@{%$:`#~<\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2194-\u2bff\u3030\u303d\u3297\u3299"
     r"\U0001f000-\U0001faff]|\w\.\w|[A-Za-z][/_-]?\d|\d[/_-]?[A-Za-z]|[¹²³⁰-⁹₀-₉]"
 )
-_JOINED = re.compile(f"[{UNSPACED_CHARACTERS}\uac00-\ud7a3]")
-_LETTER = "\ufffc"
-"""Stands for a letter of a script in which words touch what is protected: "看https://example.com吧"."""
-_NAME = rf"(?=\w*{_LETTER})[\w{_LETTER}]++"
+_UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]")
+_SYLLABLE = re.compile(f"[{HANGUL}]")
+_HANGUL = "\ufffb"
+"""Stands for a letter of Korean, which touches what is protected from behind: "https://example.com입니다"."""
+_LETTER = f"{_HANGUL}\ufffc"
+"""Within brackets: that, and what stands for a letter that touches both ends: "看https://example.com吧"."""
+_NAME = rf"(?=\w*[{_LETTER}])[\w{_LETTER}]++"
+_NAME_ENDS = r"(?![^\s.,;:!?)\]}\"'…。，、；：！？）」』】》”’])"
+_OF_STEM = rf"(?:[\w\-]|{_HANGUL}(?![A-Za-z]))"
+_STEM_BEGINS = rf"(?:(?<!{_HANGUL})|(?=[A-Za-z]))"
+"""Of "보고서.pdf" all is the name, of "파일a.pdf" what is behind the word."""
 _ENDS = r"\s<>\"„“”«»，。、；：！？（）「」『』【】《》"
 _SCHEME = r"(?:[a-zA-Z][a-zA-Z0-9+.\-]{1,20}://|(?:mailto|tel|urn|data|javascript):)"
-_HOST = rf"[^{_ENDS}{_LETTER}/?#]++"
+_LAST_LABEL = rf"(?<=[{_LETTER}]\.)[{_LETTER}]{{1,8}}(?![\w{_LETTER}])"
+_HOST = rf"(?:[^{_ENDS}{_LETTER}/?#]|[{_LETTER}](?=[\w\-{_LETTER}]{{0,40}}[.@][\w{_LETTER}])|{_LAST_LABEL})++"
+_LABEL = rf"(?:[\w\-]|[{_LETTER}](?=[\w\-{_LETTER}]{{0,40}}\.[\w{_LETTER}])|{_LAST_LABEL})++"
 _REST = rf"(?:[/?#][^{_ENDS}]*+)?"
-_IN_PATH = rf"(?:[\w.@+\-]|{_LETTER}(?={_LETTER}{{0,40}}[/.]))"
+_IN_PATH = rf"(?:[\w.@+\-]|[{_LETTER}](?=[{_LETTER}]{{0,40}}[/.]))"
 _DOMAINS = "com|org|net|edu|gov|info|io|dev|app|eu|de|ch|uk|fr|nl|pl"
 _SUFFIXES = (
     "txt|md|pdf|docx?|xlsx?|pptx?|odt|csv|tsv|jsonl?|ya?ml|toml|ini|conf|cfg|xml|html?|css|jsx?|tsx?|py|rs|go|java|"
@@ -46,7 +55,7 @@ _PATTERNS = {
             r"</?[A-Za-z_][^<>\n]{0,200}>|<!--|-->",
             rf"[$#%@]?\{{(?:[\w.\-\[\]{_LETTER}]+(?:[:!|][^{{}}\n]{{0,100}})?)?\}}",
             # In "50 % der" and "100%ig" it is a percentage.
-            r"(?<![\w%])%\(\w+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]",
+            rf"(?<![\w%])%\([\w{_LETTER}]+\)[-+#0]?\d*(?:\.\d+)?[a-zA-Z]",
             r"(?<![\w%])%(?:\d+\$)?[-+#0]?\d*(?:\.\d+)?(?:hh|h|ll|l|L|z|j|t)?[sdiuoxXfFeEgGcpn@](?!\w)",
             r"(?<![\w%])%\d+\$[-+#0]?\d*(?:\.\d+)?[a-zA-Z@]",
             r"(?<![\w%])%L?\d{1,2}(?![\w%])",
@@ -55,28 +64,31 @@ _PATTERNS = {
             r"(?<![\w:/])::?[a-z_]\w++:?(?!\w)",
         )
     ),
-    SpanKind.EMAIL: r"(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]+(?:\.[\w\-]+)+",
+    SpanKind.EMAIL: (
+        rf"(?<![\w.+\-])(?:[\w.+\-]{{1,64}}|[\w.+\-{_LETTER}]{{1,64}}(?<=[{_LETTER}]))@{_LABEL}(?:\.{_LABEL})+"
+    ),
     SpanKind.URL: "|".join(
         (
             # A host that begins with such a letter ends with white space.
             rf"(?<![\w+.\-]){_SCHEME}(?:{_HOST}{_REST}|[/?#{_LETTER}][^{_ENDS}]*+)",
             rf"(?<![\w.\-])www\.{_HOST}{_REST}",
-            rf"(?<![\w.\-])(?:[\w\-]{{1,63}}\.){{1,4}}(?:{_DOMAINS})(?![\w\-])(?::\d{{1,5}})?{_REST}",
+            rf"(?<![\w.\-]){_STEM_BEGINS}(?:{_OF_STEM}{{1,63}}\.){{1,4}}(?:{_DOMAINS})(?![\w\-])(?::\d{{1,5}})?{_REST}",
         )
     ),
     SpanKind.PATH: "|".join(
         (
             r"(?<!\w)(?:[A-Za-z]:\\|\\\\)[^\s<>\"|*?]++",
             rf"(?<![\w/.])(?:~|\.{{1,2}})/(?:{_IN_PATH}|/)*+",
-            rf"(?<![\w/.>])(?:/{_IN_PATH}+){{2,}}+/?",
+            # Of "월/화/수/목" none, of "看/etc/hosts" what is behind the word.
+            rf"(?<![\w/.>])(?:(?<![{_LETTER}])|(?=/[\w.@+\-]))(?:/{_IN_PATH}+){{2,}}+/?",
             r"(?<![\w/.])/[\w\-]+\.\w{1,8}(?!\w)",
-            rf"(?<![\w./\-])(?:[\w\-]+[./])+(?:{_SUFFIXES})(?![\w/])",
+            rf"(?<![\w./\-]){_STEM_BEGINS}(?:{_OF_STEM}+[./])+(?:{_SUFFIXES})(?![\w/])",
         )
     ),
-    SpanKind.HASHTAG: rf"(?<![\w&/#])#(?:{_NAME}(?:#|(?!\S))|\w*[^\W\d_]\w*)",
-    SpanKind.MENTION: rf"(?<![\w@./])@(?:{_NAME}(?!\S)|\w[\w.\-]*(?:@[\w\-]+(?:\.[\w\-]+)+)?)",
+    SpanKind.HASHTAG: rf"(?<![\w&/#])#(?:{_NAME}(?:#|{_NAME_ENDS})|\w*[^\W\d_]\w*)",
+    SpanKind.MENTION: rf"(?<![\w@./])@(?:{_NAME}{_NAME_ENDS}|\w[\w.\-]*(?:@[\w\-]+(?:\.[\w\-]+)+)?)",
     # With the numbers of footnotes, which stand beside a word as well.
-    SpanKind.EMOJI: rf"{EMOJI}|(?<=[^\W\d_]|{_LETTER})[²³¹⁰-⁹₀-₉]+",
+    SpanKind.EMOJI: rf"{EMOJI}|(?<=[^\W\d_]|[{_LETTER}])[²³¹⁰-⁹₀-₉]+",
     SpanKind.REFERENCE: "|".join(
         (
             # IBAN, written in fours.
@@ -94,8 +106,8 @@ _PATTERNS = {
     ),
 }
 _ARGUMENT = (
-    r"\{\s{0,10}[\w.]+\s{0,10},\s{0,10}(?:plural|selectordinal|select|choice|number|date|time|ordinal|duration|spellout)"
-    r"\b"
+    rf"\{{\s{{0,10}}[\w.{_LETTER}]+\s{{0,10}},\s{{0,10}}"
+    r"(?:plural|selectordinal|select|choice|number|date|time|ordinal|duration|spellout)\b"
 )
 _ANY = re.compile(
     "|".join(
@@ -116,7 +128,7 @@ def certain_spans(text: str) -> Iterator[Protected]:
     if not _TRIGGER.search(text):
         return
     position = 0
-    searched = _JOINED.sub(_LETTER, text)
+    searched = _SYLLABLE.sub(_HANGUL, _UNSPACED.sub("\ufffc", text))
     while (found := _ANY.search(searched, position)) is not None:
         start, end = found.span()
         name = found.lastgroup

@@ -1,6 +1,7 @@
 """Words that a model can't read: its vocabulary lacks them in part, or they are of a foreign script."""
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from dragoman_server.text.cleaning import Span
@@ -17,15 +18,16 @@ def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language
     """
     start, end = span
     unit = text[start:end]
+    is_known = _Known(unknown)
     found: list[Span] = []
     for first, last in words(unit):
-        is_unknown = any(a < last and b > first for a, b in unknown)
+        is_unknown = not is_known(first, last)
         word = unit[first:last]
         if not (is_unknown or is_foreign(word, language)):
             continue
         if not any(map(str.isalnum, word)):
             for position, end_of_run in _runs_of_one_sign(word, first):
-                if any(a <= position < b for a, b in unknown):
+                if not is_known(position, position + 1):
                     yield Protected(span=(start + position, start + end_of_run), kind=SpanKind.EMOJI)
         elif found and not unit[found[-1][1] : first].strip():
             found[-1] = (found[-1][0], last)
@@ -33,6 +35,18 @@ def unreadable_words(text: str, span: Span, unknown: Sequence[Span], *, language
             found.append((first, last))
     for first, last in found:
         yield Protected(span=(start + first, start + last), kind=SpanKind.UNKNOWN)
+
+
+class _Known:
+    """Whether a range touches none of those that are `unknown`, which are in order and don't overlap."""
+
+    def __init__(self, unknown: Sequence[Span]) -> None:
+        self._unknown = unknown
+        self._ends = [end for _, end in unknown]
+
+    def __call__(self, first: int, last: int) -> bool:
+        place = bisect_right(self._ends, first)
+        return place == len(self._unknown) or self._unknown[place][0] >= last
 
 
 def _runs_of_one_sign(word: str, offset: int) -> Iterator[Span]:

@@ -16,7 +16,7 @@ from dragoman_server.text.protection.masks import NUM_VARIANTS, masks_for
 from dragoman_server.text.protection.numbers import in_notation, numbers_in
 from dragoman_server.text.protection.protected import Protected, SpanKind, disjoint
 from dragoman_server.text.segmentation import holds_letter
-from dragoman_server.text.source import NO_MARKS, Source
+from dragoman_server.text.source import Source
 from dragoman_server.text.unit.capitals import is_in_capitals, readings
 from dragoman_server.text.unit.placing import Floating
 from dragoman_server.text.unit.rendering import Rendered, outside, render
@@ -157,7 +157,7 @@ def around(source: Source, task: Task) -> Attempt:
     seams = (
         None
         if any(text[a].isspace() or text[b - 1].isspace() for a, b in [item.span for item in hard])
-        else task.seams
+        else task.seams and replace(task.seams, is_markup=source.is_markup)
     )
     cleaned = source.cleaned
     edges = [cleaned.starts[task.span[0]]]
@@ -170,8 +170,7 @@ def around(source: Source, task: Task) -> Attempt:
             edges[rank],
             edges[rank + 1],
             [item for item in items if bounds[rank] <= item.span[0] < bounds[rank + 1]],
-            # Tags may stand there, whose attributes are not to change.
-            marks=seams.marks if seams and not source.is_markup else NO_MARKS,
+            rewrite=seams.write if seams else None,
         )
         for rank in range(0, len(edges), 2)
     )

@@ -1,0 +1,35 @@
+"""Words that a vocabulary lacks."""
+
+import pytest
+
+from dragoman_server.text.protection.protected import SpanKind
+from dragoman_server.text.protection.unknown import unreadable_words
+
+
+def found(text: str, unknown: str) -> list[tuple[str, SpanKind]]:
+    spans = [(place, place + 1) for place, character in enumerate(text) if character in unknown]
+    words = unreadable_words(f"# {text}", (2, 2 + len(text)), spans, language="de")
+    return [(f"# {text}"[slice(*word.span)], word.kind) for word in words]
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown", "expected"),
+    [
+        ("Das Haus", "", []),
+        ("Das xyz Haus", "y", [("xyz", SpanKind.UNKNOWN)]),
+        ("Das xyz xyz.", "y", [("xyz xyz", SpanKind.UNKNOWN)]),
+        ("Das ** Haus *", "*", [("**", SpanKind.EMOJI), ("*", SpanKind.EMOJI)]),
+        ("Das 猫a猫!", "猫", [("猫", SpanKind.UNKNOWN), ("猫", SpanKind.UNKNOWN)]),
+        # Of a foreign script, though the vocabulary has its letters.
+        ("Das дом Haus", "", [("дом", SpanKind.UNKNOWN)]),
+    ],
+)
+def test_words_with_unknown_characters_are_found(
+    text: str, unknown: str, expected: list[tuple[str, SpanKind]]
+) -> None:
+    assert found(text, unknown) == expected
+
+
+def test_it_takes_time_in_proportion_to_the_text() -> None:
+    # With every word held against every unknown character that is hours.
+    assert len(found("看a" * 50_000, "看")) == 50_000
