@@ -47,10 +47,8 @@ _PUT_BACK = (WarningKind.SPAN_PUT_BACK, WarningKind.NUMBER_PUT_BACK)
 @bundle_option
 @click.option(
     "--hard-texts",
-    default=Path("data/hard-texts/de-en.jsonl"),
-    show_default=True,
     type=_FILE,
-    help="JSON lines with text, kind, must, must_not and format.",
+    help="JSON lines with text, kind, must, must_not and format: what answers have one of, what they lack.",
 )
 @click.option(
     "--input",
@@ -77,7 +75,7 @@ _PUT_BACK = (WarningKind.SPAN_PUT_BACK, WarningKind.NUMBER_PUT_BACK)
 @markdown_option
 def text(
     bundle: Path,
-    hard_texts: Path,
+    hard_texts: Path | None,
     source: Path,
     reference: Path,
     limit: int,
@@ -91,7 +89,8 @@ def text(
 
     The exit code is 1 where something is lost that is guaranteed to be kept.
     """
-    hard, corpus = read_hard_texts(hard_texts), read_corpus(source, reference, limit)
+    hard = [] if hard_texts is None else read_hard_texts(hard_texts)
+    corpus = read_corpus(source, reference, limit)
     try:
         with open_bundle_system(
             str(bundle),

@@ -124,6 +124,6 @@ def _load() -> _Identifier:
     except ImportError as error:
         raise UnsupportedError(
             "this server does not detect languages, as it lacks a library: name the source language, or have "
-            "`pip install 'dragoman[web]'` bring it"
+            "the extra `web` bring it"
         ) from error
     return cast(_Identifier, LanguageIdentifier.from_model_file(MODEL_FILE))

@@ -30,7 +30,8 @@ def missing_extra(option: str, error: ImportError, *extras: str) -> MissingExtra
     if name.startswith("dragoman") and "." in name:
         raise error
     return MissingExtraError(
-        f"{option} needs {name}, which is not installed: pip install 'dragoman[{','.join(extras)}]'"
+        f"{option} needs {name}, which is not installed: run `make install` in the source checkout, or there "
+        f"`pip install --constraint constraints.txt --editable '.[{','.join(extras)}]'`"
     )
 
 

@@ -61,8 +61,8 @@ class Engine:
         found = next(iter(entry_points(group=GROUP, name="bundle")), None)
         if found is None:
             raise ModuleNotFoundError(
-                "no engine is installed where this actor runs; pip install 'dragoman[ray,server-cpu]' there, "
-                "or dragoman[ray,server] for a GPU"
+                "no engine is installed where this actor runs; it needs the extras ray and server-cpu, "
+                "or ray and server for a GPU"
             )
         open_translator: OpenTranslator = found.load()
         self._opened = open_translator(
