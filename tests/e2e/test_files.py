@@ -229,7 +229,7 @@ def test_a_document_of_word_keeps_its_styles_its_links_and_all_other_parts(trans
     assert set(runs[0]) == set(runs[1])
     assert "time" in runs[1]["<w:b/>"]
     assert "dog" in runs[1]["<w:u/>"]
-    assert runs[1]["<w:i/>"].rstrip("s.!").casefold() in ("thank", "thank you")
+    assert "thank" in runs[1]["<w:i/>"].casefold()
     structure = r"</?w:(?:p|tbl|tr|tc|pPr|pStyle|hyperlink|bookmark\w+)(?: [^<>]*)?/?>"
     before, after = (re.findall(structure, read_part(content)) for content in (given, written))
     assert Counter(after) == Counter(before)

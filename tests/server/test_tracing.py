@@ -200,7 +200,7 @@ async def test_a_server_without_the_extra_says_what_to_install_to_trace(
 ) -> None:
     monkeypatch.delitem(sys.modules, "dragoman_server.tracing", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.resources", None)
-    with pytest.raises(MissingExtraError, match=r"dragoman\[tracing\]"):
+    with pytest.raises(MissingExtraError, match=r"'\.\[tracing\]'"):
         await start_server(otlp_endpoint="http://localhost:4317")
 
 

@@ -187,7 +187,7 @@ class Translator:
         stages.end_text()
         sentences = [sentence for pair in pairs for sentence in pair.sentences]
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-        futures = await _submit(executor, model, sentences, ended)
+        _, futures = await _submit(executor, model, sentences, ended)
         try:
             if (error := await ended) is not None:
                 raise error
@@ -334,10 +334,10 @@ async def _search(
     ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
     came_at = time.monotonic()
     if waits:
-        futures = await _submit_in_turn(executor, model, priority, sentences, ended)
+        began_at, futures = await _submit_in_turn(executor, model, priority, sentences, ended)
     else:
-        futures = await _submit(executor, model, sentences, ended)
-    waited_seconds = time.monotonic() - came_at
+        began_at, futures = await _submit(executor, model, sentences, ended)
+    waited_seconds = began_at - came_at
     try:
         if (error := await ended) is not None:
             raise error
@@ -353,7 +353,7 @@ async def _submit_in_turn(
     priority: Priority,
     sentences: Sequence[Sentence],
     ended: "asyncio.Future[BaseException | None]",
-) -> Futures:
+) -> tuple[float, Futures]:
     loop, has_moved = asyncio.get_running_loop(), asyncio.Event()
     async with model.turns[priority]:
         with model.engine.told_of_room(lambda: loop.call_soon_threadsafe(has_moved.set)):
@@ -371,11 +371,14 @@ async def _submit(
     model: Model,
     sentences: Sequence[Sentence],
     ended: "asyncio.Future[BaseException | None]",
-) -> Futures:
-    def submit() -> Futures:
+) -> tuple[float, Futures]:
+    """When the engine began to take them in, which may search the first while it does, and their futures."""
+
+    def submit() -> tuple[float, Futures]:
+        began_at = time.monotonic()
         futures = model.engine.submit(sentences)
         notify_when_done(ended, futures)
-        return futures
+        return began_at, futures
 
     if executor is None:
         return submit()
@@ -388,9 +391,10 @@ async def _submit(
         raise
 
 
-def _cancel_submitted(submitting: "asyncio.Future[Futures]") -> None:
+def _cancel_submitted(submitting: "asyncio.Future[tuple[float, Futures]]") -> None:
     if not submitting.cancelled() and submitting.exception() is None:
-        _cancel(submitting.result())
+        _, futures = submitting.result()
+        _cancel(futures)
 
 
 def _cancel(futures: Futures) -> None:

@@ -209,7 +209,7 @@ async def test_a_server_without_the_extra_says_what_to_install(
     for name in [name for name in sys.modules if name.startswith("dragoman_server.web")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.routing", None)
-    with pytest.raises(MissingExtraError, match=r"dragoman\[web\]"):
+    with pytest.raises(MissingExtraError, match=r"'\.\[web\]'"):
         await start_server(http_port=0)
 
 
