@@ -199,8 +199,9 @@ def _measure_hard_texts(system: BundleSystem, hard: Sequence[HardText], show: bo
             count[0] += 1
             count[1] += line.passes(off.text)
             count[2] += line.passes(on.text)
-    # In the order of the file, all of them last.
-    counts["all"] = counts.pop("all")
+    if counts:
+        # In the order of the file, all of them last.
+        counts["all"] = counts.pop("all")
     return [
         {"kind": kind, "num_lines": lines, "num_off": off, "num_on": on}
         for kind, (lines, off, on) in counts.items()

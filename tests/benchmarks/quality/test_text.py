@@ -63,6 +63,14 @@ def test_it_measures_what_comes_through(benchmark: Callable[..., Any], tmp_path:
     assert all(row["milliseconds"] > 0 for row in ran.results["costs"])
 
 
+@pytest.mark.long
+def test_without_a_file_of_hard_texts_there_are_none(benchmark: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "de").write_text("Der Hund ist da.\n")
+    (tmp_path / "en").write_text("The dog is there.\n")
+    ran = benchmark("text", "--input", tmp_path / "de", "--reference", tmp_path / "en", "--repeats", 1)
+    assert ran.results["hard_texts"] == []
+
+
 def test_capitals_are_compared_as_capitals() -> None:
     line = HardText(text="", kind="capitals", must=(("GOOD", "FINE"),), must_not=("x",), is_html=False)
     assert line.passes("GOOD.")
