@@ -220,7 +220,7 @@ def test_a_document_of_word_keeps_its_styles_its_links_and_all_other_parts(trans
         + paragraph("Wir gehen mit ", link, text_run("unserem Hund", "<w:u/>"), "</w:hyperlink>", " heim.")
         + paragraph("Der ", '<w:bookmarkStart w:id="1"/>', "Hund", '<w:bookmarkEnd w:id="1"/>', " schläft.")
         + "<w:tbl><w:tr><w:tc>"
-        + paragraph(text_run("Danke", "<w:i/>"))
+        + paragraph(text_run("Danke!", "<w:i/>"))
         + "</w:tc></w:tr></w:tbl>"
     )
     given = docx(body, header=paragraph("Hallo!"), footnotes=paragraph("Ja."))
@@ -229,7 +229,7 @@ def test_a_document_of_word_keeps_its_styles_its_links_and_all_other_parts(trans
     assert set(runs[0]) == set(runs[1])
     assert "time" in runs[1]["<w:b/>"]
     assert "dog" in runs[1]["<w:u/>"]
-    assert "thank" in runs[1]["<w:i/>"].casefold()
+    assert runs[1]["<w:i/>"].rstrip("s.!").casefold() in ("thank", "thank you")
     structure = r"</?w:(?:p|tbl|tr|tc|pPr|pStyle|hyperlink|bookmark\w+)(?: [^<>]*)?/?>"
     before, after = (re.findall(structure, read_part(content)) for content in (given, written))
     assert Counter(after) == Counter(before)

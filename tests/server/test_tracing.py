@@ -4,9 +4,10 @@ import asyncio
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -22,6 +23,8 @@ from tests.server.web.conftest import ask
 from dragoman import Client
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.cli import serve
+from dragoman_server.engine import Sentence
+from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.options import MissingExtraError
 
 GERMAN = {"source_language": "de", "target_language": "en"}
@@ -151,6 +154,24 @@ async def test_each_item_of_a_stream_and_linked_pairs_are_requests(
         # The client tells of the trace that its caller is in.
         assert span.trace_id.hex() == trace_id
         check_stages(collector, span, num_requests)
+
+
+async def test_what_is_decoded_while_a_call_is_still_taken_in_is_told_of(
+    start_server: StartServer, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = EnginePool.submit
+
+    def slowly(self: EnginePool, sentences: Sequence[Sentence]) -> list[Any]:
+        futures = submit(self, sentences)
+        wait(futures)
+        return futures
+
+    monkeypatch.setattr(EnginePool, "submit", slowly)
+    running: RunningServer = await start_traced(start_server, collector)
+    await running.stub.Translate(pb.TranslateRequest(texts=["Ja.", "Nein."], **GERMAN))
+    assert await running.server.drain()
+    (call,) = collector.named("Translate")
+    check_stages(collector, call, 1)
 
 
 async def test_a_failed_request_is_an_error_and_a_collector_that_is_gone_is_no_harm(

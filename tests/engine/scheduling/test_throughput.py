@@ -27,6 +27,13 @@ def test_what_waits_takes_as_long_as_the_same_took_before() -> None:
     assert throughput.seconds(now, 1000) == pytest.approx(5, rel=0.05)
 
 
+def work_off_one_by_one(throughput: Throughput, *, since: float) -> float:
+    """Tells of three sentences, one a second, of a machine that is busy with something else."""
+    for now in (since + 1, since + 2, since + 3):
+        throughput.observe(now, 15, running=15, share=1.0, is_saturated=True)
+    return since + 3
+
+
 def work_half_full(throughput: Throughput, rate: float, *, since: float = 0.0) -> float:
     now = since
     for _ in range(300):
@@ -110,22 +117,18 @@ def test_a_slower_pace_is_learned_as_soon_from_few_long_windows() -> None:
 
 def test_what_was_measured_for_a_moment_says_nothing_of_the_next_hour() -> None:
     throughput = Throughput()
-    # A machine that is busy with something else gets one sentence done a second.
-    for now in (0.0, 1.0, 2.0):
-        throughput.observe(now, 15, running=15, share=1.0, is_saturated=True)
-    assert throughput.seconds(2.0, 75_000) == MAX_EXTRAPOLATION
+    now = work_off_one_by_one(throughput, since=0.0)
+    # Of the first nothing is learned: batches were filling up.
+    assert throughput.seconds(now, 75_000) == MAX_EXTRAPOLATION
     # What takes less is told as ever.
-    assert throughput.seconds(2.0, 150) == 10
-    now = work_off(throughput, rate=15, since=2.0, seconds=300)
+    assert throughput.seconds(now, 150) == 10
+    now = work_off(throughput, rate=15, since=now, seconds=300)
     assert throughput.seconds(now, 75_000) == pytest.approx(5000, rel=0.05)
 
 
 def test_what_was_measured_of_half_full_engines_is_not_of_full_ones() -> None:
     throughput = Throughput()
-    now = work_half_full(throughput, rate=900)
-    for _ in range(3):
-        now += 1
-        throughput.observe(now, 15, running=15, share=1.0, is_saturated=True)
+    now = work_off_one_by_one(throughput, since=work_half_full(throughput, rate=900))
     assert throughput.seconds(now, 75_000) == pytest.approx(2 * MAX_EXTRAPOLATION)
     # Much later it is learned anew.
     throughput.observe(now, 15, running=0, share=0.0, is_saturated=False)

@@ -1,8 +1,11 @@
 """Parts of a sentence between a language with spaces and one without."""
 
+import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman_server.text.unit.seams import Seams, seams_between
 
@@ -72,6 +75,42 @@ def test_tags_stay_as_they_are(
     seams = seams_between(*languages)
     assert seams is not None
     assert _joined(replace(seams, is_markup=True), gaps, texts) == expected
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<b>", "</b>", '<a x="a, b.，>">', "<!-- a, -->", "&nbsp;", *'.,;:!?()。，：！？（）" a1我']
+        )
+    )
+)
+@pytest.mark.parametrize("target", ["en", "zh"])
+@pytest.mark.parametrize("is_markup", [False, True])
+def test_only_marks_and_spaces_change_and_nothing_in_tags(
+    target: str, is_markup: bool, parts: list[str]
+) -> None:
+    text = "".join(parts)
+    written = Seams(target, is_markup).write(text)
+    assert _without_spaces(written) == _without_spaces(text)
+    if is_markup:
+        tags = [part for part in parts if part.startswith("<")]
+        assert re.findall(r'<!--.*?-->|<a x=".*?">|<[^>]*>', written) == tags
+
+
+def _without_spaces(text: str) -> str:
+    return text.translate(str.maketrans("。，、；：！？（）", ".,,;:!?()", " "))
+
+
+@pytest.mark.parametrize("unit", ["<!-- ", "<a ", '<a"', "<a'\"", "<", "&", "，", "（", "<a \"'>", "a,"])
+def test_it_takes_time_in_proportion_to_the_text(unit: str) -> None:
+    # What would take the square of it does not end.
+    for target in ("en", "zh"):
+        Seams(target, is_markup=True).write(unit * (100_000 // len(unit)))
+
+
+def test_a_picture_that_is_part_of_a_tag_stays() -> None:
+    tag = f'<img alt="a, b." src="data:image/png;base64,{"A" * 50_000}">'
+    assert Seams("zh", is_markup=True).write(f"{tag}, ") == f"{tag}，"
 
 
 def _joined(seams: Seams, gaps: list[str], texts: list[str]) -> str:

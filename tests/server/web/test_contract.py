@@ -71,7 +71,7 @@ def test_a_file_is_translated_with_progress_or_has_a_status(web: Web) -> None:
     progress, file = (json.loads(events[rank][1].removeprefix("data: ")) for rank in (-3, -2))
     assert progress == {"done": 2, "total": 2}
     assert (file["name"], file["failed"], file["sourceLanguage"]) == ("dog.en.html", 0, "de")
-    assert web.get(f"/{file['path']}").body.decode().startswith("<p>The <b>hound</b> ")
+    assert web.get(f"/{file['path']}").body.decode().startswith("<p>The <b>hound</b> sleeps.</p>")
 
     table = web.upload(path, "dog.csv", b"Satz\nJa.\n", config=config)
     assert (table.status, "needs columns" in table.json["error"]["message"]) == (400, True)
