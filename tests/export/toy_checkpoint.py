@@ -112,6 +112,9 @@ CONFIGS: dict[str, ModelConfig] = {
         activation="gelu-sigmoid",
         tied_output=False,
     ),
+    "ssru": TransformerConfig(
+        width=16, heads=2, feed_forward=20, encoder_layers=2, decoder_layers=2, past="ssru"
+    ),
     "lm": LanguageModelConfig(embedding_size=12, layers=1, units=14, attention_units=9),
     "lm-span": LanguageModelConfig(embedding_size=12, layers=2, units=14, attention_units=9, span=3),
 }

@@ -104,6 +104,9 @@ WIDE = {
     ("transformer", "int8"): TransformerConfig(
         width=256, heads=4, feed_forward=512, encoder_layers=1, decoder_layers=1
     ),
+    ("ssru", "int8"): TransformerConfig(
+        width=256, heads=4, feed_forward=512, encoder_layers=1, decoder_layers=1, past="ssru"
+    ),
 }
 """What of them is float has sums as long as a real model's, longer than a block of 256.
 

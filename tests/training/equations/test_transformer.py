@@ -1,4 +1,4 @@
-"""The Transformer (Vaswani et al. 2017), normalised before each sublayer or after it.
+"""The Transformer (Vaswani et al. 2017), normalised before sublayers or after them; SSRU (Kim et al. 2019).
 
 Shapes: T source positions, U target positions, N positions looked at, H heads, D width.
 """
@@ -93,6 +93,15 @@ class Equations:
                 contexts += multi_head([query_D], keys[:u], values[:u], self.config.heads)[0]
             return [linear(self.weights, f"{name}.self_attention.output", context) for context in contexts]
 
+        def recur(y_UD: Rows) -> Rows:
+            """Section 3.1 of Kim et al. 2019, with a bias of the candidate too."""
+            cell_D, states = np.zeros(self.config.width), []
+            for gate_D, candidate_D in zip(*self.project(f"{name}.ssru.input", 2, y_UD), strict=True):
+                forget_D = 1 / (1 + np.exp(-gate_D))
+                cell_D = forget_D * cell_D + (1 - forget_D) * candidate_D
+                states.append(np.maximum(0, cell_D))
+            return states
+
         def look_at_source(y_UD: Rows) -> Rows:
             (queries,) = self.project(f"{name}.cross_attention.query", 1, y_UD)
             keys, values = self.project(f"{name}.cross_attention.memory", 2, x_TD)
@@ -100,7 +109,8 @@ class Equations:
             looked_UT.extend(weights_UT)
             return [linear(self.weights, f"{name}.cross_attention.output", context) for context in contexts]
 
-        y_UD = self.residual(f"{name}.self_residual", y_UD, look_at_past)
+        past = recur if self.config.past == "ssru" else look_at_past
+        y_UD = self.residual(f"{name}.self_residual", y_UD, past)
         y_UD = self.residual(f"{name}.cross_residual", y_UD, look_at_source)
         y_UD = self.residual(f"{name}.feed_forward_residual", y_UD, lambda y: self.feed_forward(name, y))
         return y_UD, looked_UT
@@ -133,10 +143,13 @@ class Equations:
         return self.weights[f"{name}.weight"] * (x_D - x_D.mean()) / deviation + self.weights[f"{name}.bias"]
 
 
+@pytest.mark.parametrize("past", ["self-attention", "ssru"])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_layers_follow_the_equations_of_the_transformer(norm: Literal["pre", "post"]) -> None:
+def test_layers_follow_the_equations_of_the_transformer(
+    norm: Literal["pre", "post"], past: Literal["self-attention", "ssru"]
+) -> None:
     config = TransformerConfig(
-        width=12, heads=3, feed_forward=10, encoder_layers=2, decoder_layers=2, norm=norm
+        width=12, heads=3, feed_forward=10, encoder_layers=2, decoder_layers=2, norm=norm, past=past
     )
     model = model_of(config)
     assert isinstance(model, Transformer)

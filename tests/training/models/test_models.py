@@ -54,6 +54,9 @@ CONFIGS |= {
     "multi-head-unfed": MultiHeadConfig(**SIZES, attention_units=8, heads=1, input_feeding=False),  # type: ignore[arg-type]
     "structured": StructuredConfig(**SIZES, annotations=3, annotation_units=9),  # type: ignore[arg-type]
     "transformer": TransformerConfig(width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2),
+    "ssru": TransformerConfig(
+        width=12, heads=3, feed_forward=20, encoder_layers=1, decoder_layers=2, past="ssru"
+    ),
     "transformer-post": TransformerConfig(
         width=12,
         heads=2,
@@ -211,7 +214,8 @@ def test_a_decoder_loops_over_the_target_only_where_it_reads_what_it_attended_to
         for layer in model.decoder_layers:
             assert isinstance(layer, DecoderLayer)
             # Both have calls of their own for all positions at once, which begin with these projections'.
-            assert (again[layer.self_attention.input], again[layer.cross_attention.query]) == (1, 1)
+            past = layer.ssru if layer.is_recurrent else layer.self_attention
+            assert (again[past.input], again[layer.cross_attention.query]) == (1, 1)
 
 
 def test_recurrent_layers_begin_with_states_as_cudnn_wants_them(model: Seq2Seq) -> None:

@@ -1,4 +1,4 @@
-"""The Transformer (Vaswani et al. 2017).
+"""The Transformer (Vaswani et al. 2017), also with a recurrent decoder (Kim et al. 2019).
 
 Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions so far, H heads, A width of
 a head, D = H · A.
@@ -18,6 +18,7 @@ from dragoman_training.models.layers.transformer_layers import (
     DecoderLayer,
     EncoderLayer,
     Norm,
+    Past,
     Positions,
 )
 from dragoman_training.models.seq2seq import Seq2Seq, Tensors, VocabularyShape, source_mask
@@ -40,6 +41,9 @@ class TransformerConfig:
     """Layers of the encoder."""
     decoder_layers: int = 3
     """Layers of the decoder."""
+    past: Past = "self-attention"
+    """How a decoder's layer knows what was said: by attention to it, or by simpler simple recurrent units
+    (Kim et al. 2019), which keep it in one vector: a step takes the same however long a sentence is."""
     norm: Norm = "pre"
     """Whether layers are normalised before each sublayer, or after it as in the paper."""
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"
@@ -87,6 +91,8 @@ class Transformer(Seq2Seq):
     A step's state is the keys and values of every decoder layer's self-attention, [R, H, U, A], to which a
     step adds one position on the right, and `age` [R], the steps that a row has lived through. A row sees the
     last `age` positions of its past and nothing before them: what stands there pads it to the past of others.
+    With SSRU it is a vector for every decoder layer, [R, D], and `age`; nothing grows.
+
     The attention that a step returns is that of its `alignment_head`, or where there is none the mean over
     the heads of the last layer's cross-attention.
 
@@ -116,7 +122,13 @@ class Transformer(Seq2Seq):
             for _ in range(config.encoder_layers)
         )
         self.decoder_layers = nn.ModuleList(
-            DecoderLayer(*sizes, activation=config.activation, norm=config.norm, dropout=config.dropout)
+            DecoderLayer(
+                *sizes,
+                activation=config.activation,
+                norm=config.norm,
+                dropout=config.dropout,
+                past=config.past,
+            )
             for _ in range(config.decoder_layers)
         )
         is_pre = config.norm == "pre"
@@ -141,28 +153,30 @@ class Transformer(Seq2Seq):
             assert isinstance(layer, DecoderLayer)
             keys_SHTA, values_SHTA = layer.cross_attention.keys_and_values(x_STD)
             memory |= {f"keys{number}": keys_SHTA, f"values{number}": values_SHTA}
-            shape = (source_ST.shape[0], self.config.heads, 0, self.config.width // self.config.heads)
-            state |= {f"keys{number}": x_STD.new_zeros(shape), f"values{number}": x_STD.new_zeros(shape)}
+            state |= {name: x_STD.new_zeros(source_ST.shape[0], *shape) for name, shape in self._past(number)}
         return memory, state
 
     def step(self, token_SK: Tensor, memory: Tensors, state: Tensors) -> tuple[Tensor, Tensor, Tensors]:
         age_R = state["age"]
-        past = state["keys0"].shape[2]
-        position_N = torch.arange(past + 1, device=token_SK.device)
-        past_mask_RN = (position_N >= past - age_R.unsqueeze(1)).float()
+        past_mask_RN = None
+        if self.config.past == "self-attention":
+            past = state["keys0"].shape[2]
+            position_N = torch.arange(past + 1, device=token_SK.device)
+            past_mask_RN = (position_N >= past - age_R.unsqueeze(1)).float()
         x_SKD = self._embed_target(token_SK, age_R.view(token_SK.shape))
         new: Tensors = {"age": age_R + 1}
         attentions = []
         for number, layer in enumerate(self.decoder_layers):
             assert isinstance(layer, DecoderLayer)
-            keys, values = f"keys{number}", f"values{number}"
-            x_SKD, weights_SHKT, (new[keys], new[values]) = layer.step(
+            names = [name for name, _ in self._past(number)]
+            x_SKD, weights_SHKT, new_past = layer.step(
                 x_SKD,
-                (state[keys], state[values]),
+                tuple(state[name] for name in names),
                 past_mask_RN,
-                (memory[keys], memory[values]),
+                (memory[f"keys{number}"], memory[f"values{number}"]),
                 memory["mask"],
             )
+            new |= zip(names, new_past, strict=True)
             attentions.append(weights_SHKT)
         chosen = self.alignment_head
         attention_SKT = (
@@ -196,6 +210,13 @@ class Transformer(Seq2Seq):
             else:
                 x_SUD = layer(x_SUD, *encoded)
         return self.decoder_norm(x_SUD), weights_SHUT[:, 0]
+
+    def _past(self, number: int) -> list[tuple[str, tuple[int, ...]]]:
+        """The tensors of a decoder layer's state: their names, and a row's sizes before the first step."""
+        if self.config.past == "ssru":
+            return [(f"cell{number}", (self.config.width,))]
+        shape = (self.config.heads, 0, self.config.width // self.config.heads)
+        return [(f"keys{number}", shape), (f"values{number}", shape)]
 
     def _embed_target(self, token: Tensor, position: Tensor) -> Tensor:
         positions = self.positions if self.target_positions is None else self.target_positions

@@ -109,7 +109,9 @@ def _attend(queries_SQD: Tensor, keys: Tensor, values: Tensor, mask_ST: Tensor, 
 def takes_cpu_kernels(model: nn.Module) -> bool:
     """Whether the model has layers for the kernels, and that of pasts takes them all."""
     layers = [module for module in model.modules() if isinstance(module, DecoderLayer)]
-    return bool(layers) and all(_head_width(layer.self_attention) % HEAD_WIDTH == 0 for layer in layers)
+    return bool(layers) and all(
+        layer.is_recurrent or _head_width(layer.self_attention) % HEAD_WIDTH == 0 for layer in layers
+    )
 
 
 def use_cpu_kernels(model: nn.Module) -> None:
@@ -118,8 +120,9 @@ def use_cpu_kernels(model: nn.Module) -> None:
         if isinstance(module, EncoderLayer):
             module.attention = AllPositionsByKernel(module.attention)
         elif isinstance(module, DecoderLayer):
-            # The name of a submodule, whatever its type.
-            setattr(module, "self_attention", PastByKernel(module.self_attention))  # noqa: B010
+            if not module.is_recurrent:
+                # The name of a submodule, whatever its type.
+                setattr(module, "self_attention", PastByKernel(module.self_attention))  # noqa: B010
             module.cross_attention = SourceByKernel(module.cross_attention)
 
 

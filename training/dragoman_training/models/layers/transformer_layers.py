@@ -12,9 +12,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from dragoman_training.models.layers.ssru import SSRU
 from dragoman_training.models.layers.transformer_attention import CrossAttention, SelfAttention
 
 Norm = Literal["pre", "post"]
+Past = Literal["self-attention", "ssru"]
 Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-sigmoid", "swish"]
 
 
@@ -93,13 +95,25 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention over the past, cross-attention over the source, and a feed-forward sublayer."""
+    """A sublayer that knows the past, cross-attention over the source, and a feed-forward sublayer."""
 
     def __init__(
-        self, width: int, heads: int, units: int, *, activation: Activation, norm: Norm, dropout: float
+        self,
+        width: int,
+        heads: int,
+        units: int,
+        *,
+        activation: Activation,
+        norm: Norm,
+        dropout: float,
+        past: Past = "self-attention",
     ) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(width, heads)
+        if past == "ssru":
+            self.ssru = SSRU(width)
+        else:
+            self.self_attention = SelfAttention(width, heads)
+        self.is_recurrent = past == "ssru"
         self.self_residual = Residual(width, norm, dropout)
         self.cross_attention = CrossAttention(width, heads)
         self.cross_residual = Residual(width, norm, dropout)
@@ -108,8 +122,7 @@ class DecoderLayer(nn.Module):
 
     def forward(self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor) -> Tensor:
         """All target positions at once."""
-        around = self.self_residual
-        x_SUD = around.after(x_SUD, self.self_attention.causal(around.before(x_SUD)))
+        x_SUD = self._after_past(x_SUD)
         around = self.cross_residual
         change = self.cross_attention.context(around.before(x_SUD), keys_SHTA, values_SHTA, mask_ST)
         x_SUD = around.after(x_SUD, change)
@@ -120,8 +133,7 @@ class DecoderLayer(nn.Module):
         self, x_SUD: Tensor, keys_SHTA: Tensor, values_SHTA: Tensor, mask_ST: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The same with the weights of every head over the source, [S, H, U, T]."""
-        around = self.self_residual
-        x_SUD = around.after(x_SUD, self.self_attention.causal(around.before(x_SUD)))
+        x_SUD = self._after_past(x_SUD)
         around = self.cross_residual
         change, weights_SHUT = self.cross_attention.by_head(
             around.before(x_SUD), keys_SHTA, values_SHTA, mask_ST
@@ -133,20 +145,32 @@ class DecoderLayer(nn.Module):
     def step(
         self,
         x_SKD: Tensor,
-        past: tuple[Tensor, Tensor],
-        past_mask_RN: Tensor,
+        past: tuple[Tensor, ...],
+        past_mask_RN: Tensor | None,
         memory: tuple[Tensor, Tensor],
         mask_ST: Tensor,
-    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-        """One target position of every row: its features, its weights [S, H, K, T], and its new past."""
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """One target position of every row: its features, its weights [S, H, K, T], and its new past.
+
+        The past is keys and values of self-attention, [R, H, U, A] each, with a mask of those that count, or
+        an SSRU's state, [R, D], without.
+        """
         around = self.self_residual
-        change, keys, values = self.self_attention.step(around.before(x_SKD), *past, past_mask_RN)
+        if past_mask_RN is None:
+            change, *new = self.ssru.step(around.before(x_SKD), *past)
+        else:
+            change, *new = self.self_attention.step(around.before(x_SKD), *past, past_mask_RN)
         x_SKD = around.after(x_SKD, change)
         around = self.cross_residual
         change, weights_SHKT = self.cross_attention.by_head(around.before(x_SKD), *memory, mask_ST)
         x_SKD = around.after(x_SKD, change)
         around = self.feed_forward_residual
-        return around.after(x_SKD, self.feed_forward(around.before(x_SKD))), weights_SHKT, (keys, values)
+        return around.after(x_SKD, self.feed_forward(around.before(x_SKD))), weights_SHKT, tuple(new)
+
+    def _after_past(self, x_SUD: Tensor) -> Tensor:
+        past = self.ssru if self.is_recurrent else self.self_attention
+        around = self.self_residual
+        return around.after(x_SUD, past.causal(around.before(x_SUD)))
 
 
 class Positions(nn.Module):
