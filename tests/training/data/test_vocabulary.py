@@ -30,3 +30,19 @@ def test_long_lines_are_learnt_from_too() -> None:
     corpus = Corpus([*SOURCES, "ß" * 3000], [*TARGETS, "x"])
     tokenizer, _ = train_tokenizers(corpus, VocabularyConfig(size=60))
     assert tokenizer.unk_id not in tokenizer.encode_ids(["ß"])[0]
+
+
+def test_a_tag_is_a_piece_of_its_own_that_no_other_text_gives() -> None:
+    tags = ("\ue000", "\ue001")
+    tokenizer, _ = train_tokenizers(Corpus(SOURCES, TARGETS), VocabularyConfig(size=55, tags=tags))
+    ids = [tokenizer.id_of(tag) for tag in tags]
+    assert None not in ids
+    tagged, plain = tokenizer.encode_ids([f"{tags[0]} {SOURCES[0]}", SOURCES[0]])
+    assert [id_ for id_ in tagged if id_ in ids] == [ids[0]]
+    assert tagged[-len(plain) :] == plain
+    assert not set(ids) & set(plain)
+
+
+def test_a_tag_that_people_write_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"vocabulary\.tags has '<formal>'"):
+        VocabularyConfig(tags=("<formal>",))

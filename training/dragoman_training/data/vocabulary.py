@@ -41,6 +41,7 @@ def _train(sentences: Sequence[str], config: VocabularyConfig) -> Tokenizer:
             model_type=config.model_type,
             character_coverage=config.character_coverage,
             normalization_rule_name=config.normalization,
+            user_defined_symbols=list(config.tags),
             max_sentence_length=max(longest, MIN_MAX_SENTENCE_BYTES),
             pad_id=0,
             unk_id=1,

@@ -135,8 +135,16 @@ class VocabularyConfig:
     """Sentencepiece's rule for both sides. `nmt_nfkc` writes like characters alike: full-width letters and
     punctuation at half width, "²" as "2", "½" as "1⁄2", and so no model writes them otherwise. `identity`
     keeps them apart, as Chinese and Japanese want it."""
+    tags: tuple[str, ...] = ()
+    """Characters for private use (U+E000 to U+F8FF), each of which is a piece of its own. A source that
+    begins with one and a space is marked by it, as formal or as translated by a machine."""
 
     def __post_init__(self) -> None:
+        for tag in self.tags:
+            if len(tag) != 1 or not "\ue000" <= tag <= "\uf8ff":
+                raise RecipeError(
+                    f"vocabulary.tags has {tag!r}, but each is one character from U+E000 to U+F8FF"
+                )
         require_at_least(self, "vocabulary", size=8, max_pairs=1, character_coverage=0.98)
         require_at_most(self, "vocabulary", size=1_000_000, character_coverage=1)
 
