@@ -134,7 +134,7 @@ class EngineConfig:
 class ServerConfig:
     """Everything a server is told. Raises ValueError, naming the field, for what can't be."""
 
-    models: Path
+    models: Path = Path("models")
     """Folder of bundles, as NAME/VERSION."""
     max_loaded_models: int | None = option(None, at_least=1, when_none="all are loaded, from the start")
     """Most models that are loaded at a time. Each is loaded when a request needs it, and the least recently

@@ -7,7 +7,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,8 +76,11 @@ class Setting:
         )
 
 
-def option(default: Any = MISSING, **setting: Any) -> Any:
-    """A field with a `Setting`; the field's docstring is the option's help."""
+def option(default: Any, **setting: Any) -> Any:
+    """A field with a `Setting`; the field's docstring is the option's help.
+
+    Every field has a default: a command without any option says what is wrong, or runs.
+    """
     return field(default=default, metadata={_KEY: Setting(**setting)})
 
 
@@ -152,16 +155,14 @@ def parameters(config: type[Any]) -> list[click.Parameter]:
 
 def _parameter(option: Option) -> click.Option:
     is_many = typing.get_origin(option.kind) is tuple
-    is_required = option.default is MISSING
     meaning = option.meaning
-    if option.setting.when_none and not is_required:
+    if option.setting.when_none:
         meaning += f"  [default: {option.setting.when_none}]"
     return click.Option(
         ["/".join(option.flags), option.name],
         type=_type(option),
         multiple=is_many,
-        required=is_required,
-        default=None if is_required or is_many else option.default,
+        default=None if is_many else option.default,
         metavar=option.setting.metavar,
         help=meaning,
     )

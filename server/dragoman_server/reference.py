@@ -3,7 +3,6 @@
 `python -m dragoman_server.reference > docs/server.md`
 """
 
-import dataclasses
 from pathlib import Path
 
 from dragoman_server.cli import PREFIX
@@ -57,8 +56,6 @@ def _values(option: Option) -> str:
 
 
 def _default(option: Option) -> str:
-    if option.default is dataclasses.MISSING:
-        return "must be given"
     if option.kind is bool:
         return f"`{option.flags[0 if option.default else 1]}`"
     if option.default is None or option.default == ():

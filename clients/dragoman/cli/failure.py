@@ -103,7 +103,7 @@ def _unavailable_hint(message: str) -> str:
         return "The connection was lost: the server ended, or it speaks TLS and wants grpcs://HOST:PORT."
     return (
         "Is a server running there, and over TLS (grpcs://) or not? "
-        "`dragoman serve --models models` starts one."
+        "`dragoman serve` starts one of the bundles in ./models."
     )
 
 

@@ -71,7 +71,7 @@ def main(debug: bool) -> None:
 
     \b
     A server, and a translation by it:
-      dragoman serve --models models
+      dragoman serve
       dragoman translate --from de --to en "Guten Morgen." "Wie geht es dir?"
       dragoman translate --from de --to en --n-best 3 --alignments "Guten Morgen."
     \b

@@ -91,7 +91,7 @@ def load_repository(
     """
     if not folder.is_dir():
         why = "is no folder" if folder.exists() else "does not exist"
-        raise RepositoryError(f"the models folder {folder} {why}")
+        raise RepositoryError(f"the models folder {folder} {why}: --models names the folder to serve")
     by_key = {model.key: model for model in served.models}
     unchanged: list[ServedModel] = []
     deferred: list[ServedModel] = []

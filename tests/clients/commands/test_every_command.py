@@ -1,0 +1,109 @@
+"""Every command there is, called with as little as a person may call it with: a sentence, never a trace."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from dragoman.cli.group import main
+
+NOBODY = {"DRAGOMAN_SERVER": "127.0.0.1:1"}
+"""A server that is not there."""
+
+
+def commands(
+    group: click.Group, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+COMMANDS = dict(commands(main))
+REQUIRED = [
+    (path, parameter)
+    for path, command in COMMANDS.items()
+    for parameter in command.params
+    if parameter.required
+]
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def call(*arguments: str) -> Result:
+    result = CliRunner().invoke(main, arguments, env=NOBODY)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "A bug" not in result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def value_of(parameter: click.Parameter, folder: Path) -> str:
+    """One that the parameter's type takes."""
+    match parameter.type:
+        case click.Path(file_okay=False):
+            return str(folder)
+        case click.Path():
+            file = folder / "file"
+            file.touch()
+            return str(file)
+        case click.Choice(choices=choices):
+            return str(choices[0])
+    return "1"
+
+
+def test_the_commands_are_those_of_the_documents() -> None:
+    assert {("serve",), ("translate",), ("align", "train"), ("models", "copy")} <= set(COMMANDS)
+    assert len(REQUIRED) > 30
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_a_command_has_its_help(path: tuple[str, ...]) -> None:
+    result = call(*path, "--help")
+    assert result.exit_code == 0
+    assert result.output.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_a_command_without_arguments_says_what_it_lacks(
+    path: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two need none: of them the one finds no server, the other no models."""
+    result = call(*path)
+    told = result.output + capfd.readouterr().err
+    needs_none = {
+        ("models",): "Is a server running there",
+        ("serve",): "the models folder models does not exist: --models names the folder to serve",
+    }
+    assert result.exit_code == (1 if path in needs_none else 2)
+    assert needs_none.get(path, "Usage: ") in told
+
+
+@pytest.mark.parametrize(
+    ("path", "left_out"), REQUIRED, ids=[f"{' '.join(path)} without {left.name}" for path, left in REQUIRED]
+)
+def test_each_required_option_is_asked_for_by_name(
+    path: tuple[str, ...], left_out: click.Parameter, tmp_path: Path
+) -> None:
+    given = [each for each in COMMANDS[path].params if each.required and each is not left_out]
+    arguments: list[str] = []
+    for parameter in given:
+        if isinstance(parameter, click.Option):
+            arguments.append(parameter.opts[0])
+        arguments.append(value_of(parameter, tmp_path))
+    result = call(*path, *arguments)
+    assert result.exit_code == 2, result.output
+    if isinstance(left_out, click.Option):
+        assert f"Missing option '{left_out.opts[0]}'" in result.output
+    else:
+        # Another argument may have taken its place.
+        assert "Error: " in result.output
