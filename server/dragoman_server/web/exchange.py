@@ -8,14 +8,22 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 
 from starlette.datastructures import Headers, UploadFile
-from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from dragoman_server.errors import BodyTooLargeError, SlowRequestError
 from dragoman_server.service.call import Call, Visit
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.web.fields import Fields, UploadedFile, join_lists, read_json, refusal
+from dragoman_server.web.fields import (
+    Fields,
+    UploadedFile,
+    join_lists,
+    not_in_utf8,
+    read_form,
+    read_json,
+    refusal,
+)
 
 ID_HEADER = "X-Request-ID"
 """Names a request in the log: the caller's own, or one that the answer tells."""
@@ -23,8 +31,6 @@ TIMEOUT_HEADER = "X-Timeout-Seconds"
 """How long a caller waits at most, where that is less than the server lets it."""
 CERTIFIED_NAMES = "dragoman.certified_names"
 """Key of a scope: the names of the certificate that its connection has shown."""
-MAX_FORM_FIELDS = 10_000
-"""Most fields of a form."""
 
 _ID = re.compile(r"[\w.:@/+=-]{1,128}", re.ASCII)
 _CHUNK_BYTES = 1 << 16
@@ -123,20 +129,17 @@ class Exchange:
 
     async def fields(self) -> Fields:
         """The fields of the query, and of the body as JSON or as a form. Raises InvalidRequestError."""
-        query = join_lists(self.request.query_params.multi_items())
+        query = read_form(self.request.scope["query_string"])
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not self.body:
             return Fields(values=query)
         if kind == "multipart/form-data":
             return await self._multipart(query)
         if kind == "application/x-www-form-urlencoded" or (not kind and not self.body.startswith(b"{")):
-            parser = FormParser(self.request.headers, self._stream(), max_fields=MAX_FORM_FIELDS)
-            try:
-                form = await parser.parse()
-            except (MultiPartException, ValueError) as error:
-                raise refusal("", f"the body is no form: {error}") from None
-            pairs = [(name, str(value)) for name, value in form.multi_items()]
-            return Fields(values=query | join_lists(pairs))
+            # Many escapes take a while: others' calls get in between.
+            is_short = len(self.body) <= _CHUNK_BYTES
+            values = read_form(self.body) if is_short else await asyncio.to_thread(read_form, self.body)
+            return Fields(values=query | values)
         value = read_json(self.body)
         if not isinstance(value, dict):
             raise refusal("", "the body must be an object of JSON")
@@ -144,20 +147,27 @@ class Exchange:
 
     async def _multipart(self, query: dict[str, object]) -> Fields:
         limit = self.core.limits.max_http_body_bytes
-        headers: Headers = self.request.headers
+        # The parser would take for Latin-1 all that is not in the form's encoding. As Latin-1 it keeps each byte.
+        headers = Headers({"content-type": self.request.headers["content-type"] + "; charset=latin-1"})
         try:
             form = await MultiPartParser(
                 headers, self._stream(), max_files=1, max_fields=100, max_part_size=limit
             ).parse()
         except (MultiPartException, KeyError, ValueError) as error:
             raise refusal("", f"the body is no multipart form: {error}") from None
-        pairs = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
-        files = {
-            name: UploadedFile(name=value.filename or "", content=await value.read())
-            for name, value in form.multi_items()
-            if isinstance(value, UploadFile)
-        }
-        await form.close()
+        try:
+            pairs = [
+                (_utf8(name), _utf8(value)) for name, value in form.multi_items() if isinstance(value, str)
+            ]
+            files = {
+                _utf8(name): UploadedFile(name=_utf8(value.filename or ""), content=await value.read())
+                for name, value in form.multi_items()
+                if isinstance(value, UploadFile)
+            }
+        except UnicodeDecodeError as error:
+            raise not_in_utf8(error) from None
+        finally:
+            await form.close()
         return Fields(values=query | join_lists(pairs), files=files)
 
     async def _stream(self) -> AsyncGenerator[bytes, None]:
@@ -193,3 +203,8 @@ class Exchange:
     def close(self) -> None:
         """The answer is out, or will never be."""
         self._answered.close()
+
+
+def _utf8(latin: str) -> str:
+    """The text of bytes that were read as Latin-1. Raises UnicodeDecodeError."""
+    return latin.encode("latin-1").decode()

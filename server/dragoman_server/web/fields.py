@@ -4,12 +4,14 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl
 
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.quoting import list_names, quote
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
+_MAX_FORM_FIELDS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +103,25 @@ def read_json(body: bytes) -> Any:
     try:
         return json.loads(body)
     except UnicodeDecodeError as error:
-        raise refusal("", f"the body is not in UTF-8: {error.reason} at byte {error.start}") from None
+        raise not_in_utf8(error) from None
     except (ValueError, RecursionError) as error:
         raise refusal("", f"the body is no JSON: {error}") from None
+
+
+def read_form(form: bytes) -> dict[str, Any]:
+    """The fields of a body that is an HTML form, or of a query: UTF-8, as it is or behind %.
+
+    Raises InvalidRequestError, also for more than 10,000 fields.
+    """
+    try:
+        pairs = parse_qsl(
+            form.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FORM_FIELDS
+        )
+    except UnicodeDecodeError as error:
+        raise not_in_utf8(error) from None
+    except ValueError:
+        raise refusal("", f"the form has more than {_MAX_FORM_FIELDS} fields; send JSON") from None
+    return join_lists(pairs)
 
 
 def join_lists(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -117,6 +135,12 @@ def join_lists(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
         else:
             joined[name] = [joined[name], value]
     return joined
+
+
+def not_in_utf8(error: UnicodeDecodeError) -> InvalidRequestError:
+    """The error of a request whose bytes are no text, with those around the place."""
+    near = error.object[max(0, error.start - 10) : error.start + 10]
+    return refusal("", f"the request is not in UTF-8: {error.reason} in {near!r}")
 
 
 def refusal(name: str, description: str) -> InvalidRequestError:

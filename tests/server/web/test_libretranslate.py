@@ -101,3 +101,45 @@ def test_a_file_that_is_none_of_its_format_is_refused(web: Web, name: str) -> No
     answer = upload(web, name, b"%PDF-1.4 no such thing")
     assert answer.status == 400
     assert answer.json["error"].startswith("file: ")
+
+
+@pytest.mark.parametrize("way", ["raw", "escaped", "query", "multipart"])
+def test_forms_are_in_utf8(web: Web, way: str) -> None:
+    """As `curl -d` and `curl -F` send them: bytes as they are typed."""
+    fields = {"q": "Ich bin müde.", "source": "de", "target": "en"}
+    raw = "&".join(f"{name}={value.replace(' ', '+')}" for name, value in fields.items())
+    match way:
+        case "raw":
+            answer = ask(web.url + "/translate", raw.encode())
+        case "escaped":
+            answer = ask(web.url + "/translate", urlencode(fields).encode())
+        case "query":
+            answer = ask(f"{web.url}/translate?{urlencode(fields)}", b"")
+        case _:
+            answer = web.upload("/translate", "unused", b"", **fields)
+    assert answer.json == {"translatedText": "I'm tired."}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"q=m\xfcde&source=de&target=en", b"q=m%FCde&source=de&target=en", b"q\xfc=Ja.&source=de&target=en"],
+    ids=["raw", "escaped", "name"],
+)
+@pytest.mark.parametrize("path", ["/translate", "/v2/translate"])
+def test_a_form_in_another_encoding_is_refused(web: Web, path: str, body: bytes) -> None:
+    answer = ask(web.url + path, body)
+    assert answer.status == 400
+    assert "not in UTF-8" in answer.body.decode()
+    if body.isascii():
+        assert ask(f"{web.url}{path}?{body.decode()}", b"").status == 400
+
+
+@pytest.mark.parametrize(("name", "value"), [("q", b"m\xfcde"), ("q\xfc", b"Ja.")])
+def test_a_multipart_form_in_another_encoding_is_refused(web: Web, name: str, value: bytes) -> None:
+    body = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n--x--\r\n' % (
+        name.encode("latin-1"),
+        value,
+    )
+    answer = ask(web.url + "/translate", body, {"Content-Type": "multipart/form-data; boundary=x"})
+    assert answer.status == 400
+    assert "not in UTF-8" in answer.json["error"]

@@ -55,9 +55,10 @@ async def detect(exchange: Exchange) -> Response:
 async def list_models(exchange: Exchange) -> Response:
     """GET /v1/models?sourceLanguage=&targetLanguage=."""
     async with exchange.open_call("ListModels"):
-        query = exchange.request.query_params
+        query = await exchange.fields()
         message = pb.ListModelsRequest(
-            source_language=query.get("sourceLanguage", ""), target_language=query.get("targetLanguage", "")
+            source_language=query.string("sourceLanguage") or "",
+            target_language=query.string("targetLanguage") or "",
         )
         return _written(exchange.core.list_models(message))
 
