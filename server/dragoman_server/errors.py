@@ -15,6 +15,7 @@ Exception
 │   ├── BodyTooLargeError        INVALID_ARGUMENT: more bytes than the server reads
 │   ├── SlowRequestError         DEADLINE_EXCEEDED: the request's body did not come in time
 │   └── UnsupportedError         UNIMPLEMENTED: the server has no such thing, or lacks a library
+│       └── MethodError          UNIMPLEMENTED: another method of HTTP than the path's own
 ├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
 ├── engine.QueueFullError        RESOURCE_EXHAUSTED, with the time to wait before trying again
 ├── engine.EngineClosedError     UNAVAILABLE
@@ -166,3 +167,10 @@ class SlowRequestError(RequestError):
 
 class UnsupportedError(RequestError):
     """What is asked for is none of what the server does."""
+
+
+class MethodError(UnsupportedError):
+    """A path over HTTP is asked by a method that is not its own."""
+
+    def __init__(self, method: str, allowed: Sequence[str]) -> None:
+        super().__init__(f"the method is {method}; here it must be {' or '.join(allowed)}")

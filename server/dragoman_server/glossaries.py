@@ -36,6 +36,8 @@ class Glossary:
     """One for each column."""
     entries: tuple[tuple[str, ...], ...]
     """By column; "" where a language has none."""
+    changed_at: float
+    """When its file was last changed, in seconds since 1970."""
     _indexes: dict[tuple[int, int], TermIndex] = field(default_factory=dict, repr=False, compare=False)
 
     def index(self, source_language: str, target_language: str) -> TermIndex | None:
@@ -82,6 +84,7 @@ def read_glossary(path: Path) -> Glossary:
     if not _NAME.fullmatch(path.stem):
         raise GlossaryError(f"{path}: a glossary's name has letters, digits, dots, underscores and hyphens")
     try:
+        changed_at = path.stat().st_mtime
         lines = read_regular(path, max_bytes=MAX_FILE_BYTES).decode("utf-8-sig").splitlines()
     except OSError as error:
         raise GlossaryError(f"{path} can't be read: {error.strerror or error}") from error
@@ -112,7 +115,7 @@ def read_glossary(path: Path) -> Glossary:
                     f"{path}, line {number}: {cell!r} stands in line {first} already; leave one"
                 )
         entries.append(cells)
-    return Glossary(name=path.stem, languages=languages, entries=tuple(entries))
+    return Glossary(name=path.stem, languages=languages, entries=tuple(entries), changed_at=changed_at)
 
 
 class Glossaries:

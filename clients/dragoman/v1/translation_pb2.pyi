@@ -100,18 +100,20 @@ class DecodingOptions(_message.Message):
     def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., target_prefix: _Optional[str] = ..., length_policy: _Optional[_Union[LengthPolicy, str]] = ...) -> None: ...
 
 class Protection(_message.Message):
-    __slots__ = ("automatic", "do_not_translate", "patterns", "terms", "glossaries")
+    __slots__ = ("automatic", "do_not_translate", "patterns", "terms", "glossaries", "untranslated_elements")
     AUTOMATIC_FIELD_NUMBER: _ClassVar[int]
     DO_NOT_TRANSLATE_FIELD_NUMBER: _ClassVar[int]
     PATTERNS_FIELD_NUMBER: _ClassVar[int]
     TERMS_FIELD_NUMBER: _ClassVar[int]
     GLOSSARIES_FIELD_NUMBER: _ClassVar[int]
+    UNTRANSLATED_ELEMENTS_FIELD_NUMBER: _ClassVar[int]
     automatic: bool
     do_not_translate: _containers.RepeatedScalarFieldContainer[str]
     patterns: _containers.RepeatedScalarFieldContainer[str]
     terms: _containers.RepeatedCompositeFieldContainer[Term]
     glossaries: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, automatic: _Optional[bool] = ..., do_not_translate: _Optional[_Iterable[str]] = ..., patterns: _Optional[_Iterable[str]] = ..., terms: _Optional[_Iterable[_Union[Term, _Mapping]]] = ..., glossaries: _Optional[_Iterable[str]] = ...) -> None: ...
+    untranslated_elements: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, automatic: _Optional[bool] = ..., do_not_translate: _Optional[_Iterable[str]] = ..., patterns: _Optional[_Iterable[str]] = ..., terms: _Optional[_Iterable[_Union[Term, _Mapping]]] = ..., glossaries: _Optional[_Iterable[str]] = ..., untranslated_elements: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Term(_message.Message):
     __slots__ = ("source", "target")

@@ -1,6 +1,6 @@
 """What both doors do with a call: model, limits, deadline, answer. Messages in, messages out."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from dragoman_server.aligners.folder import Aligners
 from dragoman_server.aligners.linking import Linking
 from dragoman_server.config import RequestLimits
 from dragoman_server.detection import LanguageDetector
-from dragoman_server.glossaries import Glossaries
+from dragoman_server.glossaries import Glossaries, Glossary
 from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.service.allowances.allowances import Allowances
@@ -84,6 +84,11 @@ class ServiceCore:
     def models(self) -> list[ServedModel]:
         """Those that are served, by name and version."""
         return self._repository.models
+
+    @property
+    def glossaries(self) -> Mapping[str, Glossary]:
+        """Those of the server, by name."""
+        return self._glossaries.by_name
 
     def open(self, repository: Repository) -> None:
         """Lets calls in from now on, to these models."""

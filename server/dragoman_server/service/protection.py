@@ -27,7 +27,7 @@ def read_protection(
     """What a caller wants kept, for texts of these languages. What is wrong is added to `violations`."""
     is_automatic = message.automatic if message.HasField("automatic") else True
     num_terms = len(message.terms) + len(message.do_not_translate)
-    if not (num_terms or message.patterns or message.glossaries):
+    if not (num_terms or message.patterns or message.glossaries or message.untranslated_elements):
         return _DEFAULT if is_automatic else _OFF
     finders: list[Finder] = []
     if num_terms > limits.max_terms:
@@ -55,7 +55,14 @@ def read_protection(
                 f"is {quote(name)}, which has {', '.join(glossary.languages)}; not both of {languages}"
             )
         violations.append(_violation(f"glossaries[{rank}]", description))
-    return Protection(is_automatic=is_automatic, finders=tuple(finders))
+    if (num_elements := len(message.untranslated_elements)) > limits.max_terms:
+        description = f"are {num_elements}, and a call takes {limits.max_terms}"
+        violations.append(_violation("untranslated_elements", description))
+    return Protection(
+        is_automatic=is_automatic,
+        finders=tuple(finders),
+        untranslated_elements=frozenset(map(str.lower, message.untranslated_elements)),
+    )
 
 
 def read_ranges(

@@ -37,6 +37,8 @@ class Protection:
     the model can't read; and whether capitals are read as small letters."""
     finders: tuple[Finder, ...] = ()
     """The caller's terms and patterns, and glossaries."""
+    untranslated_elements: frozenset[str] = frozenset()
+    """Names of elements of markup, in small letters, beside those that are never translated."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -133,7 +133,7 @@ def read(text: str, *, text_format: TextFormat, protection: Protection, ranges: 
     candidates: list[Protected] = []
     is_markup = text_format is TextFormat.HTML
     if is_markup:
-        markup = read_markup(text)
+        markup = read_markup(text, protection.untranslated_elements)
         cleaned, elements, insertions = markup.cleaned, markup.elements, markup.insertions
         candidates += markup.protected
     else:

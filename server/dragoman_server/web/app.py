@@ -1,18 +1,33 @@
 """The routes of the door over HTTP."""
 
 from collections.abc import Callable
+from typing import Any
 
 from prometheus_client import CollectorRegistry
+from starlette.responses import Response
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from dragoman_server.errors import MethodError
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.apis import contract, deepl, libretranslate, openapi, page, probes
 from dragoman_server.web.apis.file_calls import FileCalls
 from dragoman_server.web.apis.files import suffixes
 from dragoman_server.web.apis.kept_files import KeptFiles
 from dragoman_server.web.endpoint import Api, Endpoint, Handle
+from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.metrics import HttpMetrics
+
+
+class _Route(Route):
+    """A route that refuses other methods as its own API does; starlette's does that in plain text."""
+
+    def __init__(self, *arguments: Any, refusing: Endpoint, methods: list[str]) -> None:
+        super().__init__(*arguments, methods=methods)
+        self._refusing = refusing
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self.app if scope["method"] in (self.methods or ()) else self._refusing)(scope, receive, send)
 
 
 def make_app(
@@ -23,11 +38,19 @@ def make_app(
     def endpoint(handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Endpoint:
         return Endpoint(name, handle, api=api, core=core, metrics=metrics, has_deadline=has_deadline)
 
+    def route(method: str, path: str, answering: Endpoint, api: Api, name: str) -> Route:
+        async def refuse(exchange: Exchange) -> Response:
+            response = api.write_error(MethodError(exchange.request.method, [method]))
+            response.headers["Allow"] = method
+            return response
+
+        return _Route(path, answering, methods=[method], refusing=endpoint(refuse, api, name))
+
     def get(path: str, handle: Handle, api: Api, name: str) -> Route:
-        return Route(path, endpoint(handle, api, name), methods=["GET"])
+        return route("GET", path, endpoint(handle, api, name), api, name)
 
     def post(path: str, handle: Handle, api: Api, name: str, *, has_deadline: bool = True) -> Route:
-        return Route(path, endpoint(handle, api, name, has_deadline=has_deadline), methods=["POST"])
+        return route("POST", path, endpoint(handle, api, name, has_deadline=has_deadline), api, name)
 
     lt, v1, v2, files = libretranslate, contract, deepl, KeptFiles(core.limits)
     file_calls = FileCalls(files)
@@ -35,6 +58,8 @@ def make_app(
         post("/translate", lt.translate, lt.API, "libretranslate.translate"),
         post("/detect", lt.detect, lt.API, "libretranslate.detect"),
         get("/languages", lt.languages, lt.OPEN_API, "libretranslate.languages"),
+        get("/health", lt.health(is_ready), lt.OPEN_API, "libretranslate.health"),
+        get("/spec", openapi.openapi, lt.OPEN_API, "libretranslate.spec"),
         get("/frontend/settings", lt.settings(suffixes), lt.OPEN_API, "libretranslate.settings"),
         # A file may take as long as its caller waits.
         post(
@@ -46,10 +71,17 @@ def make_app(
         ),
         get("/download_file/{key}", files.download, lt.OPEN_API, "libretranslate.download_file"),
         post("/v2/translate", v2.translate, deepl.API, "deepl.translate"),
+        get("/v2/translate", v2.translate, deepl.API, "deepl.translate"),
         get("/v2/languages", v2.languages, deepl.API, "deepl.languages"),
         get("/v2/usage", v2.usage, deepl.API, "deepl.usage"),
+        get("/v2/glossaries", v2.glossaries, deepl.API, "deepl.glossaries"),
+        get("/v2/glossaries/{id}", v2.glossary, deepl.API, "deepl.glossary"),
+        get("/v2/glossaries/{id}/entries", v2.glossary_entries, deepl.API, "deepl.glossary_entries"),
+        get("/v2/glossary-language-pairs", v2.glossary_language_pairs, deepl.API, "deepl.glossary_pairs"),
         Route("/v2/{rest:path}", endpoint(deepl.unsupported, deepl.API, "deepl.unsupported")),
         post("/v1/translate", v1.translate, v1.API, "v1.translate"),
+        # As translators' workbenches call the first version of DeepL's API.
+        get("/v1/translate", v2.translate, deepl.API, "deepl.translate"),
         post("/v1/translateStream", v1.translate_stream, v1.API, "v1.translateStream", has_deadline=False),
         post("/v1/translateFile", file_calls.with_progress, v1.API, "v1.translateFile", has_deadline=False),
         post("/v1/align", v1.align, v1.API, "v1.align"),

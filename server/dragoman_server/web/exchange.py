@@ -147,7 +147,7 @@ class Exchange:
 
     async def _multipart(self, query: dict[str, object]) -> Fields:
         limit = self.core.limits.max_http_body_bytes
-        # The parser would take for Latin-1 all that is not in the form's encoding. As Latin-1 it keeps each byte.
+        # The parser would take what is not in UTF-8 for Latin-1; told that it is, it keeps each byte.
         headers = Headers({"content-type": self.request.headers["content-type"] + "; charset=latin-1"})
         try:
             form = await MultiPartParser(

@@ -5,7 +5,7 @@ import math
 from google.protobuf import duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 
-from dragoman_server.errors import BodyTooLargeError, SlowRequestError
+from dragoman_server.errors import BodyTooLargeError, MethodError, SlowRequestError
 from dragoman_server.service.statuses import Code, code_of, status_of
 
 CLIENT_GONE = 499
@@ -24,7 +24,7 @@ _BY_CODE = {
     Code.UNAVAILABLE: 503,
     Code.UNAUTHENTICATED: 401,
 }
-_BY_ERROR: dict[type[Exception], int] = {BodyTooLargeError: 413, SlowRequestError: 408}
+_BY_ERROR: dict[type[Exception], int] = {BodyTooLargeError: 413, MethodError: 405, SlowRequestError: 408}
 
 
 def http_status(error: Exception) -> int:

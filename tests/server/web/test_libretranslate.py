@@ -143,3 +143,26 @@ def test_a_multipart_form_in_another_encoding_is_refused(web: Web, name: str, va
     answer = ask(web.url + "/translate", body, {"Content-Type": "multipart/form-data; boundary=x"})
     assert answer.status == 400
     assert "not in UTF-8" in answer.json["error"]
+
+
+def test_health_and_the_description_of_its_paths(web: Web) -> None:
+    assert web.get("/health").json == {"status": "ok"}
+    described = web.get("/spec").json
+    assert described == web.get("/openapi.json").json
+    for path, methods in described["paths"].items():
+        for method in methods:
+            answer = web.get(path) if method == "get" else web.post(path, {})
+            assert answer.status not in (405, 501), path
+            assert answer.status != 404 or "{name}" in path, path
+    asked = described["paths"]["/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert asked["required"] == ["q", "source", "target"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "allowed"),
+    [("/translate", None, "POST"), ("/languages", b"{}", "GET"), ("/v1/align", None, "POST")],
+)
+def test_another_method_is_refused_in_json(web: Web, path: str, body: bytes | None, allowed: str) -> None:
+    answer = ask(web.url + path, body)
+    assert (answer.status, answer.headers["Allow"]) == (405, allowed)
+    assert f"it must be {allowed}" in str(answer.json["error"])

@@ -3,7 +3,7 @@
 import html
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from dragoman_server.text.cleaning import CleanedText, clean
@@ -32,9 +32,12 @@ class Markup:
     insertions: tuple[Insertion, ...]
 
 
-def read_markup(text: str) -> Markup:
-    """Reads a text of HTML, or of the inline elements of XLIFF. Any text is one."""
-    reader = _Reader(text)
+def read_markup(text: str, untranslated: Collection[str] = ()) -> Markup:
+    """Reads a text of HTML, or of the inline elements of XLIFF. Any text is one.
+
+    `untranslated` are names of elements, in small letters, beside those that are never translated.
+    """
+    reader = _Reader(text, untranslated)
     reader.read()
     return reader.finish()
 
@@ -42,8 +45,9 @@ def read_markup(text: str) -> Markup:
 class _Reader:
     """Collects places of the caller's text, which become those of the cleaned one in the end."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, untranslated: Collection[str]) -> None:
         self._text = text
+        self._untranslated = untranslated
         self._shown: list[str] = []
         self._starts: list[int] = []
         self._ends: list[int] = []
@@ -66,10 +70,12 @@ class _Reader:
             elif (
                 event.kind is EventKind.START
                 and end is not None
-                and is_untouched(event.name, event.attributes)
+                and (event.name in self._untranslated or is_untouched(event.name, event.attributes))
             ):
                 self._skip(events[index : end + 1])
                 index = end
+            elif event.kind is EventKind.OTHER and event.name in self._untranslated:
+                self._skip([event])
             elif is_block(event.name):
                 self._show(_BOUNDARY, event.start, event.end)
             elif event.kind is EventKind.START and end is not None:

@@ -1,8 +1,14 @@
-"""DeepL's API, version 2, for what is here. What is not is refused by name, never passed over in silence."""
+"""DeepL's API, version 2, for what is here.
 
-from collections.abc import Mapping
+What only advises is taken and left; what would change the meaning and is not here is refused by name.
+"""
 
-from starlette.responses import JSONResponse, Response
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import permutations
+
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import (
@@ -13,6 +19,7 @@ from dragoman_server.errors import (
     UnsupportedError,
     Violation,
 )
+from dragoman_server.glossaries import Glossary
 from dragoman_server.quoting import list_names, quote
 from dragoman_server.service.statuses import status_of
 from dragoman_server.web.apis.languages import language_name, targets_by_source
@@ -30,26 +37,27 @@ UNLIMITED_CHARACTERS = 1_000_000_000_000
 _FORBIDDEN, _BAD_REQUEST, _QUOTA_EXCEEDED = 403, 400, 456
 # DeepL's clients refuse a bare "EN" or "PT" as a target, and its list has none.
 _REGIONS = {"en": ("EN-GB", "EN-US"), "pt": ("PT-BR", "PT-PT")}
-# What says nothing more than that nothing is wanted.
-_WITHOUT_EFFECT: Mapping[str, frozenset[str]] = {
-    "context": frozenset({""}),
-    "formality": frozenset({"", "default", "prefer_less", "prefer_more"}),
-    "model_type": frozenset({"", "prefer_quality_optimized", "latency_optimized"}),
-    "preserve_formatting": frozenset({"0", "false"}),
-    "outline_detection": frozenset({"1", "true"}),
-    "show_billed_characters": frozenset({"0", "1", "false", "true"}),
-    "enable_beta_languages": frozenset({"0", "false"}),
+# Of these any other value would change the translation.
+_VALUES: Mapping[str, tuple[str, ...]] = {
+    "formality": ("", "default", "prefer_less", "prefer_more"),
+    "split_sentences": ("", "0", "1", "nonewlines", "false", "true"),
+    "tag_handling": ("", "html", "xml"),
+    "tag_handling_version": ("", "v1", "v2"),
 }
 _KNOWN = frozenset(
+    {"auth_key", "glossary_id", "glossary_ids", "ignore_tags", "source_lang", "target_lang", "text"}
+)
+# Advice on how to come to a translation, none on what it is.
+_ADVICE = frozenset(
     {
-        "auth_key",
-        "glossary_id",
-        "glossary_ids",
-        "source_lang",
-        "split_sentences",
-        "tag_handling",
-        "target_lang",
-        "text",
+        "context",
+        "enable_beta_languages",
+        "model_type",
+        "non_splitting_tags",
+        "outline_detection",
+        "preserve_formatting",
+        "show_billed_characters",
+        "splitting_tags",
     }
 )
 
@@ -80,12 +88,11 @@ async def translate(exchange: Exchange) -> Response:
             source_language=(fields.string("source_lang") or "").lower(),
             target_language=fields.required_string("target_lang").lower(),
         )
-        tags = fields.string("tag_handling") or ""
-        if tags not in ("", "html", "xml"):
-            raise refusal("tag_handling", f"is {quote(tags)}; it must be html or xml")
-        if tags:
+        has_tags = bool(fields.string("tag_handling"))
+        if has_tags:
             template.text_format = pb.TEXT_FORMAT_HTML
-        _read_split(fields, texts, template, has_tags=bool(tags))
+            template.protection.untranslated_elements.extend(_names(fields, "ignore_tags"))
+        _read_split(fields, texts, template, has_tags=has_tags)
         _read_glossaries(fields, exchange, template)
         answers = await translate_texts(exchange.core, call, texts, template, field="text")
     return JSONResponse(
@@ -125,13 +132,75 @@ async def usage(exchange: Exchange) -> Response:
     return JSONResponse({"character_count": number, "character_limit": most or UNLIMITED_CHARACTERS})
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Dictionary:
+    """A glossary of the server from one of its languages to another: a glossary as DeepL has them."""
+
+    glossary: Glossary
+    source: str
+    target: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.glossary.name}:{self.source}:{self.target}"
+
+    @property
+    def entries(self) -> list[tuple[str, str]]:
+        source, target = map(self.glossary.languages.index, (self.source, self.target))
+        return [
+            (entry[source], entry[target])
+            for entry in self.glossary.entries
+            if entry[source] and entry[target]
+        ]
+
+    def described(self) -> dict[str, object]:
+        return {
+            "glossary_id": self.id,
+            "name": self.glossary.name,
+            "ready": True,
+            "source_lang": self.source,
+            "target_lang": self.target,
+            "creation_time": datetime.fromtimestamp(self.glossary.changed_at, UTC).isoformat(),
+            "entry_count": len(self.entries),
+        }
+
+
+async def glossaries(exchange: Exchange) -> Response:
+    """GET /v2/glossaries."""
+    async with exchange.open_call("ListGlossaries"):
+        return JSONResponse({"glossaries": [each.described() for each in _dictionaries(exchange)]})
+
+
+async def glossary(exchange: Exchange) -> Response:
+    """GET /v2/glossaries/ID."""
+    async with exchange.open_call("ListGlossaries"):
+        return JSONResponse(_dictionary(exchange).described())
+
+
+async def glossary_entries(exchange: Exchange) -> Response:
+    """GET /v2/glossaries/ID/entries: tab-separated values."""
+    async with exchange.open_call("ListGlossaries"):
+        lines = ["\t".join(entry) for entry in _dictionary(exchange).entries]
+    return PlainTextResponse("\n".join(lines), media_type="text/tab-separated-values")
+
+
+async def glossary_language_pairs(exchange: Exchange) -> Response:
+    """GET /v2/glossary-language-pairs: those of the glossaries."""
+    async with exchange.open_call("ListGlossaries"):
+        pairs = sorted({(each.source, each.target) for each in _dictionaries(exchange)})
+    return JSONResponse(
+        {"supported_languages": [{"source_lang": source, "target_lang": target} for source, target in pairs]}
+    )
+
+
 async def unsupported(exchange: Exchange) -> Response:
     """All else below /v2."""
     path = exchange.request.url.path
     return JSONResponse(
         {
-            "message": f"{quote(path)} is not supported by this server, which has /v2/translate, "
-            "/v2/languages and /v2/usage"
+            "message": f"{exchange.request.method} {quote(path)} is not supported by this server, which has "
+            "/v2/translate, /v2/languages, /v2/usage, and for reading /v2/glossaries and "
+            "/v2/glossary-language-pairs: its glossaries are files of its own"
         },
         404,
     )
@@ -149,50 +218,71 @@ def _texts_of(fields: Fields) -> list[str]:
 def _refuse_others(fields: Fields) -> None:
     violations = []
     for name, value in fields.values.items():
-        if name in _KNOWN or value is None:
+        if name in _KNOWN or name in _ADVICE or value is None:
             continue
-        harmless = _WITHOUT_EFFECT.get(name, frozenset())
-        if str(value).lower() not in harmless:
-            words = sorted(word for word in harmless if word)
-            known = f"; it may be {list_names(words)}" if words else ""
-            violations.append(Violation(field=name, description=f"is not supported by this server{known}"))
+        values = _VALUES.get(name, ())
+        if str(value).lower() not in values:
+            words = [word for word in values if word]
+            description = (
+                f"is {quote(str(value))}; here it may be {list_names(words)}"
+                if words
+                else "is not supported by this server; leave it out"
+            )
+            violations.append(Violation(field=name, description=description))
     if violations:
         raise InvalidRequestError(violations)
 
 
 def _read_split(fields: Fields, texts: list[str], template: pb.TranslateRequest, *, has_tags: bool) -> None:
     """DeepL: 0 for not at all, 1 at sentence ends and line breaks, "nonewlines" at sentence ends alone."""
-    split = fields.string("split_sentences")
-    if split is None or (split == "nonewlines" and has_tags):
-        return
-    if split == "1" and not has_tags:
-        return
-    if split not in ("0", "1", "nonewlines"):
-        raise refusal("split_sentences", f"is {quote(split)}; it must be 0, 1 or nonewlines")
-    if split == "1":
-        raise refusal("split_sentences", "is 1, and with tag_handling line breaks are spaces; leave it out")
-    if split == "nonewlines" or any("\n" in text.strip() for text in texts):
+    split = (fields.string("split_sentences") or "").lower()
+    if split in ("0", "false"):
+        template.segmentation = pb.SEGMENTATION_LINE
+    elif split == "nonewlines" and not has_tags and any("\n" in text.strip() for text in texts):
         raise refusal(
             "split_sentences",
-            f"is {split}, and a line break always ends a sentence here; join the lines, or leave it out",
+            "is nonewlines, and a line break ends a sentence here; join the lines, or leave it out",
         )
-    template.segmentation = pb.SEGMENTATION_LINE
+
+
+def _names(fields: Fields, name: str) -> list[str]:
+    """A list, or one string with commas between."""
+    given = fields.strings(name) or []
+    return [part.strip() for value in given for part in value.split(",") if part.strip()]
 
 
 def _read_glossaries(fields: Fields, exchange: Exchange, template: pb.TranslateRequest) -> None:
-    names = [name for name in (fields.strings("glossary_id") or []) if name]
-    names += [name for name in (fields.strings("glossary_ids") or []) if name]
-    if not names:
+    ids = _names(fields, "glossary_id") + _names(fields, "glossary_ids")
+    if not ids:
         return
     if not template.source_language:
         raise refusal("source_lang", "is required with a glossary")
-    listed = exchange.core.list_glossaries(pb.ListGlossariesRequest()).glossaries
-    known = [glossary.name for glossary in listed]
-    for name in names:
-        if name not in known:
-            ids = list_names(known) if known else "none"
-            raise GlossaryNotFoundError(f"there is no glossary {quote(name)}; the server has {ids}")
-    template.protection.glossaries.extend(names)
+    for id_ in ids:
+        name, _, _ = id_.partition(":")
+        if name not in exchange.core.glossaries:
+            raise _no_glossary(exchange, id_)
+        # The languages of the id may be others: that the glossary has those of the text is seen later.
+        template.protection.glossaries.append(name)
+
+
+def _dictionaries(exchange: Exchange) -> Iterator[_Dictionary]:
+    for glossary in exchange.core.glossaries.values():
+        for source, target in permutations(glossary.languages, 2):
+            yield _Dictionary(glossary=glossary, source=source, target=target)
+
+
+def _dictionary(exchange: Exchange) -> _Dictionary:
+    """The one that a path names: by its id, or by a glossary's name its first two languages."""
+    id_ = exchange.request.path_params["id"]
+    for each in _dictionaries(exchange):
+        if id_ in (each.id, each.glossary.name):
+            return each
+    raise _no_glossary(exchange, id_)
+
+
+def _no_glossary(exchange: Exchange, id_: str) -> GlossaryNotFoundError:
+    known = list_names(list(exchange.core.glossaries)) or "none"
+    return GlossaryNotFoundError(f"there is no glossary {quote(id_)}; the server has {known}")
 
 
 def _language(code: str) -> dict[str, object]:

@@ -69,6 +69,15 @@ async def detect(exchange: Exchange) -> Response:
     )
 
 
+def health(is_ready: Callable[[], bool]) -> Handle:
+    """GET /health."""
+
+    async def handle(exchange: Exchange) -> Response:
+        return JSONResponse({"status": "ok"}) if is_ready() else JSONResponse({"status": "error"}, 503)
+
+    return handle
+
+
 async def languages(exchange: Exchange) -> Response:
     """GET /languages."""
     pairs = targets_by_source(exchange.core)

@@ -1,5 +1,6 @@
-"""OpenAPI 3.1 of /v1, made from the messages themselves: it cannot say anything else than they do."""
+"""OpenAPI 3.1: of /v1 made from the messages themselves, of others' APIs from a table of their fields."""
 
+import re
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -45,10 +46,66 @@ _FETCHED: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("/v1/models/{name}", "GetModel", "GetModelResponse", "Describes a model.", ()),
     ("/v1/glossaries", "ListGlossaries", "ListGlossariesResponse", "Lists glossaries.", ()),
 )
+_STRING, _FLAG = {"type": "string"}, {"type": "boolean"}
+_STRINGS = {"type": "array", "items": _STRING}
+_TEXTS = {"oneOf": [_STRING, _STRINGS]}
+_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
+# Method, path, what it does, its fields, and those of these that must be there.
+_OTHERS: tuple[tuple[str, str, str, dict[str, Any], tuple[str, ...]], ...] = (
+    (
+        "post",
+        "/translate",
+        "LibreTranslate: translates texts.",
+        {
+            "q": _TEXTS,
+            "source": _STRING,
+            "target": _STRING,
+            "format": {"enum": ["text", "html"]},
+            "alternatives": {"type": "integer", "minimum": 0},
+            "api_key": _STRING,
+        },
+        ("q", "source", "target"),
+    ),
+    ("post", "/detect", "LibreTranslate: detects a language.", {"q": _STRING, "api_key": _STRING}, ("q",)),
+    (
+        "post",
+        "/translate_file",
+        "LibreTranslate: translates a file.",
+        {"file": _FILE, "source": _STRING, "target": _STRING, "api_key": _STRING},
+        ("file", "source", "target"),
+    ),
+    ("get", "/languages", "LibreTranslate: lists languages.", {}, ()),
+    ("get", "/frontend/settings", "LibreTranslate: the settings of its page.", {}, ()),
+    ("get", "/health", "LibreTranslate: whether calls are taken.", {}, ()),
+    (
+        "post",
+        "/v2/translate",
+        "DeepL: translates texts.",
+        {
+            "text": _TEXTS,
+            "source_lang": _STRING,
+            "target_lang": _STRING,
+            "tag_handling": {"enum": ["html", "xml"]},
+            "ignore_tags": _STRINGS,
+            "split_sentences": {"enum": ["0", "1", "nonewlines"]},
+            "glossary_id": _STRING,
+            "glossary_ids": _STRINGS,
+            "context": _STRING,
+            "formality": {"enum": ["default", "prefer_less", "prefer_more"]},
+            "preserve_formatting": _FLAG,
+            "outline_detection": _FLAG,
+        },
+        ("text", "target_lang"),
+    ),
+    ("get", "/v2/languages", "DeepL: lists languages.", {"type": {"enum": ["source", "target"]}}, ()),
+    ("get", "/v2/usage", "DeepL: the caller's characters of today.", {}, ()),
+    ("get", "/v2/glossaries", "DeepL: lists glossaries.", {}, ()),
+    ("get", "/v2/glossary-language-pairs", "DeepL: the languages of glossaries.", {}, ()),
+)
 
 
 async def openapi(exchange: Exchange) -> Response:
-    """GET /openapi.json."""
+    """GET /openapi.json, and LibreTranslate's /spec."""
     return JSONResponse(describe())
 
 
@@ -81,6 +138,8 @@ def describe() -> dict[str, Any]:
             described.append({"name": "name", "in": "path", "required": True, "schema": {"type": "string"}})
         operation = _operation(name, summary, _content(_message_type(response), schemas))
         paths[path] = {"get": {**operation, "parameters": described}}
+    for method, path, summary, fields, required in _OTHERS:
+        paths[path] = {method: _other(method, path, summary, fields, required)}
     schemas["Error"] = {
         "type": "object",
         "properties": {
@@ -105,6 +164,22 @@ def describe() -> dict[str, Any]:
         },
         "security": [{}, {"token": []}],
     }
+
+
+def _other(
+    method: str, path: str, summary: str, fields: dict[str, Any], required: tuple[str, ...]
+) -> dict[str, Any]:
+    """An operation of somebody else's API."""
+    content = {"application/json": {"schema": {}}}
+    operation = _operation(re.sub(r"\W+", "_", path).strip("_"), summary, content)
+    operation["responses"]["default"]["content"] = content
+    if method == "get":
+        named = [{"name": field, "in": "query", "schema": schema} for field, schema in fields.items()]
+        return {**operation, "parameters": named}
+    form = {"schema": {"type": "object", "properties": fields, "required": list(required)}}
+    kinds = ["application/json", "application/x-www-form-urlencoded"]
+    body = dict.fromkeys(["multipart/form-data"] if "file" in fields else kinds, form)
+    return {**operation, "requestBody": {"required": True, "content": body}}
 
 
 def _translate_file(schemas: dict[str, Any]) -> dict[str, Any]:
