@@ -1,28 +1,33 @@
 """Which language a text is in, of those that are served: docs/decisions/0017-language-detection.md.
 
-Owns the model of py3langid, which is loaded when a first text comes, and when a text is in none of ours.
+Owns the model of py3langid, and says when a text is in none of ours.
 """
 
 import asyncio
+import contextlib
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
 from dragoman_bundle.languages import primary_language
 
 from dragoman_server.errors import UnsupportedError
+from dragoman_server.text.segmentation import holds_letter
 
 MAX_CHARACTERS = 1_000
 """Of a text so many are looked at: more tell nothing new."""
-FOREIGN_MARGIN = 4.0
+FOREIGN_MARGIN = 10.0
 """By how much, as a logarithm of likelihood, a language that is not served must be more likely than each that
 is, for the text to be in none of ours."""
+FOREIGN_BYTES = 16
+"""Shorter texts are in one of ours: in a word or two the names and greetings of all languages are alike."""
+SURE, SURE_OF_A_WORD = 0.75, 0.95
+"""From which confidence on a text is in a language that it can't be translated from. One word seldom says
+much, and who asks for it to be translated hardly wrote it in the language that is asked for."""
 
 # Less goes faster than a thread is asked to; more would hold up the event loop.
 _MAX_CHARACTERS_ON_LOOP = 2_000
-# What says nothing has this for every language.
-_NOTHING = -1e37
 
 
 class _Identifier(Protocol):
@@ -48,11 +53,14 @@ class DetectedLanguage:
     """What a text is in."""
 
     language: str | None
-    """None where it is in no language that is served, or holds nothing that tells."""
+    """None where it clearly is in no language that is served, or holds no letter."""
     confidence: float
     """0 for None."""
     candidates: tuple[Candidate, ...]
-    """Most likely first: those that are served, and the most likely one that is not."""
+    """Most likely first: those that are served, and for None the most likely one that is not."""
+
+
+_NONE = DetectedLanguage(language=None, confidence=0.0, candidates=())
 
 
 class LanguageDetector:
@@ -62,58 +70,87 @@ class LanguageDetector:
         self._identifier: _Identifier | None = None
         self._loading = asyncio.Lock()
 
-    async def detect(self, texts: Sequence[str], served: Collection[str]) -> list[DetectedLanguage]:
-        """Each text's language, of the codes `served`. Raises UnsupportedError without the library."""
-        async with self._loading:
-            if self._identifier is None:
-                self._identifier = await asyncio.to_thread(_load)
-        identifier = self._identifier
+    async def warm(self) -> None:
+        """Loads the library, where there is one."""
+        with contextlib.suppress(UnsupportedError):
+            await self._loaded()
+
+    async def detect(
+        self, texts: Sequence[str], served: Collection[str], *, wanted: Collection[str] = ()
+    ) -> list[DetectedLanguage]:
+        """Each text's language, of the codes `served`; where that is uncertain, of those `wanted`.
+
+        Raises UnsupportedError without the library.
+        """
+        identifier = await self._loaded()
         cut = [text[:MAX_CHARACTERS] for text in texts]
 
         def detect_all() -> list[DetectedLanguage]:
-            return [choose(identifier.rank(text), served, num_bytes=len(text.encode())) for text in cut]
+            # A space on both sides: the model knows how words begin and end.
+            return [choose(identifier.rank(f" {text} "), text, served, wanted) for text in cut]
 
         if sum(map(len, cut)) <= _MAX_CHARACTERS_ON_LOOP:
             return detect_all()
         return await asyncio.to_thread(detect_all)
 
+    async def _loaded(self) -> _Identifier:
+        async with self._loading:
+            if self._identifier is None:
+                self._identifier = await asyncio.to_thread(_load)
+        return self._identifier
+
 
 def choose(
-    scores: Iterable[tuple[str, float]], served: Collection[str], *, num_bytes: int
+    scores: Iterable[tuple[str, float]], text: str, served: Collection[str], wanted: Collection[str] = ()
 ) -> DetectedLanguage:
-    """The most likely of the languages that are served, unless another is far more likely.
+    """The most likely language of those that are served, unless another is far more likely.
 
-    `scores` are logarithms of likelihood of a text of so many bytes.
+    `scores` are logarithms of likelihood of the text. Where it is uncertain, the most likely one of those
+    `wanted` is taken. A text without letters is in none.
     """
-    by_language = {language: score for language, score in scores if score > _NOTHING}
+    by_language = dict(scores)
     codes: dict[str, str] = {}
     for code in sorted(served, key=lambda code: (len(code), code)):
         # The shortest stands for all of one language, as "en" for "en-GB".
         codes.setdefault(primary_language(code), code)
     ours = {language: by_language[language] for language in codes if language in by_language}
-    others = {language: score for language, score in by_language.items() if language not in codes}
-    if not ours:
-        return DetectedLanguage(language=None, confidence=0.0, candidates=())
-    foreign = max(others, key=others.__getitem__, default=None)
-    compared = ours | ({foreign: others[foreign]} if foreign is not None else {})
+    if not ours or not holds_letter(text):
+        return _NONE
     likeliest = max(ours, key=ours.__getitem__)
-    # Bytes of a text depend on each other: py3langid divides by the root of their number, too.
-    scale = math.sqrt(max(num_bytes, 1))
-    top = max(compared.values())
-    weights = {language: math.exp((score - top) / scale) for language, score in compared.items()}
-    total = sum(weights.values())
-    candidates = tuple(
-        Candidate(
-            language=codes.get(language, language),
-            confidence=weights[language] / total,
-            is_served=language in ours,
-        )
-        for language in sorted(compared, key=compared.__getitem__, reverse=True)
-    )
-    if foreign is not None and others[foreign] - ours[likeliest] > FOREIGN_MARGIN:
-        return DetectedLanguage(language=None, confidence=0.0, candidates=candidates)
+    others = {language: score for language, score in by_language.items() if language not in codes}
+    foreign = max(others, key=others.__getitem__, default=likeliest)
+    num_bytes = len(text.encode())
+    if num_bytes >= FOREIGN_BYTES and by_language[foreign] - ours[likeliest] > FOREIGN_MARGIN:
+        shares = _shares(ours | {foreign: others[foreign]}, num_bytes)
+        return DetectedLanguage(language=None, confidence=0.0, candidates=_candidates(shares, codes))
+    shares = _shares(ours, num_bytes)
+    possible = {primary_language(code) for code in wanted} & set(ours)
+    sure = SURE if len(text.split()) > 1 else SURE_OF_A_WORD
+    if possible and shares[likeliest] < sure:
+        likeliest = max(sorted(possible), key=shares.__getitem__)
     return DetectedLanguage(
-        language=codes[likeliest], confidence=weights[likeliest] / total, candidates=candidates
+        language=codes[likeliest],
+        confidence=shares[likeliest],
+        candidates=_candidates(shares, codes),
+    )
+
+
+def _shares(scores: Mapping[str, float], num_bytes: int) -> dict[str, float]:
+    """How likely each is beside the others."""
+    # Bytes of a text depend on each other: py3langid divides by the root of their number, too.
+    scale = math.sqrt(num_bytes + 2)
+    top = max(scores.values())
+    weights = {language: math.exp((score - top) / scale) for language, score in scores.items()}
+    total = sum(weights.values())
+    return {language: weight / total for language, weight in weights.items()}
+
+
+def _candidates(shares: Mapping[str, float], codes: Mapping[str, str]) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(
+            language=codes.get(language, language), confidence=shares[language], is_served=language in codes
+        )
+        for language in sorted(shares, key=shares.__getitem__, reverse=True)
     )
 
 

@@ -100,6 +100,7 @@ class Server:
         self._aligners = Aligners(config.aligners, self._metrics)
         self._linking = Linking(engine_limits(config.engine, config.limits.max_beam_size))
         self._tracing = None if config.otlp_endpoint is None else _open_tracing(config.otlp_endpoint)
+        self._detector = LanguageDetector()
         self._core = ServiceCore(
             gate=self._gate,
             callers=self._callers,
@@ -109,7 +110,7 @@ class Server:
             glossaries=self._glossaries,
             aligners=self._aligners,
             linking=self._linking,
-            detector=LanguageDetector(),
+            detector=self._detector,
             pivot=config.pivot,
             tracing=self._tracing,
         )
@@ -149,6 +150,7 @@ class Server:
             self._glossaries.use(await wait_for(run_in_daemon_thread(self._glossaries.read), None))
             await self._listen()
             self._aligners.use(await wait_for(run_in_daemon_thread(self._aligners.read), None))
+            await self._detector.warm()
             await self._models.load()
             await self._models.load_pinned(shows_device=True)
         except BaseException:

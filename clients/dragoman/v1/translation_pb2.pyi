@@ -292,10 +292,12 @@ class AlignedTexts(_message.Message):
     def __init__(self, alignments: _Optional[_Iterable[_Union[Alignment, _Mapping]]] = ..., source_tokens: _Optional[int] = ..., target_tokens: _Optional[int] = ..., timings: _Optional[_Union[Timings, _Mapping]] = ...) -> None: ...
 
 class DetectLanguageRequest(_message.Message):
-    __slots__ = ("texts",)
+    __slots__ = ("texts", "target_language")
     TEXTS_FIELD_NUMBER: _ClassVar[int]
+    TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     texts: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, texts: _Optional[_Iterable[str]] = ...) -> None: ...
+    target_language: str
+    def __init__(self, texts: _Optional[_Iterable[str]] = ..., target_language: _Optional[str] = ...) -> None: ...
 
 class DetectLanguageResponse(_message.Message):
     __slots__ = ("texts",)

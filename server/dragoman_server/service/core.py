@@ -10,6 +10,7 @@ from dragoman_server.aligners.linking import Linking
 from dragoman_server.config import RequestLimits
 from dragoman_server.detection import LanguageDetector
 from dragoman_server.glossaries import Glossaries, Glossary
+from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.service.allowances.allowances import Allowances
@@ -208,7 +209,8 @@ class ServiceCore:
         """Each text's language."""
         self._reader().check_texts(message.texts)
         served = {language for model in self.models for language in model.manifest_languages}
-        found = await self._detector.detect(message.texts, served)
+        wanted = self._sources_of(message.target_language)
+        found = await self._detector.detect(message.texts, served, wanted=wanted)
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
     def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:
@@ -275,6 +277,18 @@ class ServiceCore:
             return None
         is_way = has_model(message.source_language, pivot) and has_model(pivot, message.target_language)
         return pivot if is_way else None
+
+    def _sources_of(self, target: str) -> set[str]:
+        """The languages that texts are translated to a target from, by one model or two; to any for ""."""
+
+        def direct(target: str) -> set[str]:
+            models = [model for model in self.models if model.distance("", target) is not None]
+            return {model.manifest_languages[0] for model in models}
+
+        sources = direct(target)
+        if target and self._pivot is not None and self._pivot in sources:
+            sources |= direct(self._pivot)
+        return {source for source in sources if not target or distance(source, target) is None}
 
     def _reader(self) -> RequestReader:
         return RequestReader(self._repository, self.limits, self._glossaries.by_name, self._aligners.by_name)

@@ -83,11 +83,13 @@ def serving(**config: Any) -> Iterator[Web]:
         return server
 
     server = asyncio.run_coroutine_threadsafe(start(), loop).result()
-    yield Web(f"http://127.0.0.1:{server.http_port}", f"localhost:{server.port}")
-    asyncio.run_coroutine_threadsafe(server.drain(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    try:
+        yield Web(f"http://127.0.0.1:{server.http_port}", f"localhost:{server.port}")
+    finally:
+        asyncio.run_coroutine_threadsafe(server.drain(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 @pytest.fixture(scope="module")
