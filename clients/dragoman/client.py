@@ -3,14 +3,16 @@
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack, overload
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
 from dragoman.arguments import check_number
+from dragoman.auto_source import AUTO, AutoSource
 from dragoman.connection.channel import PING_SECONDS, ClientCertificate, call_metadata
 from dragoman.connection.deadline import Deadline, within_clock
 from dragoman.connection.route import Server, read_route
@@ -20,7 +22,14 @@ from dragoman.feed import Feed
 from dragoman.ledger import Ledger
 from dragoman.model import Glossary, Model
 from dragoman.portions import Portion, Portions
-from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
+from dragoman.settings import (
+    LengthPolicy,
+    Priority,
+    Segmentation,
+    Settings,
+    TextFormat,
+    TranslateOptions,
+)
 from dragoman.texts import check_text_pairs, check_texts, detection_portions, text_pair_portions
 from dragoman.translation import AlignedTexts, DetectedLanguage, Key, StreamResult, Translation
 from dragoman.v1 import translation_pb2 as pb
@@ -125,9 +134,19 @@ class Client:
     ) -> None:
         self.close()
 
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, texts: str, *, source: str, target: str, **options: Unpack[TranslateOptions]
+    ) -> Translation: ...
+
+    @overload
+    def translate(
+        self, texts: Iterable[str], *, source: str, target: str, **options: Unpack[TranslateOptions]
+    ) -> list[Translation]: ...
+
     def translate(
         self,
-        texts: Iterable[str],
+        texts: str | Iterable[str],
         *,
         source: str,
         target: str,
@@ -149,9 +168,11 @@ class Client:
         alignments: bool = False,
         pivot: str | None = None,
         timeout_seconds: float | None = None,
-    ) -> list[Translation]:
+    ) -> Translation | list[Translation]:
         """Translates texts, and returns one translation for each, in their order: all of them, or an error.
 
+        Of one string it returns the one translation. `source` may be "auto": the server detects each text's
+        language, and a text in the target language stays as it is, with no hypotheses.
         A long list travels in several requests, a few at a time; `timeout_seconds` holds for all of it;
         None is the client's own. A server that goes away in the middle is waited for, up to the client's
         `patience_seconds`; the error then has the translations that are done, by their text's position.
@@ -178,14 +199,34 @@ class Client:
             glossaries=glossaries,
             alignments=alignments,
         )
+        checked = check_texts([texts] if isinstance(texts, str) else texts)
+        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        if source == AUTO:
+            translations = self._translate_detected(checked, settings, pivot, deadline)
+        else:
+            translations = self._translate(checked, settings, pivot, deadline)
+        return translations[0] if isinstance(texts, str) else translations
+
+    def _translate_detected(
+        self, texts: list[str], settings: Settings, pivot: str | None, deadline: Deadline
+    ) -> list[Translation]:
+        found = self.detect(texts, target=settings.target, timeout_seconds=deadline.remaining_seconds())
+        auto = AutoSource(texts, found, settings.target)
+        for language, group in auto.groups():
+            settings = replace(settings, source=language)
+            auto.answer(language, self._translate(group, settings, pivot, deadline))
+        return auto.translations()
+
+    def _translate(
+        self, texts: list[str], settings: Settings, pivot: str | None, deadline: Deadline
+    ) -> list[Translation]:
         portions = Portions(
-            check_texts(texts),
+            texts,
             settings,
             pivot=pivot,
             patience_seconds=self._patience_seconds,
             num_elsewhere=self._route.num_elsewhere,
         )
-        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         calls: deque[tuple[Portion, _TranslateCall]] = deque()
         try:
             while True:
@@ -243,18 +284,21 @@ class Client:
             aligned += messages.aligned_texts(response)
         return aligned
 
-    def detect(self, texts: Iterable[str], *, timeout_seconds: float | None = None) -> list[DetectedLanguage]:
+    def detect(
+        self, texts: Iterable[str], *, target: str | None = None, timeout_seconds: float | None = None
+    ) -> list[DetectedLanguage]:
         """The language of each text, of those that the server's models have, with what else it may be.
 
-        Looked at text by text; `language` is None for one in no such language. Raises UnsupportedError where
-        the server lacks the library for it.
+        Where that is uncertain, it is one that can be translated to `target`. Looked at text by text;
+        `language` is None for one clearly in no such language. Raises UnsupportedError where the server lacks
+        the library for it.
         """
         deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
         detected: list[DetectedLanguage] = []
         for portion in detection_portions(check_texts(texts)):
             try:
                 response = self._stub.DetectLanguage(
-                    pb.DetectLanguageRequest(texts=portion),
+                    pb.DetectLanguageRequest(texts=portion, target_language=target or ""),
                     timeout=deadline.remaining_seconds(),
                     metadata=self._metadata,
                 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypedDict, get_args
 
 from dragoman.arguments import check_count, check_number, invalid
 from dragoman.texts import check_text
@@ -13,12 +13,35 @@ Priority = Literal["interactive", "bulk"]
 TextFormat = Literal["plain", "html"]
 
 
+class TranslateOptions(TypedDict, total=False):
+    """What `translate` takes beside texts and languages, for type checkers; `Settings` explains each."""
+
+    model: str | None
+    beam_size: int | None
+    num_hypotheses: int | None
+    length_penalty: float | None
+    max_output_tokens: int | None
+    target_prefix: str | None
+    length_policy: LengthPolicy | None
+    segmentation: Segmentation | None
+    priority: Priority | None
+    text_format: TextFormat | None
+    protect: bool | None
+    do_not_translate: Sequence[str] | None
+    patterns: Sequence[str] | None
+    terms: Mapping[str, str] | None
+    glossaries: Sequence[str] | None
+    alignments: bool
+    pivot: str | None
+    timeout_seconds: float | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The settings of all texts of a call. None leaves a choice to the model's bundle or to the server."""
 
     source: str
-    """Language of the texts, as a BCP 47 code such as "de"."""
+    """Language of the texts, as a BCP 47 code such as "de"; for `translate` also "auto": each text's own."""
     target: str
     """Language to translate to."""
     model: str | None = None

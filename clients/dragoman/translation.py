@@ -179,11 +179,11 @@ class DetectedLanguage:
     """The language of a text."""
 
     language: str | None
-    """The language, if some model translates from or to it; None where the text is in no such language."""
+    """The language, if some model translates from or to it; None where the text clearly is in no such one."""
     confidence: float
     """Probability from 0 to 1; 0 for None."""
     candidates: tuple[LanguageCandidate, ...]
-    """The candidates, most likely first, with the most likely language that is not served."""
+    """The candidates, most likely first; for None with the most likely language that is not served."""
 
 
 @dataclass(frozen=True, kw_only=True)

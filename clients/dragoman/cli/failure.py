@@ -111,7 +111,8 @@ def _with_options(error: InvalidRequestError) -> str:
     """The message, with the options of the command line in place of the fields that they set."""
     message = str(error)
     for violation in error.violations:
-        option = OPTIONS.get(violation.field.removeprefix("options."))
+        # Of an option that is repeatable, one of its values is meant.
+        option = OPTIONS.get(re.sub(r"\[\d+\]$", "", violation.field.removeprefix("options.")))
         if option is not None:
             message = re.sub(rf"(?<![\w.]){re.escape(violation.field)}:? ", f"{option} ", message, count=1)
     return message

@@ -119,7 +119,11 @@ def settings_options(command: Command) -> Command:
     """Adds the options that say how to translate, and passes them on as `settings`."""
 
     @click.option(
-        "--from", "source", required=True, metavar="LANG", help='Language of the text, such as "de".'
+        "--from",
+        "source",
+        required=True,
+        metavar="LANG",
+        help='Language of the text, such as "de"; auto: the server detects it.',
     )
     @click.option(
         "--to", "target", required=True, metavar="LANG", help='Language to translate to, such as "en".'

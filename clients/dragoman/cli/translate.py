@@ -14,7 +14,13 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dragoman.cli.options import open_client, server_option, settings_options, timeout_option
+from dragoman.auto_source import AUTO, language_of_all
+from dragoman.cli.options import (
+    open_client,
+    server_option,
+    settings_options,
+    timeout_option,
+)
 from dragoman.cli.pictures.alignment_picture import alignment_picture
 from dragoman.cli.pictures.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.text_arguments import TextCommand
@@ -27,12 +33,27 @@ from dragoman.jobs.streams.backlog import Backlog
 from dragoman.jobs.unit import Failure, Unit
 from dragoman.protected_text import ProtectedText
 from dragoman.settings import Settings
-from dragoman.translation import StreamResult, Translation
+from dragoman.translation import StreamResult, Translation, WarningKind
 
 _INDENT = 5
 """Columns before a picture: those of the rank above it."""
 _SCORE_COLUMNS = 15
 """Columns before a translation: those of its rank and score."""
+_QUOTED_CHARACTERS = 60
+_WARNINGS = {
+    WarningKind.UNKNOWN_TOKENS: "can't be read by the model, and stays as it is",
+    WarningKind.SPAN_PUT_BACK: "was kept by translating around it: word order may be wrong",
+    WarningKind.SPAN_MISSING: "had to be kept, and is missing",
+    WarningKind.NUMBER_PUT_BACK: "was changed by the model, and put back",
+    WarningKind.NUMBER_MISSING: "is a number that the translation lacks",
+    WarningKind.REPETITION: "is translated by the same over and over",
+    WarningKind.OUTPUT_LIMIT: "has a translation that was cut at its limit",
+    WarningKind.LENGTH: "has a translation that is far longer or shorter",
+    WarningKind.UNTRANSLATED: "was left as it is",
+    WarningKind.FOREIGN_SCRIPT: "is not in the source language's script",
+    WarningKind.UNKNOWN: "has a warning that this client does not know",
+}
+"""What a reader should check, behind the part of the text that it is about."""
 
 
 def _read_ranges(
@@ -107,7 +128,10 @@ def translate(
 
     Prints a translation for each TEXT. Without TEXT, or for "-", reads standard input, a text a line, and
     prints each translation as it is ready, in order. Before a space or a digit a dash is of a TEXT; what
-    follows `--` is text whatever it looks like.
+    follows `--` is text whatever it looks like. What a reader should check in a translation, such as a
+    number that is missing, is told on standard error, a line each; with --json it is in the objects.
+
+    With --from auto each TEXT's language is detected; that of standard input by its first line with a letter.
 
     \b
       dragoman translate --from de --to en "Guten Morgen. Wie geht es dir?"
@@ -162,7 +186,11 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
     if sys.stdin.isatty():
         click.echo("Type a text a line; Ctrl-D ends.", err=True)
     complete = True
-    for result in _results(client, settings):
+    lines = _input_lines()
+    if settings.source == AUTO:
+        lines, source = _detected(client, lines, settings.target)
+        settings = replace(settings, source=source)
+    for result in _results(client, settings, lines):
         line = result.id
         if result.translation is not None and line.error is None:
             printer.show(line.number, line.text, result.translation)
@@ -172,9 +200,20 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
     return complete
 
 
-def _results(client: Client, settings: Settings) -> Iterator[StreamResult[Unit]]:
+def _detected(client: Client, lines: Iterator[Unit], target: str) -> tuple[Iterator[Unit], str]:
+    """The lines, and the language of the first with a letter."""
+    read = []
+    for line in lines:
+        read.append(line)
+        if any(map(str.isalpha, line.text)):
+            break
+    (found,) = client.detect([read[-1].text if read else ""], target=target)
+    return chain(read, lines), language_of_all(found)
+
+
+def _results(client: Client, settings: Settings, read: Iterator[Unit]) -> Iterator[StreamResult[Unit]]:
     """The results of all lines, in order, over as many streams as the pauses between lines make."""
-    backlog = Backlog(_input_lines())
+    backlog = Backlog(read)
     lines: Iterator[Unit] = backlog.stream()
     while True:
         texts = ((line, line.text) for line in lines)
@@ -231,6 +270,10 @@ class _Printer:
             click.echo(f"text {number}: a sentence was too long for the model, its end was dropped", err=True)
         if translation.limited:
             click.echo(f"text {number}: the translation ended at the limit of output tokens", err=True)
+        if not self._as_json:
+            for warning in translation.warnings:
+                part = _shortened(text[warning.start : warning.end])
+                click.echo(f"text {number}: {part!r} {_WARNINGS[warning.kind]}", err=True)
         if self._as_json:
             click.echo(json.dumps({"source": text, **asdict(translation)}, ensure_ascii=False))
         elif self._in_full:
@@ -278,6 +321,10 @@ class _Printer:
                     ascii_only=console.options.ascii_only,
                 )
                 console.print(Padding(picture, (0, 0, 1, _INDENT), expand=False))
+
+
+def _shortened(part: str) -> str:
+    return part if len(part) <= _QUOTED_CHARACTERS else part[: _QUOTED_CHARACTERS - 1] + "…"
 
 
 def _standard_input() -> BinaryIO:

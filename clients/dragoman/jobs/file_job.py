@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from dragoman.auto_source import AUTO, language_of_all
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.content import check_is_text, check_is_utf8, check_looks_like_lines
@@ -33,6 +34,7 @@ from dragoman.jobs.streams.streaming import Streaming, Waits, model_of
 from dragoman.jobs.suffixes import input_format, output_format
 from dragoman.jobs.unit import Unit
 from dragoman.settings import Settings
+from dragoman.texts import MAX_DETECTION_CHARACTERS
 from dragoman.translation import StreamResult
 
 LONGEST_WAIT_SECONDS = 30.0
@@ -143,6 +145,9 @@ class FileJob:
         """
         with Source(self._source, self._format) as source:
             self._check_content(source)
+            if self._settings.source == AUTO:
+                language = self._detect(source, client)
+                self._settings = replace(self._settings, source=language)
             units = source.units()
             checkpoint = self._run(source, units, client, observer, overwrite=overwrite, restart=restart)
         errors = sibling(self._output, ".errors.jsonl") if checkpoint.failed else None
@@ -153,6 +158,16 @@ class FileJob:
             limited=checkpoint.limited,
             errors=errors,
         )
+
+    def _detect(self, source: Source, client: Client) -> str:
+        """The language of the input's beginning. Raises InvalidRequestError."""
+        beginning = ""
+        for unit in source.units():
+            beginning += unit.text + " "
+            if len(beginning) >= MAX_DETECTION_CHARACTERS:
+                break
+        (found,) = client.detect([beginning], target=self._settings.target)
+        return language_of_all(found)
 
     def _check_content(self, source: Source) -> None:
         """Raises JobError for what is no text, or hardly lines of the format where nobody said that it is."""

@@ -49,7 +49,7 @@ def read_protection(
             finders.append(index)
             continue
         known = ", ".join(glossaries) or "none"
-        description = f"is {quote(name)}; the server has {known}"
+        description = f"is {quote(name)}, which the server does not have; it has {known}"
         if glossary is not None:
             description = (
                 f"is {quote(name)}, which has {', '.join(glossary.languages)}; not both of {languages}"
