@@ -14,12 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dragoman.cli.failure import message_of, not_installed
+from dragoman.cli.failure import message_of
 from dragoman.cli.options import Seconds, open_client, server_option, settings_options
 from dragoman.connection.channel import PING_SECONDS
 from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
-from dragoman.jobs.errors import MissingLibraryError
 from dragoman.jobs.format import FormatName, FormatOptions
 from dragoman.settings import Settings
 
@@ -167,19 +166,16 @@ def translate_file(
     Exit code 3: OUTPUT is complete, and some texts failed.
     """
     options = FormatOptions(keys=keys, columns=columns, encoding=encoding, join_lines=join_lines)
-    try:
-        job = FileJob(
-            input_path,
-            output_path,
-            settings,
-            format_name=format_name,
-            options=options,
-            streams=streams,
-            window=window,
-            patience_seconds=patience_seconds,
-        )
-    except MissingLibraryError as error:
-        raise not_installed(error.feature, error.library, "formats") from error
+    job = FileJob(
+        input_path,
+        output_path,
+        settings,
+        format_name=format_name,
+        options=options,
+        streams=streams,
+        window=window,
+        patience_seconds=patience_seconds,
+    )
     with (
         open_client(server, ping_seconds=ping_seconds or None) as client,
         _ProgressBar(input_path, job.noun) as bar,

@@ -1,9 +1,13 @@
 """Which files a job takes line by line, and which it refuses before it writes anything."""
 
+import ast
 import gzip
 import io
 import json
+import re
+import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -221,3 +225,20 @@ def test_real_files_of_formats_that_are_not_read_are_refused(translate, tmp_path
     for path in paths:
         with pytest.raises(JobError, match=r"by its name .*, of a format that is not read"):
             translate(path, tmp_path / "out")
+
+
+def test_every_format_is_read_by_the_bare_install():
+    """In the server's image and after `make demo`, too: what formats import is no matter of an extra."""
+    house = Path(__file__).parents[3]
+    project = tomllib.loads((house / "pyproject.toml").read_text())["project"]
+    installed = {re.match(r"[\w-]+", each)[0] for each in project["dependencies"]}
+    distributions = packages_distributions()
+    imported = set()
+    for path in (house / "clients/dragoman/jobs").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {each.name.split(".")[0] for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(node.module.split(".")[0])
+    needed = {each for name in imported for each in distributions.get(name, ())} - {"dragoman"}
+    assert {"polib", "markdown-it-py"} <= needed <= installed

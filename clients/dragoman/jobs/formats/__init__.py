@@ -22,7 +22,7 @@ __all__ = ["open_format"]
 def open_format(name: FormatName, options: FormatOptions) -> Format:
     """The format of this name.
 
-    Raises JobError for options that it has no use for or lacks, MissingLibraryError.
+    Raises JobError for options that it has no use for or lacks.
     """
     if options.columns and name not in ("csv", "tsv"):
         raise JobError(f"--column is of tables (csv, tsv), and this is {name}")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from dragoman.jobs.errors import JobError, MissingLibraryError
+from dragoman.jobs.errors import JobError
 from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.spacing import has_letters
 
@@ -38,11 +38,8 @@ class CatalogueFormat:
     """A catalogue, whose fuzzy, obsolete and translated messages stay."""
 
     def __init__(self) -> None:
-        """Raises MissingLibraryError."""
-        try:
-            import polib
-        except ModuleNotFoundError:
-            raise MissingLibraryError("A catalogue of gettext (.po)", "polib") from None
+        import polib
+
         self._parse: Callable[[str], POFile] = polib.pofile
         self._entry: type[POEntry] = polib.POEntry
         self._unescape: Callable[[str], str] = polib.unescape

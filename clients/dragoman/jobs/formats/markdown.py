@@ -8,7 +8,7 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from dragoman.jobs.errors import MissingLibraryError, UnitError
+from dragoman.jobs.errors import UnitError
 from dragoman.jobs.formats import hypertext
 from dragoman.jobs.formats.document import Segment
 from dragoman.jobs.formats.spacing import collapse
@@ -35,12 +35,9 @@ class MarkdownFormat:
     """CommonMark with tables and strikethrough, and a front matter that stays."""
 
     def __init__(self) -> None:
-        """Raises MissingLibraryError."""
-        try:
-            from markdown_it import MarkdownIt
-            from markdown_it.rules_inline import image, link
-        except ModuleNotFoundError:
-            raise MissingLibraryError("Markdown", "markdown-it-py") from None
+        from markdown_it import MarkdownIt
+        from markdown_it.rules_inline import image, link
+
         self._markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
         # Escapes and references stay apart, as the source has them.
         self._markdown.disable("text_join")
