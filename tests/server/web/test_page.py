@@ -89,6 +89,12 @@ class Page:
 
         Select(self.one(selector)).select_by_value(value)
 
+    def prefers(self, *languages: str) -> None:
+        """The browser's languages."""
+        user_agent = self.browser.execute_script("return navigator.userAgent")
+        override = {"userAgent": user_agent, "acceptLanguage": ",".join(languages)}
+        self.browser.execute_cdp_cmd("Emulation.setUserAgentOverride", override)
+
     def is_offline(self, offline: bool) -> None:
         self.browser.set_network_conditions(offline=offline, latency=0, throughput=1 << 30)
 
@@ -121,6 +127,8 @@ def browser() -> Iterator[object]:
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1100,900"):
         options.add_argument(argument)
+    # A name as a server has in a network of one's own: without TLS no secure context, as localhost is.
+    options.add_argument("--host-resolver-rules=MAP dragoman.test 127.0.0.1")
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     yield driver
     driver.quit()
@@ -129,6 +137,7 @@ def browser() -> Iterator[object]:
 @pytest.fixture
 def page(web: Web, browser) -> Page:
     page = Page(browser, web.url)
+    page.prefers("en-US", "en")
     page.open()
     browser.execute_script("sessionStorage.clear()")
     page.open()
@@ -176,6 +185,53 @@ def test_it_translates_as_one_types_and_shows_what_comes_from_what(page: Page) -
     assert page.complaints() == []
 
 
+def test_the_target_is_the_browsers_language_and_turns_with_the_text(page: Page) -> None:
+    for languages, expected in ((("fr-CH", "de"), "fr"), (("pl", "en-GB"), "en"), (("pl",), "en")):
+        page.prefers(*languages)
+        page.open()
+        assert page.one("#target").get_attribute("value") == expected
+    # A text that is in the target language already is translated to another, and back again.
+    page.type("The dog is sleeping in the garden.")
+    page.wait(lambda: page.one("#target").get_attribute("value") == "fr")
+    page.wait(lambda: "en-fr/1" in page.text("#model"))
+    page.prefers("fr", "en")
+    page.choose("#target", "en")
+    page.wait(lambda: page.text("#detected") == "English already")
+
+
+def test_a_word_is_taken_for_what_can_be_translated(page: Page) -> None:
+    page.choose("#target", "en")
+    taken = r"Taken for German, \d+%: too short to be sure"
+    for word in ("Hallo", "ok", "Brot"):
+        page.type("")
+        page.wait(lambda: page.text("#detected") == page.text("#translation") == "")
+        page.type(word)
+        page.wait(lambda: re.fullmatch(taken, page.text("#detected")) and page.text("#translation"))
+    page.type("1234")
+    page.wait(lambda: page.text("#translation") == "1234")
+
+
+def test_a_translation_is_copied_without_tls_too(page: Page, web: Web) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    plain = Page(page.browser, web.url.replace("127.0.0.1", "dragoman.test"))
+    plain.open()
+    assert plain.browser.execute_script("return isSecureContext") is False
+    plain.type(DOG)
+    plain.wait(lambda: plain.text("#translation") == "The dog is sleeping in the garden.")
+    plain.one("#copy").click()
+    plain.wait(lambda: plain.text("#copy") == "Copied")
+    plain.type("")
+    plain.one("#text").send_keys(Keys.CONTROL, "v")
+    assert plain.one("#text").get_attribute("value") == "The dog is sleeping in the garden."
+    # Where nothing helps, it says so.
+    plain.type(DOG)
+    plain.wait(lambda: plain.one("#copy").is_displayed() and plain.text("#translation"))
+    plain.browser.execute_script("document.execCommand = () => false")
+    plain.one("#copy").click()
+    plain.wait(lambda: plain.text("#copy").startswith("Select it"))
+
+
 def test_a_glossary_holds_for_one_model_and_two_are_named(page: Page) -> None:
     page.type(DOG)
     page.one("#glossary summary").click()
@@ -215,6 +271,12 @@ def test_a_file_is_translated_with_progress_and_fetched(page: Page, web: Web, tm
     page.wait(lambda: "lines.en.txt.gz" in page.text("#download"))
     unpacked = gzip.decompress(page.downloaded()).decode()
     assert unpacked.splitlines() == ["The dog is sleeping in the garden."] * 3
+
+    page.drop(
+        "app.po", f'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8"\n\nmsgid "{DOG}"\nmsgstr ""\n'
+    )
+    page.wait(lambda: "app.en.po" in page.text("#download"))
+    assert b'msgstr "The dog is sleeping in the garden."' in page.downloaded()
 
     page.drop("pets.csv", f"Nr;Satz\n1;{DOG}\n".replace(";", ","))
     page.one("#columns").send_keys("Satz")

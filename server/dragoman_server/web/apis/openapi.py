@@ -170,7 +170,7 @@ def _other(
     method: str, path: str, summary: str, fields: dict[str, Any], required: tuple[str, ...]
 ) -> dict[str, Any]:
     """An operation of somebody else's API."""
-    content = {"application/json": {"schema": {}}}
+    content: dict[str, Any] = {"application/json": {"schema": {}}}
     operation = _operation(re.sub(r"\W+", "_", path).strip("_"), summary, content)
     operation["responses"]["default"]["content"] = content
     if method == "get":

@@ -6,6 +6,7 @@ from pathlib import Path
 from starlette.responses import JSONResponse, Response
 
 from dragoman_server.web.apis.files import suffixes
+from dragoman_server.web.apis.languages import targets_by_source
 from dragoman_server.web.endpoint import Handle
 from dragoman_server.web.exchange import Exchange
 
@@ -41,14 +42,17 @@ def file(name: str) -> Handle:
 
 
 async def settings(exchange: Exchange) -> Response:
-    """GET /page/settings: the limits that the page tells before a request meets them."""
-    limits = exchange.core.limits
+    """GET /page/settings: the limits that the page tells before a request meets them, and a target."""
+    core, limits = exchange.core, exchange.core.limits
+    pairs = targets_by_source(core)
     return JSONResponse(
         {
             "fileSuffixes": suffixes(),
             "maxBodyBytes": limits.max_http_body_bytes,
             "maxTextCharacters": limits.max_text_characters,
-            "pivotLanguage": exchange.core.pivot or "",
+            "pivotLanguage": core.pivot or "",
+            # Where the browser's own languages are none: as LibreTranslate's settings propose it.
+            "targetLanguage": next((targets[0] for targets in pairs.values() if targets), ""),
         },
         headers={"Cache-Control": "no-cache"},
     )

@@ -52,8 +52,19 @@ export function fillSources(languages) {
   choose($("source"), before);
 }
 
-export function fillTargets(languages) {
-  const before = $("target").value;
+/** The language of the browser that texts can be translated to from a source, or from any; the server's proposal else. */
+export function proposedTarget(languages, source, proposal) {
+  const primary = (code) => code.toLowerCase().split("-")[0];
+  const reached = languages.codes.filter((code) => code !== source && languages.stepsTo(code, source) <= 2);
+  for (const wanted of navigator.languages) {
+    const found = reached.find((code) => code === wanted) ?? reached.find((code) => primary(code) === primary(wanted));
+    if (found) return found;
+  }
+  return reached.includes(proposal) ? proposal : reached.find((code) => languages.stepsTo(code, source) === 1);
+}
+
+export function fillTargets(languages, proposal = "") {
+  const before = $("target").value || proposal;
   const source = $("source").value;
   const reached = (steps) => languages.codes.filter((code) => languages.stepsTo(code, source) === steps);
   const further = reached(2).map(option);

@@ -5,13 +5,14 @@ import { showAttention } from "./attention.js";
 import { $, make } from "./elements.js";
 import { beginFiles } from "./file.js";
 import { beginGlossary, fillNamed, protectionOf } from "./glossary.js";
-import { Languages, fillSources, fillTargets, nameOf } from "./languages.js";
+import { Languages, fillSources, fillTargets, nameOf, proposedTarget } from "./languages.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { showWarnings } from "./warnings.js";
 import { clearMarks, showWords } from "./words.js";
 
 const PAUSE_MILLISECONDS = 300;
 const NUM_HYPOTHESES = 4;
+const SURE = 0.75;
 
 let languages = new Languages([], "");
 let settings = { maxTextCharacters: Infinity };
@@ -19,6 +20,7 @@ let isReady = false;
 let timer = 0;
 let underWay = null;
 let detected = "";
+let turnedFrom = "";
 
 function showTexts(text, target, links, warnings) {
   showWords(text, target, links, warnings);
@@ -59,10 +61,13 @@ async function sourceOf(text, signal) {
   $("detected").textContent = "";
   detected = $("source").value;
   if (detected) return detected;
-  const found = (await post("v1/detect", { texts: [text] }, signal)).texts[0];
+  const asked = { texts: [text], targetLanguage: $("target").value };
+  const found = (await post("v1/detect", asked, signal)).texts[0];
   detected = found.language;
   const looks = found.candidates.find((each) => !each.served);
-  if (detected) $("detected").textContent = `${nameOf(detected)}, ${Math.round(100 * found.confidence)}%`;
+  const told = `${nameOf(detected)}, ${Math.round(100 * found.confidence)}%`;
+  const isSure = found.confidence >= SURE && found.candidates[0].language === detected;
+  if (detected) $("detected").textContent = isSure ? told : `Taken for ${told}: too short to be sure`;
   else if (looks) $("detected").textContent = `None of this server's languages; it looks like ${nameOf(looks.language)}`;
   return detected;
 }
@@ -82,7 +87,8 @@ function showLength(text) {
   throw new ApiError(`${told}. Shorten it, or translate it as a file with a paragraph a line.`);
 }
 
-async function translate() {
+/** With `turns`, as after each key, a text that is in the target language already gets another target. */
+async function translate({ turns = false } = {}) {
   clearTimeout(timer);
   if (!isReady) {
     begin();
@@ -104,9 +110,15 @@ async function translate() {
     }
     const started = performance.now();
     const source = await sourceOf(text, signal);
+    if (turns && source && source === $("target").value) {
+      const other = proposedTarget(languages, source, turnedFrom);
+      turnedFrom = source;
+      fillTargets(languages);
+      if (other) $("target").value = other;
+    }
     const target = $("target").value;
     if (!source || source === target) {
-      clear(source && text);
+      clear(/\p{L}/u.test(text) && !source ? "" : text);
       if (source) $("detected").textContent = `${nameOf(source)} already`;
       return;
     }
@@ -135,7 +147,7 @@ async function translate() {
 
 function soon() {
   clearTimeout(timer);
-  timer = setTimeout(translate, PAUSE_MILLISECONDS);
+  timer = setTimeout(() => translate({ turns: true }), PAUSE_MILLISECONDS);
 }
 
 async function begin() {
@@ -149,10 +161,10 @@ async function begin() {
     return;
   }
   fillSources(languages);
-  fillTargets(languages);
+  fillTargets(languages, proposedTarget(languages, "", settings.targetLanguage));
   beginFiles(settings, languages);
   isReady = true;
-  translate();
+  translate({ turns: true });
 }
 
 function swap() {
@@ -169,6 +181,22 @@ function swap() {
   translate();
 }
 
+/** Whether it was copied. Without TLS a browser has no clipboard for pages but that of its own commands. */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = make("textarea", { value: text });
+    document.body.append(field);
+    field.select();
+    const isCopied = document.execCommand("copy");
+    field.remove();
+    $("copy").focus();
+    return isCopied;
+  }
+}
+
 $("text").addEventListener("input", () => {
   clearMarks($("text").value);
   soon();
@@ -177,11 +205,10 @@ $("source").addEventListener("change", () => {
   fillTargets(languages);
   translate();
 });
-$("target").addEventListener("change", translate);
+$("target").addEventListener("change", () => translate());
 $("swap").addEventListener("click", swap);
 $("copy").addEventListener("click", async () => {
-  await navigator.clipboard?.writeText($("translation").textContent);
-  $("copy").textContent = "Copied";
+  $("copy").textContent = (await copy($("translation").textContent)) ? "Copied" : "Select it, and copy by keyboard";
   setTimeout(() => ($("copy").textContent = "Copy"), 1500);
 });
 $("token").value = sessionStorage.getItem("token") ?? "";
