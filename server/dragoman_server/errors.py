@@ -14,6 +14,7 @@ Exception
 │   ├── NotServingError          UNAVAILABLE: the models are loading, or the server drains
 │   ├── BodyTooLargeError        INVALID_ARGUMENT: more bytes than the server reads
 │   ├── SlowRequestError         DEADLINE_EXCEEDED: the request's body did not come in time
+│   ├── UnwantedError            DEADLINE_EXCEEDED: work ended early; other calls have no reader by then
 │   └── UnsupportedError         UNIMPLEMENTED: the server has no such thing, or lacks a library
 │       └── MethodError          UNIMPLEMENTED: another method of HTTP than the path's own
 ├── engine.SentenceError         INVALID_ARGUMENT: no batch could ever hold the sentence
@@ -163,6 +164,13 @@ class SlowRequestError(RequestError):
 
     def __init__(self, max_seconds: float) -> None:
         super().__init__(f"the request did not come within {max_seconds:g} seconds")
+
+
+class UnwantedError(RequestError):
+    """Work was given up as nobody wants it any more: its deadline has passed, or its caller went away."""
+
+    def __init__(self) -> None:
+        super().__init__("the deadline passed before the work was done; send less at a time, or wait longer")
 
 
 class UnsupportedError(RequestError):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.engine import DeadlineExpiredError, Priority
+from dragoman_server.errors import UnwantedError
 from dragoman_server.models.model import ServedModel
 from dragoman_server.service.allowances.allowance import Allowance
 from dragoman_server.service.allowances.allowances import Allowances
@@ -22,6 +23,7 @@ from dragoman_server.service.statuses import Code, cancellation_code, code_of, s
 from dragoman_server.text.pair import AlignedPair
 from dragoman_server.text.stages import Stages
 from dragoman_server.text.translated import TranslatedText
+from dragoman_server.wanted import Wanted
 
 if TYPE_CHECKING:
     from dragoman_server.tracing import CallTrace, Tracing
@@ -60,6 +62,9 @@ class Call:
     ) -> None:
         self.time_remaining = time_remaining
         """Seconds until its deadline; None without one."""
+        remaining = time_remaining()
+        self.wanted = Wanted(None if remaining is None else time.monotonic() + remaining)
+        """What its threads ask: it is dropped when the call's work ends, whatever ends it."""
         self._gate = gate
         self._allowances = allowances
         self._counts = {"texts": 0, "sentences": 0, "source_tokens": 0, "target_tokens": 0, "failed_items": 0}
@@ -119,7 +124,7 @@ class Call:
         try:
             yield note_done
         except Exception as error:
-            if not isinstance(error, DeadlineExpiredError):
+            if not isinstance(error, DeadlineExpiredError | UnwantedError):
                 num_used = num_done
             raise
         finally:
@@ -201,6 +206,7 @@ async def open_call(
         try:
             yield call
         finally:
+            call.wanted.drop()
             # Neither door can end a call whose caller reads nothing and stays connected.
             late = asyncio.get_running_loop().call_later(max_idle_seconds, admission.close)
             admission.callback(late.cancel)

@@ -137,9 +137,7 @@ class ServiceCore:
         with model.calls.inside(), call.request(model, priority) as stages:
             async with model.use() as loaded:
                 request = reader.read(message, loaded)
-                return await self._translator.translate(
-                    request, write, timeout_seconds=call.time_remaining(), stages=stages
-                )
+                return await self._translator.translate(request, write, wanted=call.wanted, stages=stages)
 
     async def align_texts(self, message: pb.AlignTextsRequest, call: Call) -> pb.AlignTextsResponse:
         """All pairs, or an error; by a saved aligner where the request names one."""
@@ -158,9 +156,7 @@ class ServiceCore:
             with model.calls.inside(), call.request(model, priority) as stages:
                 async with model.use() as loaded:
                     request = reader.read_pairs(message, loaded)
-                    return await self._translator.align(
-                        request, write, timeout_seconds=call.time_remaining(), stages=stages
-                    )
+                    return await self._translator.align(request, write, wanted=call.wanted, stages=stages)
 
     async def _link_texts(self, message: pb.AlignTextsRequest, call: Call) -> pb.AlignTextsResponse:
         reader = self._reader()
@@ -253,11 +249,7 @@ class ServiceCore:
                     async with model.use() as loaded:
                         request = self._reader().read_item(item, loaded, options)
                         return await self._translator.translate(
-                            request,
-                            write,
-                            timeout_seconds=call.time_remaining(),
-                            waits=True,
-                            stages=stages,
+                            request, write, wanted=call.wanted, waits=True, stages=stages
                         )
         except Exception as error:
             log_if_internal(error)

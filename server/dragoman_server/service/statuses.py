@@ -33,6 +33,7 @@ from dragoman_server.errors import (
     TooManyWatchesError,
     UnknownCallerError,
     UnsupportedError,
+    UnwantedError,
 )
 
 DOMAIN = "dragoman.v1"
@@ -86,6 +87,7 @@ _TABLE: dict[type[Exception], _Answer] = {
     ModelNotLoadedError: _Answer(code=Code.UNAVAILABLE, reason="MODEL_NOT_LOADED", retry_seconds=1.0),
     BodyTooLargeError: _Answer(code=Code.INVALID_ARGUMENT, reason="BODY_TOO_LARGE"),
     SlowRequestError: _Answer(code=Code.DEADLINE_EXCEEDED, reason="SLOW_REQUEST"),
+    UnwantedError: _Answer(code=Code.DEADLINE_EXCEEDED, reason="DEADLINE_EXCEEDED"),
     UnsupportedError: _Answer(code=Code.UNIMPLEMENTED, reason="UNSUPPORTED"),
     SentenceError: _Answer(code=Code.INVALID_ARGUMENT, reason="SENTENCE_TOO_LARGE"),
     QueueFullError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="QUEUE_FULL", retry_seconds=1.0),

@@ -25,6 +25,7 @@ from dragoman_server.text.unit.reading import TaskReader
 from dragoman_server.text.unit.state import UnitState, judged, tokenize, without_sentences
 from dragoman_server.text.unit.verdict import unit_warnings
 from dragoman_server.text.warnings import TranslationWarning
+from dragoman_server.wanted import Wanted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +34,8 @@ class Document:
 
     source: Source
     options: TranslationOptions
-    deadline: float | None
-    """In seconds of `time.monotonic`."""
+    wanted: Wanted
+    """Whether anybody waits for it, with the deadline."""
     units: tuple[Unit, ...]
     """The units: each is translated on its own."""
     gaps: tuple[str, ...]
@@ -57,11 +58,14 @@ def prepare(
     options: TranslationOptions,
     deadline: float | None,
     ranges: Sequence[Span] = (),
+    wanted: Wanted | None = None,
 ) -> Document:
     """Cuts and tokenizes a text. Raises TextTooLongError, and UnitTooLongError under LengthPolicy.REJECT.
 
-    `deadline` is in seconds of `time.monotonic`; `ranges` of the text are protected.
+    `deadline` is in seconds of `time.monotonic`; `ranges` of the text are protected. This and what follows
+    of the document raise UnwantedError once it is not `wanted`: None for until the deadline.
     """
+    wanted = wanted or Wanted(deadline)
     manifest = bundle.manifest
     num_ends = int(manifest.source_end)
     source = read(text, text_format=options.text_format, protection=options.protection, ranges=ranges)
@@ -77,7 +81,7 @@ def prepare(
         whole=[item.span for item in source.protected],
     )
     units, states = [], []
-    for unit, task, attempt, known in reader.tasks(fitted.units):
+    for unit, task, attempt, known in wanted.each(reader.tasks(fitted.units)):
         units.append(unit)
         state = UnitState(task=task, attempt=attempt, ids=tokenize(attempt, bundle, known))
         states.append(without_sentences(source, state, options, bundle))
@@ -87,11 +91,11 @@ def prepare(
     return Document(
         source=source,
         options=options,
-        deadline=deadline,
+        wanted=wanted,
         units=tuple(units),
         gaps=source.gaps([unit.span for unit in units]),
         states=tuple(states),
-        sentences=_sentences(states, options, bundle, deadline),
+        sentences=_sentences(states, options, bundle, wanted.deadline),
         split=fitted.split,
         truncated=fitted.truncated,
         warnings=tuple(reader.warnings),
@@ -111,16 +115,16 @@ def advance(document: Document, results: Sequence[SentenceResult], bundle: Bundl
             document.options,
             bundle,
         )
-        for state in document.states
+        for state in document.wanted.each(document.states)
     ]
     return Document(
         source=document.source,
         options=document.options,
-        deadline=document.deadline,
+        wanted=document.wanted,
         units=document.units,
         gaps=document.gaps,
         states=tuple(states),
-        sentences=_sentences(states, document.options, bundle, document.deadline),
+        sentences=_sentences(states, document.options, bundle, document.wanted.deadline),
         split=document.split,
         truncated=document.truncated,
         warnings=document.warnings,
@@ -243,7 +247,7 @@ def _span(warning: TranslationWarning) -> Span:
 def _warnings(document: Document, bundle: Bundle) -> Iterator[TranslationWarning]:
     yield from document.warnings
     manifest = bundle.manifest
-    for state in document.states:
+    for state in document.wanted.each(document.states):
         yield from unit_warnings(
             document.source,
             state.task,

@@ -14,6 +14,7 @@ from dragoman_server.text.alignment import Alignment, align
 from dragoman_server.text.cleaning import CleanedText, Span, clean
 from dragoman_server.text.segmentation import Segmentation, segment
 from dragoman_server.text.translated import Timings
+from dragoman_server.wanted import Wanted
 
 
 class PairTooLongError(ValueError):
@@ -79,17 +80,12 @@ class AlignedPair:
     timings: Timings
 
 
-def prepare_pair(
-    source: str, target: str, bundle: Bundle, options: PairOptions, deadline: float | None
-) -> Pair:
-    """Cuts and tokenizes a pair. Raises PairTooLongError.
-
-    `deadline` is in seconds of `time.monotonic`.
-    """
+def prepare_pair(source: str, target: str, bundle: Bundle, options: PairOptions, wanted: Wanted) -> Pair:
+    """Cuts and tokenizes a pair. Raises PairTooLongError, and UnwantedError."""
     cleaned = clean(source), clean(target)
     parts, sentences = [], []
-    for spans in matching_parts(*cleaned):
-        made = _part(cleaned, spans, bundle, options, deadline)
+    for spans in wanted.each(matching_parts(*cleaned)):
+        made = _part(cleaned, spans, bundle, options, wanted.deadline)
         if made is not None:
             parts.append(made[0])
             sentences.append(made[1])

@@ -7,7 +7,6 @@ Must not know gRPC.
 import asyncio
 import contextlib
 import functools
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -33,6 +32,7 @@ from dragoman_server.text.pair import (
 from dragoman_server.text.segmentation import holds_letter
 from dragoman_server.text.stages import Stages
 from dragoman_server.text.translated import TranslatedText
+from dragoman_server.wanted import Wanted
 
 T = TypeVar("T")
 Futures = list[Future[SentenceResult]]
@@ -93,7 +93,7 @@ class Translator:
         request: TranslationRequest,
         write: Callable[[list[TranslatedText]], T],
         *,
-        timeout_seconds: float | None,
+        wanted: Wanted,
         waits: bool = False,
         stages: Stages | None = None,
     ) -> T:
@@ -105,8 +105,8 @@ class Translator:
         and for more sentences than the queue can ever hold, and what the engine raises; QueueFullError only
         where it doesn't wait, and before anything is tokenized where a sentence per text is too much.
         When cancelled, or when one sentence fails, the others leave the engine. `stages` is told of each.
+        Raises UnwantedError where it is not `wanted` any more; a thread that is at its texts ends with that.
         """
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         stages = stages or Stages()
         stages.begin()
         check_room = _room_check(request.model, [] if waits else request.texts, request.options.priority)
@@ -114,12 +114,7 @@ class Translator:
         is_small = _is_small(request)
         coming = None if is_small else self._coming[request.options.priority]
         executor = None if is_small else self._accepted[request.options.priority]
-        is_given_up = threading.Event()
-        try:
-            documents = await _run(coming, lambda: _prepare(request, deadline, is_given_up, check_room))
-        except asyncio.CancelledError:
-            is_given_up.set()
-            raise
+        documents = await _run(coming, lambda: _prepare(request, wanted, check_room))
         stages.end_text()
         priority = _priority(request.options, _num_tokens(documents))
         is_first, waited_seconds = True, 0.0
@@ -158,32 +153,24 @@ class Translator:
         request: AlignmentRequest,
         write: Callable[[list[AlignedPair]], T],
         *,
-        timeout_seconds: float | None,
+        wanted: Wanted,
         stages: Stages | None = None,
     ) -> T:
         """Links the words of pairs, one to one, and returns what `write` makes of them, in another thread.
 
         Raises InvalidRequestError for a pair that is too long and for more parts than the queue can ever
-        hold, and what the engine raises. When cancelled, or when one part fails, the others leave the engine.
-        `stages` is told of each.
+        hold, UnwantedError as `translate` does, and what the engine raises. When cancelled, or when one part
+        fails, the others leave the engine. `stages` is told of each.
         """
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         stages = stages or Stages()
         stages.begin()
         model = request.model
         check_room = _room_check(model, [source for source, _ in request.pairs], request.options.priority)
         check_room()
         executor = self._accepted[request.options.priority]
-        is_given_up = threading.Event()
-
-        def prepare_all() -> list[Pair]:
-            return _prepare_pairs(request, deadline, is_given_up, check_room)
-
-        try:
-            pairs = await _run(self._coming[request.options.priority], prepare_all)
-        except asyncio.CancelledError:
-            is_given_up.set()
-            raise
+        pairs = await _run(
+            self._coming[request.options.priority], lambda: _prepare_pairs(request, wanted, check_room)
+        )
         stages.end_text()
         sentences = [sentence for pair in pairs for sentence in pair.sentences]
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
@@ -201,7 +188,7 @@ class Translator:
             return write(
                 [
                     complete_pair(pair, [next(remaining).result() for _ in pair.sentences], model.bundle)
-                    for pair in pairs
+                    for pair in wanted.each(pairs)
                 ]
             )
 
@@ -238,13 +225,8 @@ async def _run(executor: Executor | None, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(executor, work)
 
 
-def _prepare(
-    request: TranslationRequest,
-    deadline: float | None,
-    is_given_up: threading.Event,
-    check_room: Callable[[], None],
-) -> list[Document]:
-    """Raises InvalidRequestError, for too many sentences as soon as they are. Stops where it is given up.
+def _prepare(request: TranslationRequest, wanted: Wanted, check_room: Callable[[], None]) -> list[Document]:
+    """Raises InvalidRequestError, for too many sentences as soon as they are, and UnwantedError.
 
     What many calls at once bring fills the queue while it is tokenized: each text is begun only if
     `check_room` raises nothing, so that a call that will be refused costs and waits for nothing more.
@@ -254,11 +236,12 @@ def _prepare(
     num_sentences = num_tokens = 0
     ranges = request.ranges or ((),) * len(request.texts)
     for field, text, of_text in zip(request.text_fields, request.texts, ranges, strict=True):
-        if is_given_up.is_set():
-            break
+        wanted.check()
         check_room()
         try:
-            documents.append(prepare(text, request.model.bundle, request.options, deadline, of_text))
+            documents.append(
+                prepare(text, request.model.bundle, request.options, wanted.deadline, of_text, wanted)
+            )
         except (TextTooLongError, UnitTooLongError) as error:
             violations.append(Violation(field=field, description=str(error)))
             continue
@@ -270,21 +253,15 @@ def _prepare(
     return documents
 
 
-def _prepare_pairs(
-    request: AlignmentRequest,
-    deadline: float | None,
-    is_given_up: threading.Event,
-    check_room: Callable[[], None],
-) -> list[Pair]:
-    """Raises InvalidRequestError. Stops where it is given up; `check_room` as in `_prepare`."""
+def _prepare_pairs(request: AlignmentRequest, wanted: Wanted, check_room: Callable[[], None]) -> list[Pair]:
+    """Raises InvalidRequestError and UnwantedError; `check_room` as in `_prepare`."""
     pairs: list[Pair] = []
     violations = []
     for index, (source, target) in enumerate(request.pairs):
-        if is_given_up.is_set():
-            break
+        wanted.check()
         check_room()
         try:
-            pairs.append(prepare_pair(source, target, request.model.bundle, request.options, deadline))
+            pairs.append(prepare_pair(source, target, request.model.bundle, request.options, wanted))
         except PairTooLongError as error:
             violations.append(Violation(field=f"pairs[{index}].{error.side}", description=str(error)))
     if violations:

@@ -27,6 +27,7 @@ from dragoman_server.errors import (
     TooManyWatchesError,
     UnknownCallerError,
     UnsupportedError,
+    UnwantedError,
     Violation,
 )
 from dragoman_server.service.statuses import _TABLE, Code, cancellation_code, code_of, status_of
@@ -48,6 +49,7 @@ ERRORS = {
     NotServingError("draining"): "UNAVAILABLE",
     BodyTooLargeError(1): "INVALID_ARGUMENT",
     SlowRequestError(1): "DEADLINE_EXCEEDED",
+    UnwantedError(): "DEADLINE_EXCEEDED",
     UnsupportedError("no such thing"): "UNIMPLEMENTED",
     SentenceError("too long"): "INVALID_ARGUMENT",
     QueueFullError(num_sentences=1, num_waiting=2, max_queue=2): "RESOURCE_EXHAUSTED",
