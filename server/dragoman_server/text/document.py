@@ -68,7 +68,13 @@ def prepare(
     wanted = wanted or Wanted(deadline)
     manifest = bundle.manifest
     num_ends = int(manifest.source_end)
-    source = read(text, text_format=options.text_format, protection=options.protection, ranges=ranges)
+    source = read(
+        text,
+        text_format=options.text_format,
+        protection=options.protection,
+        ranges=ranges,
+        wanted=wanted,
+    )
     reader = TaskReader(source, bundle, is_automatic=options.protection.is_automatic)
     fitted = fit(
         source.cleaned,

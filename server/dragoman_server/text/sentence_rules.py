@@ -65,6 +65,7 @@ class SentenceRules:
     _known: Mapping[str, str] = field(init=False, repr=False)
     _special: frozenset[str] = field(init=False, repr=False)
     _suffixes: tuple[str, ...] = field(init=False, repr=False)
+    _max_known: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         kinds = ("mostly_end", "may_end", "before_numbers", "abbreviations")
@@ -74,6 +75,7 @@ class SentenceRules:
         known |= dict.fromkeys(self.small_abbreviations, "abbreviations")
         object.__setattr__(self, "_suffixes", tuple(self.suffixes))
         object.__setattr__(self, "_known", known)
+        object.__setattr__(self, "_max_known", max(map(len, known), default=0))
         object.__setattr__(self, "_special", frozenset(known) | {word.partition(".")[0] for word in known})
 
     def ends(self, line: str) -> Iterator[int]:
@@ -137,7 +139,7 @@ class SentenceRules:
         if len(word) <= _MAX_LETTERS_OF_PART:
             # Parts of "z. B." stand apart.
             compound = word
-            while gap > beginning and line[gap - 1] == ".":
+            while gap > beginning and line[gap - 1] == "." and len(compound) <= self._max_known:
                 before = line.rfind(" ", max(beginning, gap - _MAX_WORD), gap)
                 part = line[max(before + 1, beginning) : gap].lstrip(_OPENERS)
                 if len(part) > _MAX_LETTERS_OF_PART + 1 or not part[:-1].isalpha():

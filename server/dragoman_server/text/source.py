@@ -2,9 +2,10 @@
 
 import html
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from dragoman_server.text.cleaning import CleanedText, Span, clean
 from dragoman_server.text.markup.element import Element, Insertion
@@ -12,6 +13,7 @@ from dragoman_server.text.markup.reading import read_markup
 from dragoman_server.text.options import Protection, TextFormat
 from dragoman_server.text.protection.patterns import certain_spans
 from dragoman_server.text.protection.protected import Protected, SpanKind, disjoint, within
+from dragoman_server.wanted import Wanted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,27 +128,26 @@ class Source:
         return tuple(gaps)
 
 
-def read(text: str, *, text_format: TextFormat, protection: Protection, ranges: Sequence[Span]) -> Source:
-    """Reads a caller's text. `ranges` of it are protected."""
+def read(
+    text: str, *, text_format: TextFormat, protection: Protection, ranges: Sequence[Span], wanted: Wanted
+) -> Source:
+    """Reads a caller's text. `ranges` of it are protected. Raises UnwantedError."""
     elements: tuple[Element, ...] = ()
     insertions: tuple[Insertion, ...] = ()
-    candidates: list[Protected] = []
+    marked: tuple[Protected, ...] = ()
     is_markup = text_format is TextFormat.HTML
     if is_markup:
         markup = read_markup(text, protection.untranslated_elements)
         cleaned, elements, insertions = markup.cleaned, markup.elements, markup.insertions
-        candidates += markup.protected
+        marked = markup.protected
     else:
         cleaned = clean(text)
-    if ranges:
-        candidates += _of_caller(ranges, cleaned)
-    for finder in protection.finders:
-        candidates += finder.find(cleaned.text)
+    found = [finder.find(cleaned.text) for finder in protection.finders]
     if protection.is_automatic:
-        candidates += certain_spans(cleaned.text)
+        found.append(certain_spans(cleaned.text))
     source = Source(
         cleaned=cleaned,
-        protected=disjoint(candidates) if candidates else (),
+        protected=disjoint(chain(marked, _of_caller(ranges, cleaned), wanted.each(chain(*found)))),
         elements=elements,
         insertions=insertions,
         is_markup=is_markup,
@@ -154,14 +155,12 @@ def read(text: str, *, text_format: TextFormat, protection: Protection, ranges: 
     return _without_crossings(source) if is_markup and source.protected else source
 
 
-def _of_caller(ranges: Sequence[Span], cleaned: CleanedText) -> list[Protected]:
+def _of_caller(ranges: Sequence[Span], cleaned: CleanedText) -> Iterator[Protected]:
     """Ranges of the caller's text as spans of the cleaned one; of one that shows nothing there is none."""
-    found = []
     for start, end in ranges:
         first, last = bisect_right(cleaned.ends, start), bisect_left(cleaned.starts, end)
         if first < last:
-            found.append(Protected(span=(first, last), kind=SpanKind.RANGE))
-    return found
+            yield Protected(span=(first, last), kind=SpanKind.RANGE)
 
 
 def _without_crossings(source: Source) -> Source:

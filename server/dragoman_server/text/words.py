@@ -16,6 +16,7 @@ from dragoman_server.text.cleaning import Span
 _RUN = re.compile(r"\S+")
 IS_UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]")
 """Finds a character of a script that writes no spaces."""
+_UNBROKEN = re.compile(r"o|[wumv](?:[mv]|(?<=[wm])w)*+")
 _STRETCH = re.compile(f"([{UNSPACED_CHARACTERS}]+)|[^{UNSPACED_CHARACTERS}]+")
 
 
@@ -47,6 +48,28 @@ def goes_on(text: str, position: int) -> bool:
     if not all(character == "_" or is_of_word(character) for character in (before, behind)):
         return False
     return _is_mark(behind) or not (IS_UNSPACED.match(before) or IS_UNSPACED.match(behind))
+
+
+def unbroken(text: str) -> Iterator[Span]:
+    """The ranges that a text consists of: as small as they can be with no word that goes on across an end."""
+    return (found.span() for found in _UNBROKEN.finditer(text.translate(_Traits())))
+
+
+class _Traits(dict[int, str]):
+    """By code point a letter for what `goes_on` asks about it: "w" for one of a word, "u" where its script
+    writes no spaces, "m" and "v" for such marks, "o" for any other."""
+
+    def __missing__(self, code_point: int) -> str:
+        character = chr(code_point)
+        is_unspaced = IS_UNSPACED.match(character) is not None
+        if _is_mark(character):
+            trait = "v" if is_unspaced else "m"
+        elif character == "_" or is_of_word(character):
+            trait = "u" if is_unspaced else "w"
+        else:
+            trait = "o"
+        self[code_point] = trait
+        return trait
 
 
 def is_of_word(character: str) -> bool:

@@ -39,11 +39,10 @@ class SpanKind(enum.Enum):
     """The model has no tokens for it, or it is of another script than the language."""
 
 
-_FLOATING = frozenset((SpanKind.EMOJI, SpanKind.ENTITY))
 _PRECEDENCE = {kind: rank for rank, kind in enumerate(SpanKind)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Protected:
     """A span that the answer has exactly once."""
 
@@ -55,27 +54,30 @@ class Protected:
     @property
     def floats(self) -> bool:
         """Whether a sentence is complete without it, so that it is left out and set in afterwards."""
-        return self.kind in _FLOATING
+        return self.kind is SpanKind.EMOJI or self.kind is SpanKind.ENTITY
 
 
 def disjoint(candidates: Iterable[Protected]) -> tuple[Protected, ...]:
     """The spans that do not overlap, in the text's order. Of two that do, the kind decides, then the
     length, then the order."""
+    first: dict[tuple[SpanKind, Span], Protected] = {}
+    for item in candidates:
+        first.setdefault((item.kind, item.span), item)
+    if not first:
+        return ()
     ranked = sorted(
-        candidates,
+        first.values(),
         key=lambda item: (_PRECEDENCE[item.kind], item.span[0] - item.span[1], item.span[0]),
     )
+    offset = min(item.span[0] for item in ranked)
+    taken = bytearray(max(item.span[1] for item in ranked) - offset)
     chosen: list[Protected] = []
-    starts: list[int] = []
     for item in ranked:
-        start, end = item.span
-        index = bisect_left(starts, start)
-        begins_within = index > 0 and chosen[index - 1].span[1] > start
-        reaches_next = index < len(chosen) and starts[index] < end
-        if start < end and not begins_within and not reaches_next:
-            chosen.insert(index, item)
-            starts.insert(index, start)
-    return tuple(chosen)
+        start, end = item.span[0] - offset, item.span[1] - offset
+        if start < end and taken.find(1, start, end) < 0:
+            taken[start:end] = b"\1" * (end - start)
+            chosen.append(item)
+    return tuple(sorted(chosen, key=lambda item: item.span))
 
 
 def within(items: Sequence[Protected], span: Span) -> tuple[Protected, ...]:

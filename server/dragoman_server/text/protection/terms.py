@@ -1,12 +1,18 @@
 """Terms that a caller or a glossary gives, and where they stand in a text as words of their own."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import ahocorasick_rs
+from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 
+from dragoman_server.text.cleaning import Span
 from dragoman_server.text.protection.protected import Protected, SpanKind
-from dragoman_server.text.words import goes_on
+from dragoman_server.text.words import unbroken
+
+# Stand around every range that no term begins or ends within. So what is found has whole words only, and a
+# longer term that would end in a word hides none that fits. Neither is a character of any text.
+_OPENS, _CLOSES = "\ufdd0", "\ufdd1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,30 +32,85 @@ class TermIndex:
         for term in terms:
             first.setdefault(_folded(term.source), term)
         self._terms = list(first.values())
-        self._automaton = ahocorasick_rs.AhoCorasick(list(first), matchkind=ahocorasick_rs.MatchKind.Standard)
+        self._automata: tuple[_Automaton, _Automaton] | None = None
 
     def __len__(self) -> int:
         return len(self._terms)
 
     def find(self, text: str) -> Iterator[Protected]:
-        """Where terms stand, whatever the case of their letters; they may overlap.
+        """Where terms stand, whatever the case of their letters: from left to right, of those that begin at
+        one place the longest, and none that overlaps one before it.
 
-        A term that is to be there as it is must be written with the same letters: "US" is not "us".
+        A term that is to be there as it is must be written with the same letters: "US" is not "us". What is
+        left between such terms is looked through for the others.
         """
-        if not self._terms:
-            return
-        folded = _folded(text)
-        for index, start, end in self._automaton.find_matches_as_indexes(folded, overlapping=True):
-            if goes_on(text, start) or goes_on(text, end):
-                continue
-            term, found = self._terms[index], text[start:end]
-            if term.target is None:
-                if found == term.source or found == _capitalised(term.source):
-                    yield Protected(span=(start, end), kind=SpanKind.NAMED)
-            else:
-                yield Protected(
-                    span=(start, end), kind=SpanKind.TERM, output=_in_case_of(found, term.source, term.target)
-                )
+        if self._automata is None:
+            # By the thread that needs them: thousands of terms take their time.
+            self._automata = (
+                _Automaton(_kept_spellings(self._terms)),
+                _Automaton((_folded(term.source), term) for term in self._terms if term.target is not None),
+            )
+        kept, translated = self._automata
+        marked = _Marked(text)
+        searched = []
+        end = 0
+        for (start, stop), _ in kept.find(marked.text):
+            yield Protected(span=marked.back(start, stop), kind=SpanKind.NAMED)
+            searched += [marked.folded[end:start], _OPENS * (stop - start)]
+            end = stop
+        searched.append(marked.folded[end:])
+        for (start, stop), term in translated.find("".join(searched)):
+            span = marked.back(start, stop)
+            assert term.target is not None
+            output = _in_case_of(text[slice(*span)], term.source, term.target)
+            yield Protected(span=span, kind=SpanKind.TERM, output=output)
+
+
+class _Automaton:
+    """Finds spellings, each of a term, in what is marked."""
+
+    def __init__(self, spellings: Iterable[tuple[str, Term]]) -> None:
+        by_spelling = {_mark(spelling, unbroken(spelling)): term for spelling, term in spellings}
+        self._terms = list(by_spelling.values())
+        self._automaton = AhoCorasick(
+            list(by_spelling),
+            matchkind=MatchKind.LeftmostLongest,
+            store_patterns=False,
+            # Others take far more memory for a few long terms.
+            implementation=Implementation.ContiguousNFA,
+        )
+
+    def find(self, marked: str) -> Iterator[tuple[Span, Term]]:
+        for rank, start, end in self._automaton.find_matches_as_indexes(marked):
+            yield (start, end), self._terms[rank]
+
+
+class _Marked:
+    """A text with its marks."""
+
+    def __init__(self, text: str) -> None:
+        spans = list(unbroken(text))
+        self.text = _mark(text, spans)
+        self.folded = _mark(_folded(text), spans)
+        self._starts = [start + 2 * rank for rank, (start, _) in enumerate(spans)]
+
+    def back(self, start: int, end: int) -> Span:
+        """The span of the text that a match stands at."""
+        first, last = (position - 2 * bisect_left(self._starts, position) for position in (start, end))
+        return first, last
+
+
+def _mark(text: str, spans: Iterable[Span]) -> str:
+    return "".join(f"{_OPENS}{text[start:end]}{_CLOSES}" for start, end in spans)
+
+
+def _kept_spellings(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
+    """How terms that are to be there as they are may be written: as they are given, or with a capital."""
+    for term in terms:
+        if term.target is None:
+            for spelling in {term.source, _capitalised(term.source)}:
+                if len(spelling) == len(term.source):
+                    yield spelling, term
 
 
 def _in_case_of(found: str, source: str, target: str) -> str:
@@ -73,15 +134,3 @@ def _folded(text: str) -> str:
         if len(small) == len(text)
         else "".join(lower if len(lower := character.lower()) == 1 else character for character in text)
     )
-
-
-def merge(glossaries: Sequence[Mapping[str, str]], terms: Sequence[Term]) -> list[Term]:
-    """A caller's own terms before those of glossaries, and these in their order."""
-    return [
-        *terms,
-        *(
-            Term(source=source, target=target)
-            for glossary in glossaries
-            for source, target in glossary.items()
-        ),
-    ]

@@ -7,6 +7,7 @@ around  the unit is cut at all of them, and what is between is translated on its
 
 import enum
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from dragoman_server.text.cleaning import Span
 from dragoman_server.text.markup.element import Element, elements_within
 from dragoman_server.text.protection.masks import NUM_VARIANTS, masks_for
 from dragoman_server.text.protection.numbers import in_notation, numbers_in
-from dragoman_server.text.protection.protected import Protected, SpanKind, disjoint
+from dragoman_server.text.protection.protected import Protected, SpanKind, disjoint, within
 from dragoman_server.text.segmentation import holds_letter
 from dragoman_server.text.source import Source
 from dragoman_server.text.unit.capitals import is_in_capitals, readings
@@ -147,10 +148,11 @@ def around(source: Source, task: Task) -> Attempt:
     text = source.cleaned.text
     items = disjoint((*task.items, *task.numbers))
     hard = [item for item in items if not item.floats]
+    floats = [item for item in items if item.floats]
     spans = [
         trimmed
         for a, b in outside(task.span, hard)
-        if (trimmed := _words(text, (a, b), task.span, items))
+        if (trimmed := _words(text, (a, b), task.span, floats))
         and holds_letter(text_outside(text, trimmed, items))
     ]
     # What is kept may have spaces at its ends.
@@ -169,28 +171,50 @@ def around(source: Source, task: Task) -> Attempt:
         source.written(
             edges[rank],
             edges[rank + 1],
-            [item for item in items if bounds[rank] <= item.span[0] < bounds[rank + 1]],
+            within(items, (bounds[rank], bounds[rank + 1])),
             rewrite=seams.write if seams else None,
         )
         for rank in range(0, len(edges), 2)
     )
     pieces = tuple(
-        replace(
-            _piece(source, task, span, [item for item in items if item.floats], {}), is_part=span != task.span
-        )
-        for span in spans
+        replace(_piece(source, of_span, span, floats, {}), is_part=span != task.span)
+        for span, of_span in zip(spans, _parts_of(task, spans), strict=True)
     )
     return Attempt(stage=Stage.AROUND, pieces=pieces, gaps=gaps, seams=seams)
 
 
-def _words(text: str, span: Span, unit: Span, items: Sequence[Protected]) -> Span | None:
+def _parts_of(task: Task, spans: Sequence[Span]) -> list[Task]:
+    """For each of the spans of a unit, which are in order and apart, the task with the tags inside of it."""
+    starts = [start for start, _ in spans]
+    elements: list[list[Element]] = [[] for _ in spans]
+    floating: list[list[tuple[int, str]]] = [[] for _ in spans]
+
+    def inside(*positions: int) -> set[int]:
+        """The ranks of the spans that have one of the positions strictly inside."""
+        ranks = [(bisect_left(starts, position) - 1, position) for position in positions]
+        return {rank for rank, position in ranks if rank >= 0 and position < spans[rank][1]}
+
+    for element in task.elements:
+        for rank in inside(element.start, element.end):
+            elements[rank].append(element)
+    for tag in task.floating:
+        for rank in inside(tag[0]):
+            floating[rank].append(tag)
+    return [
+        replace(task, elements=tuple(of_span), floating=tuple(tags))
+        for of_span, tags in zip(elements, floating, strict=True)
+    ]
+
+
+def _words(text: str, span: Span, unit: Span, floats: Sequence[Protected]) -> Span | None:
     """A part of a unit without the punctuation at its ends, which is not the unit's own: it stays where it
     is."""
-    trimmed = trim(text, span, items)
+    floats = within(floats, span)
+    trimmed = trim(text, span, floats)
     if trimmed is None:
         return None
     start, end = trimmed
-    starting = {item.span[0]: item.span[1] for item in items if item.floats}
+    starting = dict(item.span for item in floats)
     ending = {stop: first for first, stop in starting.items()}
     while start < end and start > unit[0] and (start in starting or not text[start].isalnum()):
         start = starting.get(start, start + 1)
@@ -264,7 +288,7 @@ def _piece(
 ) -> Piece:
     start, end = span
     text = source.cleaned.tokenizer_text
-    items = [item for item in items if start <= item.span[0] < end]
+    items = within(items, span)
     rendered = render(text, span, items, words)
     shown: tuple[Rendered, ...] = (rendered,)
     if task.in_capitals:
@@ -316,11 +340,12 @@ def _numbers(
     source: Source, span: Span, items: Sequence[Protected], languages: tuple[str, str]
 ) -> list[Protected]:
     start, end = span
-    taken = [item.span for item in items]
+    starts = [item.span[0] for item in items]
     found = []
     for number in numbers_in(source.cleaned.tokenizer_text[start:end]):
         first, last = start + number.span[0], start + number.span[1]
-        if any(a < last and first < b for a, b in taken) or source.is_crossed((first, last)):
+        rank = bisect_left(starts, last) - 1
+        if (rank >= 0 and first < items[rank].span[1]) or source.is_crossed((first, last)):
             continue
         written = in_notation(number.text, source_language=languages[0], target_language=languages[1])
         found.append(Protected(span=(first, last), kind=SpanKind.NUMBER, output=written))
@@ -340,7 +365,5 @@ def trim(text: str, span: Span, items: Sequence[Protected]) -> Span | None:
 
 
 def text_outside(text: str, span: Span, items: Sequence[Protected]) -> str:
-    """The parts of a span that are in no item."""
-    return " ".join(
-        text[a:b] for a, b in outside(span, [item for item in items if span[0] <= item.span[0] < span[1]])
-    )
+    """The parts of a span that are in none of the items, which are in order."""
+    return " ".join(text[a:b] for a, b in outside(span, within(items, span)))
