@@ -1,5 +1,6 @@
 """What must be known of a language beside its code."""
 
+import functools
 import re
 
 _UNSPACED = frozenset({"ja", "km", "lo", "my", "th", "yue", "zh"})
@@ -34,6 +35,7 @@ wel:cy wln:wa wol:wo xho:xh yid:yi yor:yo zha:za zho:zh zul:zu
 _SHORT = dict(pair.split(":") for pair in _LONG_AND_SHORT.split())
 
 
+@functools.lru_cache(256)
 def primary_language(language: str) -> str:
     """The code that rules of a language are kept under: "de" of "de", "DE-at", "de_AT" and "deu"."""
     primary = re.split("[-_]", language.lower(), maxsplit=1)[0]

@@ -1,6 +1,6 @@
 """Reads off the wire what a caller wants kept: terms, patterns, glossaries and ranges, each checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from dragoman.v1 import translation_pb2 as pb
@@ -12,6 +12,9 @@ from dragoman_server.text.cleaning import Span, clean
 from dragoman_server.text.options import Finder, Protection
 from dragoman_server.text.protection.caller import Pattern, PatternError
 from dragoman_server.text.protection.terms import Term, TermIndex
+
+MAX_TERM_CHARACTERS = 1_000_000
+"""Most characters of all terms of a call together. What finds them takes some 100 bytes for each."""
 
 _DEFAULT = Protection()
 _OFF = Protection(is_automatic=False)
@@ -35,6 +38,14 @@ def read_protection(
             _violation(
                 "terms",
                 f"are {num_terms} with do_not_translate, and a call takes {limits.max_terms}; "
+                "put them into a glossary of the server",
+            )
+        )
+    elif (length := sum(map(len, _sources(message)))) > MAX_TERM_CHARACTERS:
+        violations.append(
+            _violation(
+                "terms",
+                f"have {length} characters with do_not_translate, and a call takes {MAX_TERM_CHARACTERS}; "
                 "put them into a glossary of the server",
             )
         )
@@ -86,6 +97,11 @@ def read_ranges(
             violations.append(Violation(field=field, description=description))
             return ()
     return tuple(bounds)
+
+
+def _sources(message: pb.Protection) -> Iterator[str]:
+    yield from message.do_not_translate
+    yield from (term.source for term in message.terms)
 
 
 def _read_terms(message: pb.Protection, violations: list[Violation]) -> list[Term]:

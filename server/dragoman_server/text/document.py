@@ -75,7 +75,7 @@ def prepare(
         ranges=ranges,
         wanted=wanted,
     )
-    reader = TaskReader(source, bundle, is_automatic=options.protection.is_automatic)
+    reader = TaskReader(source, bundle, is_automatic=options.protection.is_automatic, wanted=wanted)
     fitted = fit(
         source.cleaned,
         reader.trim(segment(source.shielded, language=manifest.source_language, mode=options.segmentation)),
@@ -87,7 +87,7 @@ def prepare(
         whole=[item.span for item in source.protected],
     )
     units, states = [], []
-    for unit, task, attempt, known in wanted.each(reader.tasks(fitted.units)):
+    for unit, task, attempt, known in reader.tasks(fitted.units):
         units.append(unit)
         state = UnitState(task=task, attempt=attempt, ids=tokenize(attempt, bundle, known))
         states.append(without_sentences(source, state, options, bundle))

@@ -214,8 +214,10 @@ def _room_check(model: Model, texts: Sequence[str], priority: Priority) -> Calla
 
 
 def _is_small(request: TranslationRequest) -> bool:
+    """Finders of thousands of terms are made when they are first asked."""
     num_characters = sum(map(len, request.texts)) * request.options.num_searched_hypotheses
-    return len(request.texts) == 1 and num_characters <= _MAX_CHARACTERS_ON_LOOP
+    is_short = len(request.texts) == 1 and num_characters <= _MAX_CHARACTERS_ON_LOOP
+    return is_short and not request.options.protection.finders
 
 
 async def _run(executor: Executor | None, work: Callable[[], T]) -> T:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman_server.glossaries import GlossaryError, read_glossaries, read_glossary
+from dragoman_server.text.protection.terms import Term, TermIndex
 
 
 def test_a_glossary_translates_between_any_two_of_its_languages(tmp_path: Path) -> None:
@@ -74,3 +75,25 @@ def test_a_term_is_found_in_any_script(tmp_path: Path, text: str, found: list[st
     index = read_glossary(path).index("zh", "en")
     assert index is not None
     assert [item.output for item in index.find(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # The longest that has whole words, from left to right.
+        ("a b c", [(0, 3)]),
+        ("a b cd", [(0, 3)]),
+        ("a bc", [(0, 1)]),
+        ("ja a b c d ja", [(3, 6), (7, 10)]),
+        ("a a,a", [(0, 1), (2, 3), (4, 5)]),
+        # One that stays comes first, in the letters it is given in.
+        ("b C", [(2, 3)]),
+        ("b c", [(0, 3)]),
+    ],
+)
+def test_of_terms_that_overlap_one_is_taken(text: str, found: list[tuple[int, int]]) -> None:
+    sources = ("a", "a b", "b c", "c d", "a b c d e")
+    index = TermIndex(
+        [*(Term(source=source, target="x") for source in sources), Term(source="C", target=None)]
+    )
+    assert sorted(item.span for item in index.find(text)) == found

@@ -68,6 +68,10 @@ async def test_a_stream_keeps_them_too(running: RunningServer) -> None:
         ),
         ({"protection": pb.Protection(terms=[pb.Term(source=str(n), target="y") for n in range(6)])},
          "protection.terms"),
+        (
+            {"protection": pb.Protection(do_not_translate=["x" * 600_000, "y" * 400_001])},
+            "protection.terms",
+        ),
         ({"protection": pb.Protection(patterns=["("])}, "protection.patterns[0]"),
         ({"protection": pb.Protection(patterns=["((a{100}){100}){100}"])}, "protection.patterns[0]"),
         ({"protection": pb.Protection(patterns=["a"] * 3)}, "protection.patterns"),

@@ -83,7 +83,7 @@ def missing_numbers(
 def in_notation(number: str, *, source_language: str, target_language: str) -> str:
     """A plain number in the target's notation; anything that is not certain to be one as it stands."""
     source_point, target_point = _decimal_point(source_language), _decimal_point(target_language)
-    if source_point == target_point:
+    if source_point == target_point or number.isdecimal():
         return number
     group = "," if source_point == "." else "."
     digits = number.lstrip(_SIGNS)

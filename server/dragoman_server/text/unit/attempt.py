@@ -128,19 +128,18 @@ def make_task(
     )
 
 
-def first_attempt(source: Source, task: Task) -> Attempt:
-    """The first attempt. Where there are too many spans for masks, it is the last thing, too."""
+def first_attempt(source: Source, task: Task) -> Attempt | None:
+    """The first attempt; None where there are too many spans for masks, and `around` is the only one."""
     if task.is_plain:
         rendered = render(source.cleaned.tokenizer_text, task.span, (), {})
         return Attempt(stage=Stage.FIRST, pieces=(Piece(span=task.span, shown=(rendered,)),))
-    found = _masked(source, task, Stage.FIRST, ())
-    return found if found is not None else around(source, task)
+    return _masked(source, task, Stage.FIRST, ())
 
 
 def next_attempt(source: Source, task: Task, tried: Stage, lost: Sequence[Protected]) -> Attempt:
     """The attempt after one that failed. `lost` are the numbers that it lost."""
     found = _masked(source, task, Stage.AGAIN, lost) if tried is Stage.FIRST else None
-    return found if found is not None else around(source, task)
+    return found or around(source, task)
 
 
 def around(source: Source, task: Task) -> Attempt:

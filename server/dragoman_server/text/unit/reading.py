@@ -16,8 +16,8 @@ from dragoman_server.text.segmentation import holds_letter
 from dragoman_server.text.source import Source
 from dragoman_server.text.unit.attempt import (
     Attempt,
-    Stage,
     Task,
+    around,
     first_attempt,
     make_task,
     text_outside,
@@ -25,6 +25,7 @@ from dragoman_server.text.unit.attempt import (
 )
 from dragoman_server.text.unit.capitals import by_vocabulary
 from dragoman_server.text.warnings import TranslationWarning, WarningKind
+from dragoman_server.wanted import Wanted
 
 # Letters of other scripts than Latin begin here.
 _BEYOND_LATIN = re.compile(
@@ -35,11 +36,13 @@ _BEYOND_LATIN = re.compile(
 class TaskReader:
     """Reads the units of one text."""
 
-    def __init__(self, source: Source, bundle: Bundle, *, is_automatic: bool) -> None:
+    def __init__(self, source: Source, bundle: Bundle, *, is_automatic: bool, wanted: Wanted) -> None:
+        """Its methods raise UnwantedError."""
         self._source = source
         self._bundle = bundle
         self._is_automatic = is_automatic
-        self._read: dict[Span, tuple[Task, Attempt]] = {}
+        self._wanted = wanted
+        self._read: dict[Span, tuple[Task, Attempt | None]] = {}
         self.warnings: list[TranslationWarning] = []
         """The warnings that follow from the source alone."""
 
@@ -50,7 +53,7 @@ class TaskReader:
             return list(spans)
         text = source.cleaned.text
         found = []
-        for span in spans:
+        for span in self._wanted.each(spans):
             items = within(source.protected, span)
             trimmed = trim(text, span, items) if items else span
             if trimmed is not None and holds_letter(text_outside(text, trimmed, items)):
@@ -60,7 +63,7 @@ class TaskReader:
     def render(self, span: Span) -> str:
         """The text that the model is shown first of a unit."""
         _, attempt = self._task(span)
-        if attempt.stage is not Stage.FIRST:
+        if attempt is None:
             return self._source.cleaned.tokenizer_text[slice(*span)]
         return attempt.pieces[0].shown[0].text
 
@@ -71,7 +74,7 @@ class TaskReader:
         """
         unknown_id = self._bundle.manifest.source_ids.unk
         text = self._source.cleaned.tokenizer_text
-        for unit in units:
+        for unit in self._wanted.each(units):
             if unit.is_truncated and not self._task(unit.span)[0].is_plain:
                 yield self._truncated(unit)
                 continue
@@ -81,16 +84,23 @@ class TaskReader:
                 if found is not None:
                     if holds_letter(text_outside(text, unit.span, found)):
                         task = self._make(unit.span, found)
-                        yield unit, task, first_attempt(self._source, task), None
+                        yield unit, task, self._first(task), None
                     else:
                         self._warn(WarningKind.UNTRANSLATED, unit.span)
                     continue
             task, attempt = self._task(unit.span)
-            yield unit, task, attempt, unit.ids if attempt.stage is Stage.FIRST else None
+            if attempt is None:
+                yield unit, task, around(self._source, task), None
+            else:
+                yield unit, task, attempt, unit.ids
 
-    def _task(self, span: Span) -> tuple[Task, Attempt]:
+    def _first(self, task: Task) -> Attempt:
+        return first_attempt(self._source, task) or around(self._source, task)
+
+    def _task(self, span: Span) -> tuple[Task, Attempt | None]:
         found = self._read.get(span)
         if found is None:
+            self._wanted.check()
             task = self._make(span, within(self._source.protected, span))
             found = self._read[span] = task, first_attempt(self._source, task)
         return found
@@ -136,7 +146,7 @@ class TaskReader:
 
     def _unknown_spans(self, unit: Unit) -> Iterator[Span]:
         _, attempt = self._task(unit.span)
-        if attempt.stage is not Stage.FIRST:
+        if attempt is None:
             tokenized = self._bundle.source_tokenizer.encode(self.render(unit.span))
             for id_, (start, end) in zip(tokenized.ids, tokenized.spans, strict=True):
                 if id_ == self._bundle.manifest.source_ids.unk and start < end:
@@ -152,7 +162,7 @@ class TaskReader:
         """A truncated unit; nothing behind its last token is kept."""
         source = self._source
         _, attempt = self._task(unit.span)
-        rendered = attempt.pieces[0].shown[0] if attempt.stage is Stage.FIRST else None
+        rendered = attempt.pieces[0].shown[0] if attempt else None
         text = rendered.text if rendered else source.cleaned.tokenizer_text[slice(*unit.span)]
         spans = self._bundle.source_tokenizer.encode(text).spans[: len(unit.ids)]
         last = max((end for _, end in spans), default=0)
@@ -167,7 +177,7 @@ class TaskReader:
         task = self._make((unit.span[0], max(end, unit.span[0] + 1)), complete)
         # Every tag is there once, also one behind the end.
         task = replace(task, elements=tuple(elements_within(source.elements_in(unit.span), unit.span)))
-        return unit, task, first_attempt(source, task), None
+        return unit, task, self._first(task), None
 
     def _warn(self, kind: WarningKind, span: Span) -> None:
         self.warnings.append(TranslationWarning(kind=kind, span=self._source.cleaned.of_caller(span)))
