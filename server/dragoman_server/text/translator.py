@@ -29,6 +29,7 @@ from dragoman_server.text.pair import (
     complete_pair,
     prepare_pair,
 )
+from dragoman_server.text.protection.terms import TermOutputError
 from dragoman_server.text.segmentation import holds_letter
 from dragoman_server.text.stages import Stages
 from dragoman_server.text.translated import TranslatedText
@@ -244,7 +245,7 @@ def _prepare(request: TranslationRequest, wanted: Wanted, check_room: Callable[[
             documents.append(
                 prepare(text, request.model.bundle, request.options, wanted.deadline, of_text, wanted)
             )
-        except (TextTooLongError, UnitTooLongError) as error:
+        except (TextTooLongError, UnitTooLongError, TermOutputError) as error:
             violations.append(Violation(field=field, description=str(error)))
             continue
         num_sentences += len(documents[-1].sentences)

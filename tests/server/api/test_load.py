@@ -249,6 +249,19 @@ async def test_no_more_is_read_of_what_nobody_waits_for(
     assert 0 < until_then == len(prepared) < 1_000
 
 
+async def test_a_text_that_nobody_waits_for_is_left_within_a_second(start_server: StartServer) -> None:
+    running = await start_server()
+    # Seconds of work, before the engine has any.
+    long = pb.TranslateRequest(texts=["😀a " * 33_000], **GERMAN)
+    calls = [running.stub.Translate(long, timeout=1) for _ in range(3)]
+    for call in calls:
+        assert (await failure(call)).code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    began = time.process_time()
+    # They wait for the same threads.
+    assert len(await translate(running, *["Nein."] * 100)) == 100
+    assert time.process_time() - began < 3
+
+
 def record_prepared(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> list[str]:
     """The texts that are cut and tokenized from now on, each taking so long."""
     prepared: list[str] = []

@@ -136,3 +136,9 @@ async def test_a_callers_own_terms_come_before_a_glossary(start_server: StartSer
     protection = pb.Protection(glossaries=["house"], terms=[pb.Term(source="wort", target="mine")])
     (found,) = await translate(running, "ein wort ist da", protection=protection)
     assert "mine" in found.text.split()
+
+
+async def test_terms_that_would_make_a_book_of_a_text_are_refused(running: RunningServer) -> None:
+    protection = pb.Protection(terms=[pb.Term(source="a", target="x" * 10_000)])
+    request = pb.TranslateRequest(texts=["Ein Wort.", "a b " * 1_000], protection=protection, **GERMAN)
+    assert await violated_fields(running, request) == ["texts[1]"]

@@ -14,6 +14,21 @@ from dragoman_server.text.words import unbroken
 # longer term that would end in a word hides none that fits. Neither is a character of any text.
 _OPENS, _CLOSES = "\ufdd0", "\ufdd1"
 
+MAX_OUTPUT_RATIO = 20
+"""So many times as long as a text may all translations of its terms be together; `OUTPUT_SLACK` characters
+are always free."""
+OUTPUT_SLACK = 100_000
+
+
+class TermOutputError(ValueError):
+    """The translations of a text's terms are far longer than the text."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"has terms whose translations have more than {limit} characters together, each counted as often "
+            "as it stands in the text; shorten them, or cut the text up"
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Term:
@@ -42,7 +57,7 @@ class TermIndex:
         one place the longest, and none that overlaps one before it.
 
         A term that is to be there as it is must be written with the same letters: "US" is not "us". What is
-        left between such terms is looked through for the others.
+        left between such terms is looked through for the others. Raises TermOutputError.
         """
         if self._automata is None:
             # By the thread that needs them: thousands of terms take their time.
@@ -59,9 +74,13 @@ class TermIndex:
             searched += [marked.folded[end:start], _OPENS * (stop - start)]
             end = stop
         searched.append(marked.folded[end:])
+        room = limit = MAX_OUTPUT_RATIO * len(text) + OUTPUT_SLACK
         for (start, stop), term in translated.find("".join(searched)):
             span = marked.back(start, stop)
             assert term.target is not None
+            room -= len(term.target)
+            if room < 0:
+                raise TermOutputError(limit)
             output = _in_case_of(text[slice(*span)], term.source, term.target)
             yield Protected(span=span, kind=SpanKind.TERM, output=output)
 
