@@ -3,7 +3,9 @@
 Pure: messages in, messages out.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import InvalidRequestError, Violation
@@ -62,17 +64,16 @@ def joined(
     answer.CopyFrom(second)
     answer.path.extend([first.model, second.model])
     for text, before, after in zip(message.texts, first.translations, answer.translations, strict=True):
-        links = before.hypotheses[0].alignments if before.hypotheses else ()
+        links = _Links(before.hypotheses[0].alignments if before.hypotheses else ())
         for hypothesis in after.hypotheses:
-            composed = compose(links, hypothesis.alignments)
+            composed = _composed(links, hypothesis.alignments)
             del hypothesis.alignments[:]
             hypothesis.alignments.extend(composed)
         later = [_of_source(warning, links, text) for warning in after.warnings]
         del after.warnings[:]
-        for warning in [*before.warnings, *later]:
-            # Parts of the language between may be of one part of the text.
-            if warning not in after.warnings:
-                after.warnings.append(warning)
+        # Parts of the language between may be of one part of the text.
+        distinct = {(found.kind, found.start, found.end): found for found in [*before.warnings, *later]}
+        after.warnings.extend(distinct.values())
         after.split |= before.split
         after.truncated |= before.truncated
         after.sentences, after.source_tokens = before.sentences, before.source_tokens
@@ -88,14 +89,31 @@ def compose(first: Iterable[pb.Alignment], second: Iterable[pb.Alignment]) -> li
 
     A word of the language between passes its share on: weights multiply along a way, and ways add up.
     """
-    before = list(first)
+    return _composed(_Links(first), second)
+
+
+class _Links:
+    """Links of the first model, by what they have of the language between."""
+
+    def __init__(self, links: Iterable[pb.Alignment]) -> None:
+        self._links = sorted(links, key=lambda link: link.target_start)
+        self._starts = [link.target_start for link in self._links]
+        self._reached = list(accumulate((link.target_end for link in self._links), max))
+
+    def over(self, start: int, end: int) -> Iterator[pb.Alignment]:
+        """Those that share a character with the range."""
+        for rank in range(bisect_right(self._reached, start), bisect_left(self._starts, end)):
+            if start < self._links[rank].target_end:
+                yield self._links[rank]
+
+
+def _composed(first: _Links, second: Iterable[pb.Alignment]) -> list[pb.Alignment]:
     weights: dict[tuple[int, int], dict[tuple[int, int], float]] = {}
     for link in second:
         of_target = weights.setdefault((link.target_start, link.target_end), {})
-        for way in before:
-            if way.target_start < link.source_end and link.source_start < way.target_end:
-                source = (way.source_start, way.source_end)
-                of_target[source] = of_target.get(source, 0.0) + way.weight * link.weight
+        for way in first.over(link.source_start, link.source_end):
+            source = (way.source_start, way.source_end)
+            of_target[source] = of_target.get(source, 0.0) + way.weight * link.weight
     composed = []
     for target in sorted(weights):
         of_target = weights[target]
@@ -114,11 +132,9 @@ def compose(first: Iterable[pb.Alignment], second: Iterable[pb.Alignment]) -> li
     return composed
 
 
-def _of_source(
-    warning: pb.TranslationWarning, links: Iterable[pb.Alignment], text: str
-) -> pb.TranslationWarning:
+def _of_source(warning: pb.TranslationWarning, links: _Links, text: str) -> pb.TranslationWarning:
     """A warning about the language between, as one about the caller's text: all of it where no link says."""
-    found = [link for link in links if link.target_start < warning.end and warning.start < link.target_end]
+    found = list(links.over(warning.start, warning.end))
     return pb.TranslationWarning(
         kind=warning.kind,
         start=min((link.source_start for link in found), default=0),

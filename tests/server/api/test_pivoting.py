@@ -5,6 +5,7 @@ import json
 import logging
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 
 import grpc
 import pytest
@@ -124,3 +125,15 @@ def test_a_target_word_keeps_its_strongest_link_however_weak() -> None:
     composed = compose(weak, [link((0, 1), (0, 1), 0.3)])
     assert [each.source_start for each in composed] == [0]
     assert compose([], [link((0, 1), (0, 1), 1.0)]) == []
+
+
+def test_twice_the_links_are_composed_in_twice_the_time() -> None:
+    def seconds(number: int) -> float:
+        links = [link((3 * rank, 3 * rank + 2), (3 * rank, 3 * rank + 2), 1.0) for rank in range(number)]
+        began = process_time()
+        assert len(compose(links, links)) == number
+        return process_time() - began
+
+    once, twice = (min(seconds(number) for _ in range(3)) for number in (15_000, 30_000))
+    # The square would be four times.
+    assert twice < 3.2 * once
