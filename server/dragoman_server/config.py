@@ -59,7 +59,8 @@ class RequestLimits:
     progress end as they would. So clients of several servers behind one name find those that were added."""
     max_http_connections: int = option(500, at_least=1)
     """Most connections over HTTP at once, each with one call at most: fewer than --max-calls, so that they
-    never take all of these. Further ones get 503."""
+    never take all of these. Each counts once it is accepted; further ones get 503, or over TLS are hung up
+    on."""
     max_http_body_bytes: int = option(4 * 1024 * 1024, at_least=1)
     """Most bytes of a request over HTTP, files included."""
     max_http_seconds: float = option(60.0, above=0)

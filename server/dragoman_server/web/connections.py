@@ -1,152 +1,243 @@
-"""A connection of HTTP/1.1, held to limits: how many there are, and how long and large a request's head is.
+"""Connections of HTTP/1.1, held to limits: how many there are, and how long and large a request's head is.
 
-uvicorn bounds neither. Of a body the exchange reads no more than it may; what comes after the answer is
-thrown away here, for a while, so that a caller who still sends can read why it was refused.
+uvicorn speaks HTTP, and bounds none of that. Connections count here from the moment they are accepted. Of a
+body the exchange reads no more than it may; what else a caller still sends is read and thrown away for a
+while, so that it can read why it was refused.
 """
 
 import asyncio
-from typing import Any, cast
+import contextlib
+import socket
+import ssl
 
+import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dragoman_server.web.endpoint import ABORT
-from dragoman_server.web.exchange import CERTIFIED_NAMES
 from dragoman_server.web.metrics import HttpMetrics
 from dragoman_server.web.tls import certified_names
 
 HEAD_SECONDS = 10.0
-"""How long a request's head may take to come, or an unread body to be thrown away."""
+"""How long a TLS handshake may take, then a request's head to come, or an unread body to be thrown away."""
 MAX_HEAD_BYTES = 64 * 1024
-"""Most bytes of a request's head."""
+"""Most bytes of a request's head, and of all else that is neither head nor body, such as trailers."""
 KEEP_ALIVE_SECONDS = 30
 """How long a connection may wait for its next request."""
+CONNECTION = "dragoman.connection"
+"""Key of a scope's state: the connection that the request came by."""
+
+# So many bytes are read at a time; those of a request's last piece count for the next one, too.
+_PIECE_BYTES = 4096
+# A body in chunks of a byte each has five more around it.
+_MAX_FRAMING = 5
+_BUSY_SECONDS = 1.0
 
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
     b'connection: close\r\ncontent-length: 47\r\n\r\n{"error":"the server has too many connections"}'
 )
-# An answered caller may still send, and would lose the answer to a reset if nobody read.
 _LARGE_HEAD = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 )
 
 
-class LimitedProtocol(HttpToolsProtocol):
-    """The protocol of one connection, within limits."""
+class Connections:
+    """Those of one listening socket, which are accepted until `stop_accepting`."""
 
-    def __init__(self, *args: Any, max_connections: int, metrics: HttpMetrics, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        server: uvicorn.Server,
+        *,
+        listening: socket.socket,
+        context: ssl.SSLContext | None,
+        max_connections: int,
+        metrics: HttpMetrics,
+    ) -> None:
+        """`context`: what they are secured by; None for plain ones."""
+        self._server = server
+        self._listening = listening
+        self._context = context
         self._max_connections = max_connections
         self._metrics = metrics
-        self._patience: asyncio.TimerHandle | None = None
-        self._num_head_bytes = 0
-        self._is_in_head = False
-        self._is_body_complete = True
-        self._closes = False
+        self._open: set[asyncio.Task[None]] = set()
+        metrics.watch_connections(lambda: len(self._open))
+        listening.setblocking(False)
+        self._accepting = asyncio.create_task(self._accept())
+
+    async def stop_accepting(self) -> None:
+        """Takes no further ones."""
+        self._accepting.cancel()
+        await asyncio.wait({self._accepting})
+        self._listening.close()
+
+    async def close(self) -> None:
+        """Hangs up on those that are left."""
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(self._listening)
+            except OSError:
+                # As many files are open as the process may have.
+                await asyncio.sleep(_BUSY_SECONDS)
+                continue
+            if len(self._open) < self._max_connections:
+                task = asyncio.create_task(self._serve(accepted))
+                self._open.add(task)
+                task.add_done_callback(self._open.discard)
+            else:
+                self._metrics.on_refused_connection()
+                with accepted, contextlib.suppress(OSError):
+                    if self._context is None:
+                        accepted.send(_FULL)
+            # Many that come at once take turns with those that are there.
+            await asyncio.sleep(0)
+
+    async def _serve(self, accepted: socket.socket) -> None:
+        """One connection, from before its handshake to its end."""
+        # A handshake that fails has nobody to be told of it.
+        with contextlib.suppress(OSError):
+            transport, connection = await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: _Connection(self._server),
+                accepted,
+                ssl=self._context,
+                ssl_handshake_timeout=None if self._context is None else HEAD_SECONDS,
+            )
+            try:
+                await connection.has_ended.wait()
+            finally:
+                transport.abort()
+
+
+class _Connection(HttpToolsProtocol):
+    """uvicorn's protocol, with limits of time and size of what is no body."""
+
+    def __init__(self, server: uvicorn.Server) -> None:
+        super().__init__(config=server.config, server_state=server.server_state, app_state={CONNECTION: self})
+        self.has_ended = asyncio.Event()
+        """Set once it is closed."""
+        self.certified_names: list[str] = []
+        """The names of the certificate that the caller has shown."""
+        self.num_requests = 0
+        """Requests that are being answered."""
+        self._is_in_body = False
         self._is_refused = False
-        self._certified_names: list[str] = []
+        self._room = MAX_HEAD_BYTES
+        self._clock: asyncio.TimerHandle | None = None
+
+    def abort(self) -> None:
+        """Ends it at once."""
+        self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
-        if (secured := transport.get_extra_info("ssl_object")) is not None:
-            self._certified_names = certified_names(secured.getpeercert())
-        if len(self.connections) > self._max_connections:
-            self._metrics.on_refused_connection()
-            transport.write(_FULL)
-            transport.close()
-            return
-        self._wait()
+        self.certified_names = certified_names(transport.get_extra_info("peercert"))
+        self._start_clock()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._stop_clock()
         super().connection_lost(exc)
+        self.has_ended.set()
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing() or self._is_refused:
-            return
-        if self._is_between_requests:
-            # The body of a request that is answered counts, too.
-            self._num_head_bytes += len(data)
-        super().data_received(data)
-        if self.transport.is_closing():
-            return
-        if not self._is_between_requests:
-            return
-        self._wait()
-        if (self.cycle is None or self._is_in_head) and self._num_head_bytes > MAX_HEAD_BYTES:
-            self._is_refused = True
-            self.transport.write(_LARGE_HEAD)
-            if self.transport.can_write_eof():
-                self.transport.write_eof()
+        if not self._is_in_body:
+            self._start_clock()
+        start = 0
+        while start < len(data) and not (self._is_refused or self.transport.is_closing()):
+            if self._room <= 0:
+                self._refuse()
+                break
+            piece = data[start : start + min(self._room, _PIECE_BYTES)]
+            start += len(piece)
+            self._room -= len(piece)
+            super().data_received(piece)
 
     def on_message_begin(self) -> None:
-        self._is_in_head = True
-        self._num_head_bytes = 0
         super().on_message_begin()
-        scope = cast(dict[str, Any], self.scope)
-        scope[ABORT], scope[CERTIFIED_NAMES] = self.transport.abort, self._certified_names
+        self._start_clock()
 
     def on_headers_complete(self) -> None:
-        self._is_in_head = False
-        self._num_head_bytes = 0
-        self._stop_waiting()
-        self._is_body_complete = False
+        self._is_in_body = True
+        self._stop_clock()
         super().on_headers_complete()
-        if self.cycle is not None:
-            self.cycle.transport = cast(asyncio.Transport, _Lingering(self))
+
+    def on_body(self, body: bytes) -> None:
+        self._room = min(MAX_HEAD_BYTES, self._room + (1 + _MAX_FRAMING) * len(body))
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
+        self._is_in_body = False
+        # The next request may have begun with the rest of this piece.
+        self._room = MAX_HEAD_BYTES - _PIECE_BYTES
+        self._stop_clock()
         super().on_message_complete()
-        self._is_body_complete = True
-        if self._closes:
-            self.transport.close()
-        if self.cycle is not None and self.cycle.response_complete and not self.transport.is_closing():
-            # An answered request's body has ended: the next one may come.
-            self._stop_waiting()
-            self._unset_keepalive_if_required()
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
 
-    def close_once_read(self) -> None:
-        """Hangs up when all that the caller sends is read and thrown away, for a while."""
-        if self._is_body_complete:
-            self.transport.close()
+    def _refuse(self) -> None:
+        """Says that a head is too large, and reads no more of it until the clock strikes."""
+        if self._is_in_body:
+            self.abort()
             return
-        self._closes = True
-        self._wait()
+        self._is_refused = True
+        self.transport.write(_LARGE_HEAD)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
 
-    @property
-    def _is_between_requests(self) -> bool:
-        """Whether no request is being answered."""
-        return self.cycle is None or self.cycle.response_complete or self._is_in_head
+    def _start_clock(self) -> None:
+        if self._clock is None:
+            self._clock = self.loop.call_later(HEAD_SECONDS, self._strike)
 
-    def _wait(self) -> None:
-        """Hangs up after a while, unless the head of a request is complete by then."""
-        if self._patience is None and self.timeout_keep_alive_task is None:
-            self._patience = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+    def _strike(self) -> None:
+        """Hangs up on a caller whose head is not complete, once nothing else of it is being answered."""
+        self._clock = None
+        if self.num_requests:
+            self._start_clock()
+        else:
+            self.abort()
 
-    def _stop_waiting(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    def _stop_clock(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
 
 
-class _Lingering:
-    """The part of a connection that an answer needs; the connection is closed when its request is read."""
+class WholeRequests:
+    """Around an application: an answer ends once its request's body has come, or had the time to.
 
-    def __init__(self, connection: LimitedProtocol) -> None:
-        self._connection = connection
+    An answered caller may still send, and would lose the answer to a reset if nobody read.
+    """
 
-    def write(self, data: bytes) -> None:
-        """Sends it."""
-        self._connection.transport.write(data)
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
 
-    def is_closing(self) -> bool:
-        """Whether it is, or will be."""
-        return self._connection.transport.is_closing()
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection: _Connection = scope["state"][CONNECTION]
+        is_read = False
 
-    def close(self) -> None:
-        """Closes it once the caller can have read its answer."""
-        self._connection.close_once_read()
+        async def read() -> Message:
+            nonlocal is_read
+            message = await receive()
+            is_read = message["type"] == "http.disconnect" or not message.get("more_body")
+            return message
+
+        async def write(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body") and not is_read:
+                await send({**message, "more_body": True})
+                message = {"type": "http.response.body"}
+                try:
+                    async with asyncio.timeout(HEAD_SECONDS):
+                        while not is_read:
+                            await read()
+                except TimeoutError:
+                    connection.abort()
+            await send(message)
+
+        connection.num_requests += 1
+        try:
+            await self._app(scope, read, write)
+        finally:
+            connection.num_requests -= 1

@@ -5,16 +5,14 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from prometheus_client import CollectorRegistry
 
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.app import make_app
-from dragoman_server.web.connections import KEEP_ALIVE_SECONDS, LimitedProtocol
+from dragoman_server.web.connections import KEEP_ALIVE_SECONDS, Connections, WholeRequests
 from dragoman_server.web.metrics import HttpMetrics
 from dragoman_server.web.middleware import with_middleware
 from dragoman_server.web.tls import RenewedContext
@@ -42,10 +40,12 @@ class HttpDoor:
         """
         self._metrics = HttpMetrics(registry)
         app = make_app(core, self._metrics, registry=registry, is_ready=is_ready)
-        self._app = with_middleware(app, cors_origins=cors_origins, trusted_proxies=trusted_proxies)
+        app = with_middleware(app, cors_origins=cors_origins, trusted_proxies=trusted_proxies)
+        self._app = WholeRequests(app)
         self._max_connections = core.limits.max_http_connections
         self._renewing: asyncio.Task[None] | None = None
         self._server: _Uvicorn | None = None
+        self._connections: Connections | None = None
         self._serving: asyncio.Task[None] | None = None
 
     async def open(
@@ -68,7 +68,6 @@ class HttpDoor:
         listening = socket.create_server((host, port), family=family, backlog=2048)
         config = uvicorn.Config(
             self._app,
-            http=self._make_protocol(),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -79,16 +78,21 @@ class HttpDoor:
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=1,
-            ssl_context_factory=None if context is None else lambda config, default: context,
         )
         self._server = _Uvicorn(config)
-        connections = self._server.server_state.connections
-        self._metrics.watch_connections(lambda: len(connections))
-        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        # Connections are accepted here, where they count before uvicorn knows of them.
+        self._serving = asyncio.create_task(self._server.serve(sockets=[]))
         while not self._server.started and not self._serving.done():
             await asyncio.sleep(_STARTED_SECONDS)
         if self._serving.done():
             await self._serving
+        self._connections = Connections(
+            self._server,
+            listening=listening,
+            context=context,
+            max_connections=self._max_connections,
+            metrics=self._metrics,
+        )
         return int(listening.getsockname()[1])
 
     async def close(self) -> None:
@@ -97,12 +101,13 @@ class HttpDoor:
             self._renewing.cancel()
         if self._server is None or self._serving is None:
             return
+        if self._connections is not None:
+            await self._connections.stop_accepting()
         self._server.should_exit = True
         await asyncio.wait({self._serving})
         self._server = None
-
-    def _make_protocol(self) -> Any:
-        return partial(LimitedProtocol, max_connections=self._max_connections, metrics=self._metrics)
+        if self._connections is not None:
+            await self._connections.close()
 
 
 class _Uvicorn(uvicorn.Server):

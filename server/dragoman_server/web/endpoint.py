@@ -16,15 +16,13 @@ from dragoman_server.engine import DeadlineExpiredError
 from dragoman_server.service.call import TRACE_RESPONSE, log_if_internal, refusal_fields
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.statuses import code_of
+from dragoman_server.web.connections import CONNECTION
 from dragoman_server.web.events import EventStream
 from dragoman_server.web.exchange import ID_HEADER, ClientGoneError, Exchange
 from dragoman_server.web.metrics import HttpMetrics
 from dragoman_server.web.statuses import CLIENT_GONE, message_of
 
 logger = logging.getLogger(__name__)
-
-ABORT = "dragoman.abort"
-"""Key of a scope: what ends the connection at once."""
 
 Handle = Callable[[Exchange], Awaitable[Response]]
 
@@ -115,7 +113,7 @@ class Endpoint:
         except Exception as error:
             self._log(exchange, error)
             if is_begun:
-                scope[ABORT]()
+                scope["state"][CONNECTION].abort()
                 return
             await self._send(self._api.write_error(error), exchange, send)
 
@@ -149,7 +147,7 @@ class Endpoint:
             async with asyncio.timeout(self._core.limits.max_http_seconds):
                 await response(scope, nothing, send)
         except TimeoutError:
-            scope[ABORT]()
+            scope["state"][CONNECTION].abort()
 
     def _log(self, exchange: Exchange, error: Exception) -> None:
         if exchange.is_logged:

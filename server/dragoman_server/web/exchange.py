@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope
 from dragoman_server.errors import BodyTooLargeError, SlowRequestError
 from dragoman_server.service.call import Call, Visit
 from dragoman_server.service.core import ServiceCore
+from dragoman_server.web.connections import CONNECTION
 from dragoman_server.web.fields import (
     Fields,
     UploadedFile,
@@ -29,8 +30,6 @@ ID_HEADER = "X-Request-ID"
 """Names a request in the log: the caller's own, or one that the answer tells."""
 TIMEOUT_HEADER = "X-Timeout-Seconds"
 """How long a caller waits at most, where that is less than the server lets it."""
-CERTIFIED_NAMES = "dragoman.certified_names"
-"""Key of a scope: the names of the certificate that its connection has shown."""
 
 _ID = re.compile(r"[\w.:@/+=-]{1,128}", re.ASCII)
 _CHUNK_BYTES = 1 << 16
@@ -181,10 +180,11 @@ class Exchange:
     async def open_call(self, method: str, *, token: str | None = None) -> AsyncIterator[Call]:
         """Around its work. `token`: one that came in the body; that of a header counts first."""
         shown = token if self.header_token is None else self.header_token
+        certified = self.request.scope["state"][CONNECTION].certified_names
         visit = Visit(
             method=method,
             peer=self.peer,
-            identify=lambda: self.core.callers.name(shown, self.request.scope.get(CERTIFIED_NAMES, ())),
+            identify=lambda: self.core.callers.name(shown, certified),
             time_remaining=self.time_remaining,
             on_answered=self.on_answered,
             carrier=lambda: self.request.headers,

@@ -109,6 +109,89 @@ async def test_slow_callers_are_hung_up_on(
         assert b" 431 " in await exchange(port, b"GET / HTTP/1.1\r\nX: " + b"x" * 300_000)
 
 
+async def hung_up_on(port: int | None, first: bytes, more: bytes) -> None:
+    """Until the server hangs up on whoever sends more and more."""
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(first)
+    with contextlib.suppress(ConnectionError):
+        while True:
+            writer.write(more)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+
+async def test_a_head_counts_however_it_comes_and_so_do_trailers(start_server: StartServer) -> None:
+    running = await start_server(http_port=0)
+    port = running.server.http_port
+    get = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+    async with asyncio.timeout(30):
+        large = get + b"X: " + b"x" * 70_000 + b"\r\n\r\n"
+        assert (await exchange(port, large)).startswith(b"HTTP/1.1 431 ")
+        assert b" 431 " in await exchange(port, get + b"\r\n" + large)
+        assert b" 431 " in await exchange(port, get + b"X: x\r\n" * 11_000 + b"\r\n")
+        last = b"Connection: close\r\n\r\n"
+        assert b" 200 " in await exchange(port, get + b"X: " + b"x" * 60_000 + b"\r\n" + last)
+        # As many requests one behind the other as are larger together.
+        assert (await exchange(port, (get + b"\r\n") * 3_000 + get + last)).count(b" 200 ") == 3_001
+        chunked = b"POST /v1/translate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for around in (b"0\r\n" + b"X: " + b"x" * 60_000 + b"\r\n", b"1;" + b"x" * 60_000):
+            await hung_up_on(port, chunked + around, around)
+        in_bytes = chunked + b"".join(b"1\r\n%c\r\n" % byte for byte in JA * 2_000)
+        assert b" 400 " in await exchange(port, in_bytes + b"0\r\nX: x\r\n\r\n" + get + last)
+
+
+async def test_a_connection_is_kept_where_nothing_is_late(
+    start_server: StartServer, slow_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.web.connections.HEAD_SECONDS", 0.2)
+    running = await start_server(http_port=0, models=slow_models)
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.server.http_port)
+    slow = JA.replace(b"Ja.", b"Das ist ein Satz. " * 3)
+    async with asyncio.timeout(30):
+        for _ in range(2):
+            head = b"POST /v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(slow)
+            writer.write(head + slow + b"GET /healthz HT")
+            assert b" 200 " in await reader.readline()
+            await reader.readuntil(b'"path": []}')
+            writer.write(b"TP/1.1\r\nHost: x\r\n\r\n")
+            await reader.readuntil(b"ok\n")
+            await asyncio.sleep(0.5)
+        # Empty lines are no request.
+        await hung_up_on(running.server.http_port, b"\r\n", b"\r\n")
+        writer.close()
+
+
+async def test_a_connection_counts_before_its_handshake_and_has_a_time_for_it(
+    start_server: StartServer, certified: Certified, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman_server.web.connections.HEAD_SECONDS", 1.0)
+    running = await start_server(
+        http_port=0,
+        tls_certificate=certified.tls_certificate,
+        tls_key=certified.tls_key,
+        limits=RequestLimits(max_http_connections=20),
+    )
+    port = running.server.http_port
+    silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(50)]
+    async with asyncio.timeout(30):
+        while running.metric("dragoman_http_refused_connections_total") < 30:
+            await asyncio.sleep(0.01)
+        assert running.metric("dragoman_http_connections") <= 20
+        for reader, writer in silent:
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
+            writer.close()
+        while running.metric("dragoman_http_connections") > 0:
+            await asyncio.sleep(0.01)
+    context = ssl.create_default_context(cadata=certified.authority.cert_pem.bytes().decode())
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=context, server_hostname="127.0.0.1"
+    )
+    writer.write(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    assert b" 200 " in await reader.readline()
+    writer.close()
+
+
 async def test_a_thousand_connections_leave_grpc_alone(start_server: StartServer) -> None:
     raise_limit()
     running = await start_server(http_port=0, limits=RequestLimits(max_http_connections=300))
