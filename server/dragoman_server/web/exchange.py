@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
+from typing import Any, TypeVar
 
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -26,6 +27,8 @@ from dragoman_server.web.fields import (
     refusal,
 )
 
+T = TypeVar("T")
+
 ID_HEADER = "X-Request-ID"
 """Names a request in the log: the caller's own, or one that the answer tells."""
 TIMEOUT_HEADER = "X-Timeout-Seconds"
@@ -33,6 +36,8 @@ TIMEOUT_HEADER = "X-Timeout-Seconds"
 
 _ID = re.compile(r"[\w.:@/+=-]{1,128}", re.ASCII)
 _CHUNK_BYTES = 1 << 16
+# A larger body is made sense of beside the event loop.
+_MAX_BYTES_ON_LOOP = 1 << 14
 
 
 class ClientGoneError(Exception):
@@ -126,6 +131,17 @@ class Exchange:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
+    async def make_of_json(self, make: Callable[[Any], T]) -> T:
+        """What `make` makes of the body's JSON, beside the event loop where there is much of it.
+
+        Raises InvalidRequestError, and what `make` raises.
+        """
+
+        def work() -> T:
+            return make(read_json(self.body))
+
+        return work() if len(self.body) <= _MAX_BYTES_ON_LOOP else await asyncio.to_thread(work)
+
     async def fields(self) -> Fields:
         """The fields of the query, and of the body as JSON or as a form. Raises InvalidRequestError."""
         query = read_form(self.request.scope["query_string"])
@@ -139,7 +155,7 @@ class Exchange:
             is_short = len(self.body) <= _CHUNK_BYTES
             values = read_form(self.body) if is_short else await asyncio.to_thread(read_form, self.body)
             return Fields(values=query | values)
-        value = read_json(self.body)
+        value = await self.make_of_json(lambda value: value)
         if not isinstance(value, dict):
             raise refusal("", "the body must be an object of JSON")
         return Fields(values=query | value)

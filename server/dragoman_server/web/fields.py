@@ -1,6 +1,7 @@
 """The fields of a request, in JSON or as a form; a field of another kind is refused by name."""
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,12 @@ from urllib.parse import parse_qsl
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.quoting import list_names, quote
 
+MAX_JSON_VALUES = 100_000
+"""Most strings, objects and lists of a JSON body, the names in objects included."""
+
+# A string as a whole, also one without its end, or what begins an object or a list.
+_JSON_VALUE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[{\[]', re.DOTALL)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off", ""})
 _MAX_FORM_FIELDS = 10_000
@@ -28,7 +35,7 @@ class Fields:
         """None where it is absent."""
         value = self.values.get(name)
         if value is None or isinstance(value, str):
-            return None if value is None else _checked(name, value)
+            return value
         if isinstance(value, bool | int | float):
             # As forms and careless callers write numbers.
             return json.dumps(value)
@@ -51,7 +58,6 @@ class Fields:
             field = f"{name}[{rank}]" if isinstance(value, list) else name
             if not isinstance(item, str):
                 raise refusal(field, f"must be a string, and is {_kind(item)}")
-            _checked(field, item)
         return values
 
     def integer(self, name: str, default: int) -> int:
@@ -99,13 +105,26 @@ class UploadedFile:
 
 
 def read_json(body: bytes) -> Any:
-    """The value of a JSON body. Raises InvalidRequestError for broken JSON."""
+    """The value of a JSON body.
+
+    Raises InvalidRequestError for broken JSON, for more values than MAX_JSON_VALUES, before any is made, and
+    for a string that UTF-8 cannot carry.
+    """
+    for number, _ in enumerate(_JSON_VALUE.finditer(body), start=1):
+        if number > MAX_JSON_VALUES:
+            description = f"the body has more than {MAX_JSON_VALUES} strings, objects and lists"
+            raise refusal("", description + "; send several requests")
     try:
-        return json.loads(body)
+        value = json.loads(body.decode("utf-8-sig"))
+        if _SURROGATE.search(body):
+            _check_surrogates("", value)
     except UnicodeDecodeError as error:
         raise not_in_utf8(error) from None
+    except InvalidRequestError:
+        raise
     except (ValueError, RecursionError) as error:
         raise refusal("", f"the body is no JSON: {error}") from None
+    return value
 
 
 def read_form(form: bytes) -> dict[str, Any]:
@@ -148,14 +167,21 @@ def refusal(name: str, description: str) -> InvalidRequestError:
     return InvalidRequestError([Violation(field=name, description=description)])
 
 
-def _checked(name: str, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise refusal(
-            name, f"has a lone surrogate at code point {error.start}, which UTF-8 cannot carry"
-        ) from None
-    return text
+def _check_surrogates(name: str, value: object) -> None:
+    """Raises InvalidRequestError for a string somewhere in the value that has a lone surrogate."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            description = f"has a lone surrogate at code point {error.start}, which UTF-8 cannot carry"
+            raise refusal(name, description) from None
+    elif isinstance(value, list):
+        for rank, item in enumerate(value):
+            _check_surrogates(f"{name}[{rank}]", item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_surrogates(f"a name in {name}" if name else "a name", key)
+            _check_surrogates(f"{name}.{key}" if name else key, item)
 
 
 def _kind(value: object) -> str:

@@ -98,6 +98,44 @@ def test_what_is_wrong_has_its_status_and_reason(web: Web, body: bytes, status: 
     assert answer.json["error"]["details"][0]["reason"] == reason
 
 
+JSON_PATHS = (
+    "/v1/translate",
+    "/v1/translateStream",
+    "/v1/align",
+    "/v1/detect",
+    "/translate",
+    "/detect",
+    "/v2/translate",
+)
+
+
+@pytest.mark.parametrize("path", JSON_PATHS)
+def test_a_string_that_no_utf8_carries_is_a_bad_request_wherever_it_is(web: Web, path: str) -> None:
+    for value in (
+        '{"protection": ["\\ud800"]}',
+        '{"\\udfff": 1}',
+        '[{"config": {"x": "\\uD83D"}}]',
+        '"\\udc00"',
+    ):
+        assert web.post(path, value.encode()).status == 400
+        assert web.post(path, value.encode("utf-16")).status == 400
+    assert web.post(path, b'{"x": "\xed\xa0\x80"}').status == 400
+
+
+@pytest.mark.parametrize("path", JSON_PATHS)
+def test_a_body_of_too_many_values_is_refused_before_they_are_made(web: Web, path: str) -> None:
+    for value in (b"{}", b'""', b"[]", b'{"item": {}}'):
+        answer = web.post(path, b"[" + b",".join([value] * 100_000) + b"]")
+        assert answer.status == 400
+        assert b"more than 100000 strings, objects and lists" in answer.body
+
+
+def test_a_pair_of_surrogates_is_a_character(web: Web) -> None:
+    body = json.dumps({**ASKED, "texts": ["\N{GRINNING FACE} " + "Ja. " * 5_000]}).encode()
+    assert b"\\ud83d" in body
+    assert web.post("/v1/translate", b"\xef\xbb\xbf" + body).status == 200
+
+
 def test_the_description_has_every_field_of_the_messages(web: Web) -> None:
     described = web.get("/openapi.json").json
     schemas = described["components"]["schemas"]

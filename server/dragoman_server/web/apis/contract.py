@@ -13,7 +13,7 @@ from dragoman_server.service.statuses import code_of, status_of
 from dragoman_server.web.endpoint import Api
 from dragoman_server.web.events import EventStream, WriteEvent
 from dragoman_server.web.exchange import Exchange
-from dragoman_server.web.fields import read_json, refusal
+from dragoman_server.web.fields import refusal
 from dragoman_server.web.statuses import http_status, retry_headers
 
 M = TypeVar("M", bound=Message)
@@ -34,21 +34,21 @@ API = Api(name="v1", write_error=write_error)
 async def translate(exchange: Exchange) -> Response:
     """POST /v1/translate."""
     async with exchange.open_call("Translate") as call:
-        message = _read(exchange, pb.TranslateRequest())
+        message = await _read(exchange, pb.TranslateRequest())
         return _written(await exchange.core.translate(message, call))
 
 
 async def align(exchange: Exchange) -> Response:
     """POST /v1/align."""
     async with exchange.open_call("AlignTexts") as call:
-        message = _read(exchange, pb.AlignTextsRequest())
+        message = await _read(exchange, pb.AlignTextsRequest())
         return _written(await exchange.core.align_texts(message, call))
 
 
 async def detect(exchange: Exchange) -> Response:
     """POST /v1/detect."""
     async with exchange.open_call("DetectLanguage"):
-        message = _read(exchange, pb.DetectLanguageRequest())
+        message = await _read(exchange, pb.DetectLanguageRequest())
         return _written(await exchange.core.detect_language(message))
 
 
@@ -78,12 +78,7 @@ async def list_glossaries(exchange: Exchange) -> Response:
 
 async def translate_stream(exchange: Exchange) -> Response:
     """POST /v1/translateStream: a list of the stream's messages; the answers are events as they complete."""
-    values = read_json(exchange.body)
-    if not isinstance(values, list):
-        raise refusal("", "the body must be a list of messages, the first of them a config")
-    messages = [
-        parse_message(value, pb.TranslateStreamRequest(), f"[{rank}]") for rank, value in enumerate(values)
-    ]
+    messages = await exchange.make_of_json(_parse_stream)
 
     async def read() -> AsyncIterator[pb.TranslateStreamRequest]:
         for message in messages:
@@ -99,8 +94,16 @@ async def translate_stream(exchange: Exchange) -> Response:
     return EventStream(produce, lambda error: json.dumps({"error": describe_error(error)}))
 
 
-def _read(exchange: Exchange, message: M) -> M:
-    return parse_message(read_json(exchange.body), message, "")
+async def _read(exchange: Exchange, message: M) -> M:
+    return await exchange.make_of_json(lambda value: parse_message(value, message, ""))
+
+
+def _parse_stream(values: object) -> list[pb.TranslateStreamRequest]:
+    if not isinstance(values, list):
+        raise refusal("", "the body must be a list of messages, the first of them a config")
+    return [
+        parse_message(value, pb.TranslateStreamRequest(), f"[{rank}]") for rank, value in enumerate(values)
+    ]
 
 
 def parse_message(value: object, message: M, field: str) -> M:
