@@ -12,9 +12,11 @@ T = TypeVar("T")
 class Wanted:
     """Says whether the work of one call is still wanted. Threads may share it."""
 
-    def __init__(self, deadline: float | None = None) -> None:
-        """`deadline`: in seconds of `time.monotonic`; None for none."""
+    def __init__(self, deadline: float | None = None, caller: str = "") -> None:
+        """`deadline`: in seconds of `time.monotonic`; None for none. `caller`: who wants it, as callers take
+        turns at threads and engines."""
         self.deadline = deadline
+        self.caller = caller
         self._is_dropped = False
 
     def drop(self) -> None:

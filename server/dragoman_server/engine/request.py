@@ -66,6 +66,8 @@ class Sentence:
     """When the answer is no longer wanted, in seconds of `time.monotonic`."""
     priority: Priority = Priority.INTERACTIVE
     """Which sentences go first."""
+    caller: str = ""
+    """Who waits for it: callers take turns."""
 
     def __post_init__(self) -> None:
         if not self.source:

@@ -13,6 +13,7 @@ from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.metrics.translation import ModelMetrics
 from dragoman_server.models.language_lookup import Distance, distance
 from dragoman_server.models.occupancy import Occupancy
+from dragoman_server.turns import FairLock
 
 
 class ServedModel(ABC):
@@ -110,10 +111,10 @@ class Model(ServedModel):
     default_beam_size: int
     max_sentences: Mapping[Priority, int]
     """Most sentences of a request that the engine's queue can ever hold."""
-    turns: Mapping[Priority, asyncio.Lock] = field(
-        default_factory=lambda: {priority: asyncio.Lock() for priority in Priority}
+    turns: Mapping[Priority, FairLock] = field(
+        default_factory=lambda: {priority: FairLock() for priority in Priority}
     )
-    """Held by the stream's item that waits for room in the queue: the first to come is the next to get in,
+    """Held by the stream's item that waits for room in the queue: the next in turn is the next to get in,
     however many sentences it has and however few those behind it."""
     calls: Occupancy = field(default_factory=Occupancy)
 

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import threading
 import time
+import urllib.parse
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,12 @@ class Visit:
     """What was sent beside the message, in which a trace may be told of."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """More for the log."""
+
+
+def host_of(peer: str) -> str:
+    """The address of a caller, without its port, as gRPC names it (ipv4:192.0.2.1:50000) or as HTTP does."""
+    host = urllib.parse.unquote(peer.rpartition(":")[0])
+    return host.removeprefix("ipv4:").removeprefix("ipv6:").strip("[]")
 
 
 class Call:
@@ -200,6 +207,7 @@ async def open_call(
     admission = ExitStack()
     try:
         call.caller = visit.identify()
+        call.wanted.caller = call.caller or host_of(visit.peer)
         call.admit(admission)
         # What a handler returns is not out with that: a caller may take its time to read it.
         visit.on_answered(admission.close)

@@ -101,7 +101,7 @@ def prepare(
         units=tuple(units),
         gaps=source.gaps([unit.span for unit in units]),
         states=tuple(states),
-        sentences=_sentences(states, options, bundle, wanted.deadline),
+        sentences=_sentences(states, options, bundle, wanted),
         split=fitted.split,
         truncated=fitted.truncated,
         warnings=tuple(reader.warnings),
@@ -130,7 +130,7 @@ def advance(document: Document, results: Sequence[SentenceResult], bundle: Bundl
         units=document.units,
         gaps=document.gaps,
         states=tuple(states),
-        sentences=_sentences(states, document.options, bundle, document.wanted.deadline),
+        sentences=_sentences(states, document.options, bundle, document.wanted),
         split=document.split,
         truncated=document.truncated,
         warnings=document.warnings,
@@ -173,7 +173,7 @@ def complete(document: Document, bundle: Bundle, *, waited_seconds: float = 0.0)
 
 
 def _sentences(
-    states: Sequence[UnitState], options: TranslationOptions, bundle: Bundle, deadline: float | None
+    states: Sequence[UnitState], options: TranslationOptions, bundle: Bundle, wanted: Wanted
 ) -> tuple[Sentence, ...]:
     """The sentences to search for the units that have no answers."""
     sentences = []
@@ -195,7 +195,8 @@ def _sentences(
                             target_prefix=prefix,
                             return_attention=is_aligned,
                             priority=options.priority,
-                            deadline=deadline,
+                            deadline=wanted.deadline,
+                            caller=wanted.caller,
                         )
                     )
             if any(of_piece):

@@ -85,7 +85,7 @@ def prepare_pair(source: str, target: str, bundle: Bundle, options: PairOptions,
     cleaned = clean(source), clean(target)
     parts, sentences = [], []
     for spans in wanted.each(matching_parts(*cleaned)):
-        made = _part(cleaned, spans, bundle, options, wanted.deadline)
+        made = _part(cleaned, spans, bundle, options, wanted)
         if made is not None:
             parts.append(made[0])
             sentences.append(made[1])
@@ -138,7 +138,7 @@ def _part(
     spans: tuple[Span, Span],
     bundle: Bundle,
     options: PairOptions,
-    deadline: float | None,
+    wanted: Wanted,
 ) -> tuple[PairPart, Sentence] | None:
     """None where the tokenizer sees nothing on a side."""
     manifest = bundle.manifest
@@ -179,7 +179,8 @@ def _part(
         target_prefix=tuple(token for token, _ in said),
         return_attention=True,
         priority=options.priority,
-        deadline=deadline,
+        caller=wanted.caller,
+        deadline=wanted.deadline,
     )
     return part, sentence
 

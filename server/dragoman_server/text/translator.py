@@ -9,7 +9,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -33,6 +33,7 @@ from dragoman_server.text.protection.terms import TermOutputError
 from dragoman_server.text.segmentation import holds_letter
 from dragoman_server.text.stages import Stages
 from dragoman_server.text.translated import TranslatedText
+from dragoman_server.turns import FairThreads
 from dragoman_server.wanted import Wanted
 
 T = TypeVar("T")
@@ -80,14 +81,14 @@ class Translator:
     """
 
     def __init__(self) -> None:
-        self._coming = _executors("coming")
+        self._coming = _threads("coming")
         # Apart: what was let in goes on, and fills the queue, before more is tokenized that it may not hold.
-        self._accepted = _executors("accepted")
+        self._accepted = _threads("accepted")
 
     def close(self) -> None:
         """Ends the threads. What has not begun is cancelled."""
-        for executor in (*self._coming.values(), *self._accepted.values()):
-            executor.shutdown(cancel_futures=True)
+        for threads in (*self._coming.values(), *self._accepted.values()):
+            threads.close()
 
     async def translate(
         self,
@@ -110,11 +111,12 @@ class Translator:
         """
         stages = stages or Stages()
         stages.begin()
-        check_room = _room_check(request.model, [] if waits else request.texts, request.options.priority)
+        texts, caller = [] if waits else request.texts, wanted.caller
+        check_room = _room_check(request.model, texts, request.options.priority, caller)
         check_room()
         is_small = _is_small(request)
-        coming = None if is_small else self._coming[request.options.priority]
-        executor = None if is_small else self._accepted[request.options.priority]
+        coming = None if is_small else self._coming[request.options.priority].of(caller)
+        executor = None if is_small else self._accepted[request.options.priority].of(caller)
         documents = await _run(coming, lambda: _prepare(request, wanted, check_room))
         stages.end_text()
         priority = _priority(request.options, _num_tokens(documents))
@@ -135,6 +137,7 @@ class Translator:
                     priority,
                     sentences[start : start + portion],
                     waits=waits or not is_first,
+                    caller=caller,
                 )
                 waited_seconds += seconds
                 futures += some
@@ -166,12 +169,12 @@ class Translator:
         stages = stages or Stages()
         stages.begin()
         model = request.model
-        check_room = _room_check(model, [source for source, _ in request.pairs], request.options.priority)
+        sources, caller = [source for source, _ in request.pairs], wanted.caller
+        check_room = _room_check(model, sources, request.options.priority, caller)
         check_room()
-        executor = self._accepted[request.options.priority]
-        pairs = await _run(
-            self._coming[request.options.priority], lambda: _prepare_pairs(request, wanted, check_room)
-        )
+        executor = self._accepted[request.options.priority].of(caller)
+        coming = self._coming[request.options.priority].of(caller)
+        pairs = await _run(coming, lambda: _prepare_pairs(request, wanted, check_room))
         stages.end_text()
         sentences = [sentence for pair in pairs for sentence in pair.sentences]
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
@@ -198,20 +201,20 @@ class Translator:
         return completed
 
 
-def _executors(of: str) -> dict[Priority, Executor]:
+def _threads(of: str) -> dict[Priority, FairThreads]:
     return {
-        priority: ThreadPoolExecutor(_THREADS_PER_PRIORITY, f"dragoman-{priority.name.lower()}-{of}")
+        priority: FairThreads(_THREADS_PER_PRIORITY, f"dragoman-{priority.name.lower()}-{of}")
         for priority in Priority
     }
 
 
-def _room_check(model: Model, texts: Sequence[str], priority: Priority) -> Callable[[], None]:
+def _room_check(model: Model, texts: Sequence[str], priority: Priority, caller: str) -> Callable[[], None]:
     """A check that raises QueueFullError while the queue has no room for a sentence of each text with any."""
     num_sentences = sum(holds_letter(text[:_MAX_CHARACTERS_LOOKED_AT]) for text in texts)
     # What the queue can never hold is told otherwise, once it is certain.
     if num_sentences > model.max_sentences[priority]:
         num_sentences = 0
-    return lambda: model.engine.check_queue({priority: num_sentences})
+    return lambda: model.engine.check_queue({priority: num_sentences}, caller)
 
 
 def _is_small(request: TranslationRequest) -> bool:
@@ -305,7 +308,13 @@ def _check_number(request: TranslationRequest, num_sentences: int, priority: Pri
 
 
 async def _search(
-    executor: Executor | None, model: Model, priority: Priority, sentences: Sequence[Sentence], *, waits: bool
+    executor: Executor | None,
+    model: Model,
+    priority: Priority,
+    sentences: Sequence[Sentence],
+    *,
+    waits: bool,
+    caller: str,
 ) -> tuple[float, Futures]:
     """Has sentences searched to the end, and says how long they waited for room.
 
@@ -314,7 +323,7 @@ async def _search(
     ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
     came_at = time.monotonic()
     if waits:
-        began_at, futures = await _submit_in_turn(executor, model, priority, sentences, ended)
+        began_at, futures = await _submit_in_turn(executor, model, priority, sentences, ended, caller)
     else:
         began_at, futures = await _submit(executor, model, sentences, ended)
     waited_seconds = began_at - came_at
@@ -333,14 +342,15 @@ async def _submit_in_turn(
     priority: Priority,
     sentences: Sequence[Sentence],
     ended: "asyncio.Future[BaseException | None]",
+    caller: str,
 ) -> tuple[float, Futures]:
     loop, has_moved = asyncio.get_running_loop(), asyncio.Event()
-    async with model.turns[priority]:
+    async with model.turns[priority].held(caller):
         with model.engine.told_of_room(lambda: loop.call_soon_threadsafe(has_moved.set)):
             while True:
                 # Before the look: what moves from now on wakes.
                 has_moved.clear()
-                if model.engine.has_room(priority, len(sentences)):
+                if model.engine.has_room(priority, len(sentences), caller):
                     with contextlib.suppress(QueueFullError):
                         return await _submit(executor, model, sentences, ended)
                 await has_moved.wait()

@@ -21,6 +21,7 @@ class Crowd:
     priority: Priority
     depth: int
     beam_size: int = 1
+    caller: str = ""
     lengths: tuple[int, ...] = (24,)
     """Their lengths in turn."""
     num_steps: tuple[int, ...] = (10, 13, 8, 12, 9, 11, 14)
@@ -32,7 +33,8 @@ class Crowd:
         )
         source = (3,) * self.lengths[number % len(self.lengths)]
         return Ticket(
-            sentence=Sentence(source=source, options=options, priority=self.priority), accepted_at=0.0
+            sentence=Sentence(source=source, options=options, priority=self.priority, caller=self.caller),
+            accepted_at=0.0,
         )
 
 
@@ -279,3 +281,85 @@ def test_nobody_starves_where_everybody_waits_at_all_times(
     bound = 6 * sum((kind.depth + 1) * max(kind.num_steps) for kind in kinds)
     rush.run(bound + 100)
     assert max(rush.longest_wait.values()) < bound
+
+
+def one(caller: str, *, beam_size: int = 1, priority: Priority = INTERACTIVE, length: int = 24) -> Ticket:
+    crowd = Crowd(priority=priority, depth=1, beam_size=beam_size, lengths=(length,), caller=caller)
+    return crowd.ticket(0)
+
+
+def join_in_order(scheduler: Scheduler, num_turns: int, num_steps: Counter[Ticket]) -> list[list[Ticket]]:
+    """Who joined at each turn, where sentences run for some eight steps."""
+    joined: list[list[Ticket]] = []
+    for _ in range(num_turns):
+        turn = scheduler.next_turn(0.0)
+        assert turn.lane is not None
+        joined.append([ticket for group in turn.groups for ticket in group])
+        turn.lane.settle(turn.groups)
+        num_steps.update(turn.lane.running)
+        scheduler.remove([t for t in turn.lane.running if num_steps[t] >= 5 + t.length % 7])
+    return [group for group in joined if group]
+
+
+@given(
+    callers=st.lists(st.sampled_from("ABCDE"), min_size=1, max_size=60),
+    later=st.lists(st.sampled_from("ABCDEFG"), max_size=30),
+    max_rows=st.integers(1, 9),
+    priority=st.sampled_from(Priority),
+)
+@settings(deadline=None)
+def test_before_a_sentence_comes_at_most_one_of_each_other_caller(
+    callers: list[str], later: list[str], max_rows: int, priority: Priority
+) -> None:
+    scheduler = Scheduler(EngineLimits(max_rows=max_rows, max_source_tokens=9_999, max_beam_size=1))
+    waiting: list[Ticket] = []
+    overtaken: dict[str, Counter[str]] = {}
+    while True:
+        coming, callers = callers, later[:3]
+        later = later[3:]
+        tickets = [one(caller, priority=priority) for caller in coming]
+        for caller in {*coming} - {ticket.sentence.caller for ticket in waiting}:
+            overtaken[caller] = Counter()
+        scheduler.add(tickets)
+        waiting += tickets
+        turn = scheduler.next_turn(0.0)
+        if turn.lane is None and not later and not callers:
+            break
+        if turn.lane is None:
+            continue
+        joined = [ticket for group in turn.groups for ticket in group]
+        served = Counter(ticket.sentence.caller for ticket in joined)
+        waiting = [ticket for ticket in waiting if ticket not in joined]
+        for caller, others in overtaken.items():
+            others.update(served)
+            if served[caller]:
+                others.clear()
+            if any(ticket.sentence.caller == caller for ticket in waiting):
+                assert all(number <= 1 for number in others.values())
+        turn.lane.settle(turn.groups)
+        scheduler.remove(turn.lane.running[:2])
+    assert not waiting
+
+
+def test_a_caller_with_one_sentence_comes_next_beside_a_thousand_of_another() -> None:
+    for beam_size in (1, 4):
+        limits = EngineLimits(max_rows=32, max_source_tokens=9_999, max_beam_size=4)
+        scheduler = Scheduler(limits)
+        many = [one("many", beam_size=4, length=8 + number % 30) for number in range(1_000)]
+        scheduler.add(many)
+        num_steps: Counter[Ticket] = Counter()
+        join_in_order(scheduler, 20, num_steps)
+        lone = one("lone", beam_size=beam_size, length=50)
+        scheduler.add([lone])
+        joined = join_in_order(scheduler, 60, num_steps)
+        (rank,) = (rank for rank, group in enumerate(joined) if lone in group)
+        assert rank <= 1
+        assert len(joined) > 3
+
+
+def test_callers_share_alike_however_many_wait() -> None:
+    crowds = [Crowd(priority=INTERACTIVE, depth=depth, caller=f"{depth}") for depth in (400, 100, 40)]
+    rush = Rush(EngineLimits(max_rows=60, max_source_tokens=9_999, max_beam_size=1), *crowds)
+    rush.run(600)
+    rows = sum(rush.rows.values())
+    assert all(abs(rush.rows[crowd] / rows - 1 / 3) < 0.02 for crowd in crowds)

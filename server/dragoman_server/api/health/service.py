@@ -14,6 +14,7 @@ from grpc_status import rpc_status
 
 from dragoman_server.api.interceptors.interception import Context
 from dragoman_server.errors import TooManyWatchesError
+from dragoman_server.service.call import host_of
 from dragoman_server.service.statuses import status_of
 
 MAX_WRITE_SECONDS = 300.0
@@ -55,7 +56,7 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     # grpc.aio takes a coroutine that writes as well as an iterator.
     async def Watch(self, request: health_pb2.HealthCheckRequest, context: Context) -> None:
         """The status, and again when it has changed. A slow reader misses what changed back meanwhile."""
-        host = _host_of(context.peer())
+        host = host_of(context.peer())
         try:
             self._check_room(host)
         except TooManyWatchesError as error:
@@ -92,8 +93,3 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
             self._watches[host] -= 1
             if not self._watches[host]:
                 del self._watches[host]
-
-
-def _host_of(peer: str) -> str:
-    """The address of a caller as gRPC names it, such as ipv4:192.0.2.1:50000, without its port."""
-    return peer.rpartition(":")[0]

@@ -1,7 +1,7 @@
 """When the sentences of a priority came, for as long as they wait: how many of them have waited for how long.
 
-Pure: is told the time. Sentences of a priority leave the queue in the order in which they came, but for a
-bounded number that overtake, so those that wait are taken for the latest.
+Pure: is told the time. Sentences of a caller leave the queue in the order in which they came, but for a
+bounded number that overtake, and callers take turns: those that wait are taken for the latest.
 """
 
 from collections import deque

@@ -86,11 +86,12 @@ class EnginePool:
         num_engines = len(engines)
         self._load = [0] * num_engines
         self._urgent_load = [0] * num_engines
+        self._caller_load: dict[Priority, Counter[str]] = {priority: Counter() for priority in Priority}
         self._num_accepted = dict.fromkeys(Priority, 0)
         self._num_unanswered = 0
         self._arrivals = {priority: Arrivals() for priority in Priority}
         self._throughput = Throughput()
-        # Guards the six above. Not held while engines take sentences in, which for thousands takes a while.
+        # Guards the seven above. Not held while engines take sentences in, which for thousands takes a while.
         self._lock = threading.Lock()
         self._waiters: set[Callable[[], object]] = set()
         self.watch(lambda: None)
@@ -113,29 +114,31 @@ class EnginePool:
         left = self._limits.max_queue - num_others
         return min(left, self._limits.max_bulk_queue) if priority is Priority.BULK else left
 
-    def check_queue(self, coming: Mapping[Priority, int]) -> None:
+    def check_queue(self, coming: Mapping[Priority, int], caller: str = "") -> None:
         """Raises QueueFullError where so many sentences of each priority are more than may wait, also where
-        they would wait for too long.
+        the caller's would wait for too long.
         """
         waiting = {priority: self.num_waiting(priority) for priority in Priority}
-        expected = {priority: self.expected_seconds(priority) for priority in Priority}
+        expected = {priority: self.expected_seconds(priority, caller) for priority in Priority}
         self._limits.check_queue(coming=coming, waiting=waiting, expected_seconds=expected)
 
-    def expected_seconds(self, priority: Priority) -> float:
-        """What those of a priority that were accepted take, as far as known; 0 where none of them waits.
+    def expected_seconds(self, priority: Priority, caller: str = "") -> float:
+        """How long those of a caller that were accepted take, as far as known; 0 where none of the priority
+        waits.
 
-        Those of the other are left out: many that overtake bulk make it wait, and must not keep it out.
+        Callers take turns: of each other counts as much as the caller has itself. The other priority is left
+        out: many that overtake bulk make it wait, and must not keep it out.
         """
         if self.num_waiting(priority) <= 0:
             return 0.0
-        urgent_load = sum(self._urgent_load)
-        load = urgent_load if priority is Priority.INTERACTIVE else sum(self._load) - urgent_load
+        loads = self._caller_load[priority]
+        load = sum(min(others, loads[caller]) for others in tuple(loads.values()))
         return self._throughput.seconds(time.monotonic(), load)
 
-    def has_room(self, priority: Priority, num_sentences: int) -> bool:
+    def has_room(self, priority: Priority, num_sentences: int, caller: str = "") -> bool:
         """Whether so many of a priority are let in at the moment."""
         try:
-            self.check_queue({priority: num_sentences})
+            self.check_queue({priority: num_sentences}, caller)
         except QueueFullError:
             return False
         return True
@@ -201,14 +204,14 @@ class EnginePool:
         """Accepts all the sentences or none; as `Engine.submit` in all else. A future may end with
         EngineLostError, too.
 
-        Raises SentenceError for a sentence that can never be decoded, QueueFullError, EngineLostError while
-        no engine decodes, and EngineClosedError.
+        They are of one caller. Raises SentenceError for a sentence that can never be decoded, QueueFullError,
+        EngineLostError while no engine decodes, and EngineClosedError.
         """
         for sentence in sentences:
             self._admission.check(sentence)
         with self._lock:
             coming = Counter(sentence.priority for sentence in sentences)
-            self.check_queue(coming)
+            self.check_queue(coming, sentences[0].caller if sentences else "")
             shares = self._deal_out(sentences)
             self._count(sentences, 1)
             now = time.monotonic()
@@ -258,6 +261,13 @@ class EnginePool:
         for sentence in sentences:
             self._num_accepted[sentence.priority] += sign
             self._num_unanswered += sign
+            self._add_load(sentence, sign)
+
+    def _add_load(self, sentence: Sentence, sign: int) -> None:
+        loads = self._caller_load[sentence.priority]
+        loads[sentence.caller] += sign * _cost(sentence)
+        if not loads[sentence.caller]:
+            del loads[sentence.caller]
 
     def _deal_out(self, sentences: Sequence[Sentence]) -> list[list[int]]:
         """The numbers of each engine's sentences: each goes where least is to do. Raises EngineLostError.
@@ -292,6 +302,7 @@ class EnginePool:
         is_saturated = num_waiting > 0
         with self._lock:
             self._num_unanswered -= 1
+            self._add_load(sentence, -1)
             self._load[number] -= _cost(sentence)
             self._urgent_load[number] -= _cost(sentence) * (sentence.priority is Priority.INTERACTIVE)
             if not future.cancelled() and future.exception() is None:

@@ -1,12 +1,12 @@
 """What a priority may still take of an engine's rows and padded source positions.
 
 Bulk has a budget of its own: its share of the engine, or less while callers come. Interactive sentences have
-the rest, and what bulk does not wait for. Within a priority, what came earlier keeps what it needs.
+the rest, and what bulk does not wait for. Within a priority, what comes earlier in turn keeps what it needs.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority
@@ -132,25 +132,34 @@ def _need_beside_bulk(ticket: Ticket, lanes: Collection[Lane]) -> Amount:
 
 
 def _first(priority: Priority, lanes: Collection[Lane]) -> Ticket | None:
-    """The longest waiting one of a priority."""
-    waiting = [ticket for lane in lanes if (ticket := lane.waiting.first(priority)) is not None]
-    return min(waiting, key=lambda ticket: ticket.arrival, default=None)
+    """The one of a priority that is next in turn."""
+    firsts = [head for lane in lanes for head in islice(lane.waiting.heads(priority), 1)]
+    return min(firsts, key=lambda head: (head[0], head[1].arrival), default=(0, None))[1]
 
 
 def _awaited(priority: Priority, lanes: Collection[Lane], rows: int) -> Iterator[Amount]:
     """What those of a priority need that wait, as far as so many rows hold them, and of each lane one."""
     for lane in lanes:
-        yield from map(_need, islice(lane.waiting.queue(priority), max(1, rows // lane.beam_size)))
+        yield from map(_need, islice(lane.waiting.in_turn(priority), max(1, rows // lane.beam_size)))
 
 
 def _earlier(priority: Priority, lane: Lane, lanes: Collection[Lane], rows: int) -> Iterator[Amount]:
-    """What those of a priority need that wait in other lanes and came before any in this one."""
-    if (first := lane.waiting.first(priority)) is None:
+    """What those of a priority need that wait in other lanes and come before the first in this one.
+
+    They are one of each other caller whose turn it has been for longer, and all of its own that came earlier.
+    """
+    if (next_in_turn := next(lane.waiting.heads(priority), None)) is None:
         return
+    since, first = next_in_turn
+    caller = first.sentence.caller
     for other in lanes:
         if other is not lane:
-            ahead = takewhile(lambda ticket: ticket.arrival < first.arrival, other.waiting.queue(priority))
-            yield from map(_need, islice(ahead, max(1, rows // other.beam_size)))
+            own = takewhile(
+                lambda ticket: ticket.arrival < first.arrival, other.waiting.of_caller(priority, caller)
+            )
+            heads = other.waiting.heads(priority)
+            others = (head for turn, head in heads if turn < since and head.sentence.caller != caller)
+            yield from map(_need, islice(chain(others, own), max(1, rows // other.beam_size)))
 
 
 def _sum(amounts: Iterable[Amount]) -> Amount:

@@ -4,6 +4,7 @@ An encoding holds up everybody who runs. Newcomers join once they, and the turns
 those.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from dragoman_server.engine.request import Priority
@@ -27,29 +28,38 @@ def choose(
 ) -> list[Ticket]:
     """The tickets of a priority that join beside the ones in `joining`, as far as there is room.
 
-    In the order of arrival where there is a place for each; else those of a window whose lengths fit best to
-    those that run. Whoever is alone in it and does not fit keeps the others of its priority waiting.
+    All where there is a place for each; else callers share the places by turns, and of a caller come those of
+    a window whose lengths fit best to those that run. Where all of a caller's window have a place and its
+    first does not fit, the others of its priority wait.
     """
     present = [*lane.running, *joining]
     places = room.places(lane)
     window = lane.waiting.window(priority, WINDOW * max(1, max_rows // lane.beam_size))
     if not places or not window:
         return []
-    first = [window[0]] if not present or len(window) <= places else []
+    shares = Counter(ticket.sentence.caller for ticket in window[:places])
+    in_window = Counter(ticket.sentence.caller for ticket in window)
+    heads = {ticket.sentence.caller: ticket for ticket in reversed(window[:places])}
+    first = [
+        head for caller, head in reversed(heads.items()) if not present or in_window[caller] <= shares[caller]
+    ]
     longest = max((ticket.length for ticket in present), default=0)
     reach = lane.positions_for(max([longest, *(ticket.length for ticket in first)]))
     # Shorter ones cost the others nothing; of the longer ones the least long cost least.
-    others = sorted(window[len(first) :], key=lambda t: (t.length > reach, abs(t.length - reach)))
+    others = sorted(window, key=lambda t: (t.length > reach, abs(t.length - reach)))
     bulk = lane.waiting.first(Priority.BULK)
     if priority is Priority.INTERACTIVE and bulk is not None:
         # It joins next, and all are padded to its length then.
         longest = max(longest, bulk.length)
     chosen: list[Ticket] = []
-    for ticket in [*first, *others]:
+    for ticket in dict.fromkeys([*first, *others]):
+        if not shares[ticket.sentence.caller]:
+            continue
         longest = max(longest, ticket.length)
         if len(chosen) == places or not room.holds(lane, joining, len(chosen) + 1, longest):
             break
         chosen.append(ticket)
+        shares[ticket.sentence.caller] -= 1
     return chosen
 
 
@@ -65,7 +75,7 @@ class Patience:
         waited = self._waited.pop(lane, 0.0)
         for priority, weight in WEIGHTS.items():
             number = sum(ticket.sentence.priority is priority for ticket in joining)
-            is_crowd = number < len(lane.waiting.queue(priority))
+            is_crowd = number < lane.waiting.number(priority)
             waited += number * weight * (CROWD_WEIGHT if is_crowd else 1.0)
         held_up = sum(WEIGHTS[ticket.sentence.priority] for ticket in lane.running)
         if waited >= self._encoding_turns * held_up:

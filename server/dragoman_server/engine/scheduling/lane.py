@@ -75,7 +75,7 @@ class Lane:
     @property
     def is_urgent(self) -> bool:
         """Whether interactive ones wait or run."""
-        return bool(self.waiting.queue(Priority.INTERACTIVE)) or self.num_bulk < self.num_running
+        return self.waiting.number(Priority.INTERACTIVE) > 0 or self.num_bulk < self.num_running
 
     @property
     def num_positions(self) -> int:
@@ -109,7 +109,7 @@ class Lane:
         return removed
 
     def set_back(self, tickets: Sequence[Ticket]) -> None:
-        """Returns running tickets, all of one priority, to the head of its queue; they begin anew."""
+        """Returns running tickets to the heads of their queues; they begin anew."""
         self.remove(frozenset(tickets))
         self.waiting.put_back(tickets)
 

@@ -1,9 +1,10 @@
 """Decides which lane steps next and who joins it.
 
 Four rules. Each priority has a budget (`budget`): bulk its share, which is less while callers come, and
-interactive sentences the rest. Within a priority the order of arrival counts, across lanes too. Newcomers
-join when they and the turns that they waited outweigh those whom their encoding holds up (`joining`). Where
-callers return after a calm, bulk beyond its budget leaves, latest first.
+interactive sentences the rest. Within a priority callers take turns (`waiting`), and of a caller the order of
+arrival counts, across lanes too. Newcomers join when they and the turns that they waited outweigh those whom
+their encoding holds up (`joining`). Where callers return after a calm, bulk beyond its budget leaves, latest
+first.
 
 Pure: it is told the time and what happened, and calls nobody. It belongs to the engine's thread.
 """
@@ -11,7 +12,7 @@ Pure: it is told the time and what happened, and calls nobody. It belongs to the
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain
 
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.request import Priority
@@ -49,7 +50,7 @@ class Scheduler:
         self._limits = limits
         self._lanes: dict[int, Lane] = {}
         self._deadlines = Deadlines()
-        self._arrivals = count()
+        self._num_arrived = 0
         self._patience = Patience(encoding_turns)
         self._turn_cost = TurnCost()
         self._pace = Pace(self._turn_cost)
@@ -69,7 +70,7 @@ class Scheduler:
 
     def num_waiting_of(self, priority: Priority) -> int:
         """How many of them have that priority."""
-        return sum(len(lane.waiting.queue(priority)) for lane in self._lanes.values())
+        return sum(lane.waiting.number(priority) for lane in self._lanes.values())
 
     @property
     def num_running(self) -> int:
@@ -92,7 +93,8 @@ class Scheduler:
             beam_size = ticket.sentence.options.beam_size
             if beam_size not in self._lanes:
                 self._lanes[beam_size] = Lane(beam_size, continuous=self._limits.continuous)
-            ticket.arrival = next(self._arrivals)
+            self._num_arrived += 1
+            ticket.arrival = self._num_arrived
             self._lanes[beam_size].waiting.add(ticket)
             self._deadlines.add(ticket)
 
@@ -123,6 +125,9 @@ class Scheduler:
             joining = self._joining(lane) if lane.may_be_joined else []
             if joining and self._patience.is_worth(lane, joining):
                 lane.join(joining)
+                for ticket in joining:
+                    for any_lane in self._lanes.values():
+                        any_lane.waiting.note_served(ticket, self._num_arrived)
             if not was_idle:
                 hopeless = [ticket for ticket in lane.joining if self._is_late(ticket, now)]
                 late += hopeless
@@ -154,7 +159,7 @@ class Scheduler:
             order.sort(key=lambda priority: priority is Priority.INTERACTIVE and not self._num_bulk)
         joining: list[Ticket] = []
         for priority in order:
-            if lane.waiting.queue(priority):
+            if lane.waiting.number(priority):
                 room = room_for(
                     priority,
                     lane,

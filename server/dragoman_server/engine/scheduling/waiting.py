@@ -1,50 +1,113 @@
-"""The tickets that wait in a lane: a queue for each priority, in the order of arrival."""
+"""The tickets that wait in a lane: by priority a queue for each caller, who take turns.
 
-from collections.abc import Iterator, Sequence, Set
-from itertools import chain, takewhile
+Of each caller in turn comes one; a caller that comes is the last in turn. So before a sentence comes at most
+one of each other caller, once those of its own are through.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice, takewhile
 
 from dragoman_server.engine.request import Priority
 from dragoman_server.engine.ticket import Ticket
 
 
+@dataclass(kw_only=True)
+class _Queue:
+    """One caller's, in the order of arrival."""
+
+    tickets: dict[Ticket, None] = field(default_factory=dict)
+    served_at: int = -1
+    """When one of the caller's joined last, on the clock of arrivals; nothing from before this queue."""
+
+
 class Waiting:
-    """Tickets by priority; each leaves from wherever it stands at no cost."""
+    """Tickets by priority and caller; each leaves from wherever it stands at no cost."""
 
     def __init__(self) -> None:
-        self._queues: dict[Priority, dict[Ticket, None]] = {priority: {} for priority in Priority}
+        # The callers in turn.
+        self._queues: dict[Priority, dict[str, _Queue]] = {priority: {} for priority in Priority}
+        self._numbers = dict.fromkeys(Priority, 0)
 
     def __len__(self) -> int:
-        return sum(map(len, self._queues.values()))
+        return sum(self._numbers.values())
 
     def __iter__(self) -> Iterator[Ticket]:
-        return chain.from_iterable(self._queues.values())
+        return chain.from_iterable(map(self.in_turn, Priority))
 
-    def queue(self, priority: Priority) -> Set[Ticket]:
-        """Those of one priority, the longest waiting first."""
-        return self._queues[priority].keys()
+    def number(self, priority: Priority) -> int:
+        """How many there are of a priority."""
+        return self._numbers[priority]
+
+    def in_turn(self, priority: Priority) -> Iterator[Ticket]:
+        """Those of one priority, as they come where only turns and arrivals count."""
+        return _taking_turns([iter(queue.tickets) for queue in self._queues[priority].values()])
 
     def first(self, priority: Priority) -> Ticket | None:
-        """The longest waiting one of a priority."""
-        return next(iter(self._queues[priority]), None)
+        """The one of a priority that is next in turn."""
+        return next(self.in_turn(priority), None)
+
+    def heads(self, priority: Priority) -> Iterator[tuple[int, Ticket]]:
+        """The first of each caller in turn, and since when that has been its turn."""
+        for queue in self._queues[priority].values():
+            head = next(iter(queue.tickets))
+            yield max(queue.served_at, head.arrival), head
+
+    def of_caller(self, priority: Priority, caller: str) -> Iterator[Ticket]:
+        """A caller's, in the order of arrival."""
+        queue = self._queues[priority].get(caller)
+        return iter(queue.tickets if queue is not None else ())
 
     def window(self, priority: Priority, size: int) -> list[Ticket]:
-        """The longest waiting ticket of a priority, and those of the `size` behind it that still wait.
+        """The first `size` in turn, of each caller none that came `size` tickets or more behind its first.
 
-        Nobody moves up into a window while its first one waits: fewer than `size` overtake it.
+        Nobody moves up into a caller's part of it while its first one waits: fewer than `size` overtake it.
         """
-        queue = self._queues[priority]
-        end = next(iter(queue)).arrival + size if queue else 0
-        return list(takewhile(lambda ticket: ticket.arrival < end, queue))
+        within = [
+            takewhile(lambda ticket, end=head.arrival + size: ticket.arrival < end, queue.tickets)  # type: ignore[misc]
+            for queue, (_, head) in zip(self._queues[priority].values(), self.heads(priority), strict=True)
+        ]
+        return list(islice(_taking_turns(within), size))
 
     def add(self, ticket: Ticket) -> None:
-        """Puts it behind those of its priority."""
-        self._queues[ticket.sentence.priority][ticket] = None
+        """Puts it behind its caller's of its priority."""
+        queues = self._queues[ticket.sentence.priority]
+        queues.setdefault(ticket.sentence.caller, _Queue()).tickets[ticket] = None
+        self._numbers[ticket.sentence.priority] += 1
 
     def put_back(self, tickets: Sequence[Ticket]) -> None:
-        """Puts tickets, all of one priority, before those of it that wait."""
-        priority = tickets[0].sentence.priority
-        self._queues[priority] = dict.fromkeys(tickets) | self._queues[priority]
+        """Puts tickets before their callers' others of their priority."""
+        for ticket in reversed(tickets):
+            self.add(ticket)
+            queue = self._queues[ticket.sentence.priority][ticket.sentence.caller]
+            del queue.tickets[ticket]
+            queue.tickets = {ticket: None} | queue.tickets
 
     def remove(self, ticket: Ticket) -> bool:
         """Takes it out; whether it was there."""
-        return self._queues[ticket.sentence.priority].pop(ticket, ticket) is None
+        queues, caller = self._queues[ticket.sentence.priority], ticket.sentence.caller
+        if caller not in queues or ticket not in queues[caller].tickets:
+            return False
+        del queues[caller].tickets[ticket]
+        if not queues[caller].tickets:
+            del queues[caller]
+        self._numbers[ticket.sentence.priority] -= 1
+        return True
+
+    def note_served(self, ticket: Ticket, now: int) -> None:
+        """The ticket joined a lane, this one or another: its caller is the last in turn here, too."""
+        queues = self._queues[ticket.sentence.priority]
+        if (queue := queues.pop(ticket.sentence.caller, None)) is not None:
+            queue.served_at = now
+            queues[ticket.sentence.caller] = queue
+
+
+def _taking_turns(queues: Sequence[Iterator[Ticket]]) -> Iterator[Ticket]:
+    """One of each queue in every round."""
+    while queues:
+        left = []
+        for queue in queues:
+            if (ticket := next(queue, None)) is not None:
+                yield ticket
+                left.append(queue)
+        queues = left

@@ -1,0 +1,116 @@
+"""Callers take turns wherever one waits for another: at threads, locks, the queue and the engine."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from tests.server.access import ADA, BOB
+from tests.server.conftest import StartServer
+
+from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.config import EngineConfig
+from dragoman_server.service.call import host_of
+from dragoman_server.turns import BusyThreadsError, FairLock, FairThreads
+
+GERMAN = {"source_language": "de", "target_language": "en"}
+
+
+def as_caller(token: str) -> tuple[tuple[str, str], ...]:
+    return (("authorization", f"Bearer {token}"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "priority"),
+    [("Ja." + " " * 120, pb.PRIORITY_INTERACTIVE), ("Ja.", pb.PRIORITY_BULK)],
+    ids=["a call in a thread", "a job on the loop"],
+)
+async def test_a_caller_with_one_text_waits_for_no_crowd_of_another(
+    start_server: StartServer, slow_models: Path, tokens: Path, text: str, priority: pb.Priority
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_rows=16)
+    running = await start_server(models=slow_models, tokens=tokens, engine=engine)
+
+    async def call(token: str, texts: list[str]) -> None:
+        message = pb.TranslateRequest(texts=texts, priority=priority, **GERMAN)
+        await running.stub.Translate(message, metadata=as_caller(token))
+
+    crowd = {asyncio.create_task(call(ADA, [f"Haus {n} und {m}." for m in range(8)])) for n in range(16)}
+    while not running.metric("dragoman_queue_sentences"):
+        await asyncio.sleep(0.01)
+    await call(BOB, [text])
+    assert sum(task.done() for task in crowd) <= 5
+    for task in crowd:
+        task.cancel()
+
+
+async def test_streams_of_callers_take_turns_for_room_in_the_queue(
+    start_server: StartServer, slow_models: Path, tokens: Path
+) -> None:
+    engine = EngineConfig(device="cpu", threads=1, max_rows=16, max_queue=8)
+    running = await start_server(models=slow_models, tokens=tokens, engine=engine)
+
+    async def stream(token: str, num_items: int) -> int:
+        call = running.stub.TranslateStream(metadata=as_caller(token))
+        await call.write(pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**GERMAN)))
+        for number in range(num_items):
+            item = pb.TranslateStreamItem(id=f"{number}", text=f"Haus {number}.")
+            await call.write(pb.TranslateStreamRequest(item=item))
+        await call.done_writing()
+        results = 0
+        async for _ in call:
+            results += 1
+            done[token] = results
+        return results
+
+    done = {ADA: 0, BOB: 0}
+    many = asyncio.create_task(stream(ADA, 100))
+    while not done[ADA]:
+        await asyncio.sleep(0.01)
+    assert await stream(BOB, 1) == 1
+    assert done[ADA] < 50
+    many.cancel()
+
+
+async def test_threads_take_one_of_each_caller_in_turn_and_no_more_than_may_wait() -> None:
+    threads = FairThreads(1, "test", max_waiting=6)
+    begun, goes_on = threading.Event(), threading.Event()
+    held = threads.submit("a", lambda: (begun.set(), goes_on.wait()))
+    begun.wait()
+    done: list[str] = []
+    futures = [
+        threads.submit(name[0], lambda name=name: done.append(name)) for name in ("a1", "a2", "a3", "b1")
+    ]
+    futures += [threads.of("c").submit(done.append, name) for name in ("c1", "c2")]
+    with pytest.raises(BusyThreadsError):
+        threads.submit("d", goes_on.wait)
+    futures[1].cancel()
+    goes_on.set()
+    for future in (held, futures[0], *futures[2:]):
+        await asyncio.wrap_future(future)
+    assert done == ["a1", "b1", "c1", "c2", "a3"]
+    with pytest.raises(ZeroDivisionError):
+        await threads.run("a", lambda: 1 // 0)
+    threads.close()
+
+
+async def test_a_lock_goes_to_one_of_each_caller_in_turn() -> None:
+    lock, held = FairLock(), []
+
+    async def hold(name: str) -> None:
+        async with lock.held(name[0]):
+            held.append(name)
+            await asyncio.sleep(0)
+
+    tasks = [asyncio.create_task(hold(name)) for name in ("a0", "a1", "a2", "a3", "b1", "b2", "c1")]
+    await asyncio.sleep(0)
+    tasks[2].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert held == ["a0", "a1", "b1", "c1", "b2", "a3"]
+
+
+def test_a_caller_is_its_address_at_either_door() -> None:
+    for peer in ("ipv4:192.0.2.1:50000", "192.0.2.1:4"):
+        assert host_of(peer) == "192.0.2.1"
+    for peer in ("ipv6:%5B2001:db8::1%5D:50000", "2001:db8::1:4"):
+        assert host_of(peer) == "2001:db8::1"
