@@ -65,6 +65,9 @@ class RequestLimits:
     """Most bytes of a request over HTTP, files included."""
     max_http_seconds: float = option(60.0, above=0)
     """How long a request over HTTP may take to come in, and again to be answered; less where it says so."""
+    max_document_seconds: float = option(30.0, above=0)
+    """How long a file over HTTP may take to be read, and again to be written, its wait for a thread included.
+    Translating it may take as long as its caller waits."""
     max_kept_file_bytes: int = option(64 * 1024 * 1024, at_least=1)
     """Most bytes of all translated files together that wait to be fetched over HTTP. The oldest make room;
     the last one stays, however large it is."""

@@ -14,6 +14,7 @@ from dragoman_bundle.languages import primary_language
 
 from dragoman_server.errors import UnsupportedError
 from dragoman_server.text.segmentation import holds_letter
+from dragoman_server.turns import FairThreads
 
 MAX_CHARACTERS = 1_000
 """Of a text so many are looked at: more tell nothing new."""
@@ -69,6 +70,12 @@ class LanguageDetector:
     def __init__(self) -> None:
         self._identifier: _Identifier | None = None
         self._loading = asyncio.Lock()
+        # One: several would take turns at the interpreter.
+        self._threads = FairThreads(1, "dragoman-detection")
+
+    def close(self) -> None:
+        """Ends the thread. What has not begun is cancelled."""
+        self._threads.close()
 
     async def warm(self) -> None:
         """Loads the library, where there is one."""
@@ -76,7 +83,7 @@ class LanguageDetector:
             await self._loaded()
 
     async def detect(
-        self, texts: Sequence[str], served: Collection[str], *, wanted: Collection[str] = ()
+        self, texts: Sequence[str], served: Collection[str], *, wanted: Collection[str] = (), caller: str = ""
     ) -> list[DetectedLanguage]:
         """Each text's language, of the codes `served`; where that is uncertain, of those `wanted`.
 
@@ -91,12 +98,12 @@ class LanguageDetector:
 
         if sum(map(len, cut)) <= _MAX_CHARACTERS_ON_LOOP:
             return detect_all()
-        return await asyncio.to_thread(detect_all)
+        return await self._threads.run(caller, detect_all)
 
     async def _loaded(self) -> _Identifier:
         async with self._loading:
             if self._identifier is None:
-                self._identifier = await asyncio.to_thread(_load)
+                self._identifier = await self._threads.run("", _load)
         return self._identifier
 
 

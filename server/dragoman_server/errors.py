@@ -7,6 +7,7 @@ Exception
 │   ├── GlossaryNotFoundError    NOT_FOUND, naming what there is
 │   ├── AlignerNotFoundError     NOT_FOUND, naming what there is
 │   ├── TooManyCallsError        RESOURCE_EXHAUSTED, with the time to wait before trying again
+│   ├── TooManyDocumentsError    RESOURCE_EXHAUSTED, with the time to wait before trying again
 │   ├── CallerLimitError         RESOURCE_EXHAUSTED, with the time to wait before trying again
 │   ├── UnknownCallerError       UNAUTHENTICATED
 │   ├── IdleStreamError          ABORTED: a stream begins anew when there is something to translate
@@ -83,6 +84,13 @@ class TooManyCallsError(RequestError):
         super().__init__(
             f"the server is at work on {max_calls} calls, as many as its --max-calls lets in; try again later"
         )
+
+
+class TooManyDocumentsError(RequestError):
+    """As many files wait to be read or written as may."""
+
+    def __init__(self) -> None:
+        super().__init__("the server has as many files to read as it takes at a time; try again later")
 
 
 class CallerLimitError(RequestError):

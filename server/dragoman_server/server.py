@@ -98,6 +98,7 @@ class Server:
         self._translator = Translator()
         self._glossaries = Glossaries(config.glossaries or config.models / FOLDER)
         self._aligners = Aligners(config.aligners, self._metrics)
+        self._detector = LanguageDetector()
         self._linking = Linking(engine_limits(config.engine, config.limits.max_beam_size))
         self._tracing = None if config.otlp_endpoint is None else _open_tracing(config.otlp_endpoint)
         self._detector = LanguageDetector()
@@ -338,8 +339,8 @@ class Server:
             await self._http_door.close()
         await self._grpc.stop(flush_seconds)
         await self._models.close()
-        await asyncio.to_thread(self._translator.close)
-        await asyncio.to_thread(self._linking.close)
+        for threads in (self._translator, self._linking, self._detector, self._core.documents):
+            threads.close()
         await asyncio.to_thread(self._close_metrics_port)
         if self._tracing is not None:
             await self._tracing.close()

@@ -3,19 +3,20 @@
 Owns the threads for it and the lines before them. Must not know gRPC.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from dragoman_server.aligners.aligner import ServedAligner, TextPair
 from dragoman_server.aligners.pairs import LinkedPart, PairWriter, Part, cut_pairs, portions
-from dragoman_server.engine import DeadlineExpiredError, Priority
+from dragoman_server.engine import Priority
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.text.pair import AlignedPair
 from dragoman_server.text.stages import Stages
+from dragoman_server.turns import FairThreads
+from dragoman_server.wanted import Wanted
 
 # Texts with more are cut, which takes 0.4 s for a million, in the thread of jobs.
 _MAX_INTERACTIVE_CHARACTERS = 100_000
@@ -41,7 +42,7 @@ class _Line:
 
     def __init__(self, priority: Priority) -> None:
         # One: several would take turns at the interpreter, and cores from the engines.
-        self.executor = ThreadPoolExecutor(1, f"dragoman-align-{priority.name.lower()}")
+        self.threads = FairThreads(1, f"dragoman-align-{priority.name.lower()}")
         self.num_parts = 0
         self.work = 0
 
@@ -55,8 +56,9 @@ class _Line:
 class Linking:
     """What all aligners share. Belongs to the event loop's thread.
 
-    A call is in the line of its priority with one portion at a time, and then behind all others: so a long
-    one holds up a short one by two portions at most, one before its texts are cut and one behind that.
+    A call is in the line of its priority with one portion at a time, and then behind all others of its
+    caller; callers take turns. So a long one holds up a short one by two portions at most, one before its
+    texts are cut and one behind that.
     """
 
     def __init__(self, limits: EngineLimits) -> None:
@@ -69,21 +71,21 @@ class Linking:
     def close(self) -> None:
         """Ends the threads, once they have done what they are at. What has not begun is cancelled."""
         for line in self._lines.values():
-            line.executor.shutdown(cancel_futures=True)
+            line.threads.close()
 
     async def link(
         self,
         request: LinkingRequest,
         write: Callable[[AlignedPair], object],
         *,
-        timeout_seconds: float | None,
+        wanted: Wanted,
         stages: Stages | None = None,
     ) -> None:
         """Links the words of pairs, and has each written, in their order and in other threads.
 
         Raises InvalidRequestError for what no aligner links and for more parts than a line can ever hold,
-        QueueFullError at once, and DeadlineExpiredError. When cancelled, nothing more of it is begun.
-        `stages` is told of each.
+        QueueFullError at once, and UnwantedError once it is not `wanted` any more: then nothing more of it is
+        begun. `stages` is told of each.
         """
         came_at = time.monotonic()
         stages = stages or Stages()
@@ -91,10 +93,11 @@ class Linking:
         linker, priority = request.aligner.linker, request.priority
         # More than there is ever room for is told otherwise, once it is certain.
         self._check_room(priority, min(len(request.pairs), self._room(priority)))
-        run = asyncio.get_running_loop().run_in_executor
         is_long = sum(len(text) for pair in request.pairs for text in pair) > _MAX_INTERACTIVE_CHARACTERS
-        executor = self._lines[Priority.BULK if is_long else priority].executor
-        cut = await run(executor, cut_pairs, request.pairs, linker, request.max_words)
+        threads = self._lines[Priority.BULK if is_long else priority].threads
+        cut = await threads.run(
+            wanted.caller, lambda: cut_pairs(request.pairs, linker, request.max_words, wanted)
+        )
         stages.end_text()
         if cut.num_source_words > request.max_interactive_words:
             priority = Priority.BULK
@@ -103,9 +106,8 @@ class Linking:
 
         def link_portion(portion: list[Part]) -> tuple[float, float]:
             """From when to when."""
+            wanted.check()
             began = time.monotonic() - came_at
-            if timeout_seconds is not None and began >= timeout_seconds:
-                raise DeadlineExpiredError("the deadline passed before all pairs were linked")
             links = linker.link([part.texts for part in portion])
             ended = time.monotonic() - came_at
             writer.add(
@@ -123,7 +125,7 @@ class Linking:
         num_linked, first_began = 0, None
         try:
             for portion in portions(cut.parts):
-                began, ended = await run(line.executor, link_portion, portion)
+                began, ended = await line.threads.run(wanted.caller, partial(link_portion, portion))
                 line.add(portion, -1)
                 num_linked += len(portion)
                 first_began = began if first_began is None else first_began
@@ -132,7 +134,7 @@ class Linking:
             line.add(cut.parts[num_linked:], -1)
         if first_began is not None:
             stages.end_linking(came_at + first_began)
-        await run(line.executor, writer.end)
+        await line.threads.run(wanted.caller, writer.end)
         stages.end_text()
 
     def _room(self, priority: Priority) -> int:

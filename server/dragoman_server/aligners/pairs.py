@@ -12,6 +12,7 @@ from dragoman_server.text.alignment import Alignment
 from dragoman_server.text.cleaning import CleanedText, Span, clean
 from dragoman_server.text.pair import AlignedPair, matching_parts, moved
 from dragoman_server.text.translated import Timings
+from dragoman_server.wanted import Wanted
 
 MAX_PORTION_LINKS = 1 << 16
 """Most links that there can be in what is linked in one go, which takes some 0.1 s: so nobody waits for long.
@@ -68,13 +69,15 @@ class LinkedPart:
     ended: float
 
 
-def cut_pairs(pairs: Sequence[TextPair], linker: WordLinker, max_words: int) -> CutPairs:
-    """Raises InvalidRequestError for a part with more words, and for texts the other way round."""
-    cleaned = tuple((clean(source), clean(target)) for source, target in pairs)
+def cut_pairs(pairs: Sequence[TextPair], linker: WordLinker, max_words: int, wanted: Wanted) -> CutPairs:
+    """Raises InvalidRequestError for a part with more words, and for texts the other way round; and
+    UnwantedError.
+    """
+    cleaned = tuple((clean(source), clean(target)) for source, target in wanted.each(pairs))
     parts: list[Part] = []
     violations: list[Violation] = []
     for index, sides in enumerate(cleaned):
-        for spans in matching_parts(*sides):
+        for spans in wanted.each(matching_parts(*sides)):
             source, target = (side.text[slice(*span)] for side, span in zip(sides, spans, strict=True))
             num_words = linker.count_words(source), linker.count_words(target)
             part = Part(pair=index, spans=spans, texts=(source, target), num_words=num_words)

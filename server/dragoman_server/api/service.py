@@ -63,8 +63,8 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
         self, message: pb.DetectLanguageRequest, context: Context
     ) -> pb.DetectLanguageResponse:
         """See the proto."""
-        async with self._open_call("DetectLanguage", context):
-            return await self._core.detect_language(message)
+        async with self._open_call("DetectLanguage", context) as call:
+            return await self._core.detect_language(message, call)
 
     async def ListModels(self, message: pb.ListModelsRequest, context: Context) -> pb.ListModelsResponse:
         """See the proto."""

@@ -33,9 +33,14 @@ from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.pair import AlignedPair
 from dragoman_server.text.translated import TranslatedText
 from dragoman_server.text.translator import Translator
+from dragoman_server.turns import FairThreads
 
 if TYPE_CHECKING:
     from dragoman_server.tracing import Tracing
+
+MAX_WAITING_DOCUMENTS = 16
+"""Most documents that wait to be read or written, beside those that are."""
+_DOCUMENT_THREADS = 2
 
 
 class ServiceCore:
@@ -75,6 +80,10 @@ class ServiceCore:
         self._detector = detector
         self._pivot = pivot
         self._repository = Repository([], {})
+        self.documents = FairThreads(
+            _DOCUMENT_THREADS, "dragoman-document", max_waiting=MAX_WAITING_DOCUMENTS
+        )
+        """Threads that read and write documents, which hold up nothing else."""
 
     @property
     def pivot(self) -> str | None:
@@ -172,8 +181,7 @@ class ServiceCore:
         async with call.characters(_num_characters(message), field="pairs"):
             with call.request(aligner, read_priority(message)) as stages:
                 request = reader.read_linking(message, aligner)
-                timeout_seconds = call.time_remaining()
-                await self._linking.link(request, write, timeout_seconds=timeout_seconds, stages=stages)
+                await self._linking.link(request, write, wanted=call.wanted, stages=stages)
         return response
 
     async def translate_stream(
@@ -201,12 +209,16 @@ class ServiceCore:
                 options = reader.read_config(config, loaded)
             await stream.run(messages, self._gate.draining)
 
-    async def detect_language(self, message: pb.DetectLanguageRequest) -> pb.DetectLanguageResponse:
+    async def detect_language(
+        self, message: pb.DetectLanguageRequest, call: Call
+    ) -> pb.DetectLanguageResponse:
         """Each text's language."""
         self._reader().check_texts(message.texts)
         served = {language for model in self.models for language in model.manifest_languages}
         wanted = self._sources_of(message.target_language)
-        found = await self._detector.detect(message.texts, served, wanted=wanted)
+        found = await self._detector.detect(
+            message.texts, served, wanted=wanted, caller=call.wanted.caller
+        )
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
     def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:

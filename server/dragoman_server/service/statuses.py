@@ -30,6 +30,7 @@ from dragoman_server.errors import (
     NotServingError,
     SlowRequestError,
     TooManyCallsError,
+    TooManyDocumentsError,
     TooManyWatchesError,
     UnknownCallerError,
     UnsupportedError,
@@ -77,6 +78,9 @@ _TABLE: dict[type[Exception], _Answer] = {
     GlossaryNotFoundError: _Answer(code=Code.NOT_FOUND, reason="GLOSSARY_NOT_FOUND"),
     AlignerNotFoundError: _Answer(code=Code.NOT_FOUND, reason="ALIGNER_NOT_FOUND"),
     TooManyCallsError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_CALLS", retry_seconds=1.0),
+    TooManyDocumentsError: _Answer(
+        code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_DOCUMENTS", retry_seconds=1.0
+    ),
     # What it says itself is when.
     CallerLimitError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="CALLER_LIMIT", retry_seconds=1.0),
     TooManyWatchesError: _Answer(code=Code.RESOURCE_EXHAUSTED, reason="TOO_MANY_WATCHES", retry_seconds=1.0),

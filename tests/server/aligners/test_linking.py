@@ -10,10 +10,12 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_server.aligners.aligner import Link, ServedAligner, TextPair
 from dragoman_server.aligners.linking import Linking, LinkingRequest
-from dragoman_server.engine import DeadlineExpiredError, Priority, QueueFullError
+from dragoman_server.engine import Priority, QueueFullError
 from dragoman_server.engine.limits import EngineLimits
+from dragoman_server.errors import UnwantedError
 from dragoman_server.metrics.aligners import AlignerMetrics
 from dragoman_server.metrics.translation import Metrics
+from dragoman_server.wanted import Wanted
 
 WIDE = "a " * 300
 """A line of so many words is a portion of its own."""
@@ -56,14 +58,10 @@ def requested(linker: SteppedLinker, *sources: str, max_interactive_words: int =
     )
 
 
-async def written(
-    linking: Linking, request: LinkingRequest, *, timeout_seconds: float | None = None
-) -> list[int]:
+async def written(linking: Linking, request: LinkingRequest, *, wanted: Wanted | None = None) -> list[int]:
     """How many words each pair has that is written."""
     words: list[int] = []
-    await linking.link(
-        request, lambda pair: words.append(pair.num_source_tokens), timeout_seconds=timeout_seconds
-    )
+    await linking.link(request, lambda pair: words.append(pair.num_source_tokens), wanted=wanted or Wanted())
     return words
 
 
@@ -109,8 +107,8 @@ async def test_what_has_not_begun_leaves_with_a_cancelled_call() -> None:
 
 async def test_nothing_is_begun_behind_its_deadline() -> None:
     linker, linking = SteppedLinker(), Linking(EngineLimits(max_queue=3))
-    with pytest.raises(DeadlineExpiredError):
-        await written(linking, requested(linker, *[WIDE] * 3), timeout_seconds=0.0)
+    with pytest.raises(UnwantedError):
+        await written(linking, requested(linker, *[WIDE] * 3), wanted=Wanted(0.0))
     assert linker.sizes == []
     linker.end()
     assert await written(linking, requested(linker, "d")) == [1]

@@ -24,6 +24,7 @@ from dragoman_server.errors import (
     NotServingError,
     SlowRequestError,
     TooManyCallsError,
+    TooManyDocumentsError,
     TooManyWatchesError,
     UnknownCallerError,
     UnsupportedError,
@@ -38,6 +39,7 @@ ERRORS = {
     GlossaryNotFoundError("no such glossary"): "NOT_FOUND",
     AlignerNotFoundError("no such aligner"): "NOT_FOUND",
     TooManyCallsError(1000): "RESOURCE_EXHAUSTED",
+    TooManyDocumentsError(): "RESOURCE_EXHAUSTED",
     CallerLimitError(
         "ada began 9 calls", limit="calls-per-minute", value=9, retry_seconds=7
     ): "RESOURCE_EXHAUSTED",

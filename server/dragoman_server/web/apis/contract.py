@@ -47,9 +47,9 @@ async def align(exchange: Exchange) -> Response:
 
 async def detect(exchange: Exchange) -> Response:
     """POST /v1/detect."""
-    async with exchange.open_call("DetectLanguage"):
+    async with exchange.open_call("DetectLanguage") as call:
         message = await _read(exchange, pb.DetectLanguageRequest())
-        return _written(await exchange.core.detect_language(message))
+        return _written(await exchange.core.detect_language(message, call))
 
 
 async def list_models(exchange: Exchange) -> Response:

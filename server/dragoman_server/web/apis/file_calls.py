@@ -2,11 +2,19 @@
 
 import asyncio
 import json
+import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_server.engine import DeadlineExpiredError
+from dragoman_server.errors import TooManyDocumentsError, UnwantedError
+from dragoman_server.service.call import Call
 from dragoman_server.service.core import ServiceCore
+from dragoman_server.turns import BusyThreadsError
+from dragoman_server.wanted import Wanted
 from dragoman_server.web.apis.contract import describe_error, parse_message
 from dragoman_server.web.apis.file_translation import FileTranslation, translate_file
 from dragoman_server.web.apis.files import FileTexts, open_file, options_of
@@ -15,6 +23,8 @@ from dragoman_server.web.apis.libretranslate import source_of, token_of
 from dragoman_server.web.events import EventStream, WriteEvent
 from dragoman_server.web.exchange import Exchange
 from dragoman_server.web.fields import Fields, read_json, refusal
+
+T = TypeVar("T")
 
 
 class FileCalls:
@@ -30,9 +40,9 @@ class FileCalls:
             config = pb.TranslateStreamConfig(
                 source_language=source_of(fields), target_language=fields.required_string("target")
             )
-            file = await _read(exchange.core, fields)
+            file = await _read(exchange.core, call, fields)
             done = await translate_file(exchange.core, call, file, config)
-            path = await self._keep(file, done, config)
+            path = await self._keep(exchange.core, call, file, done, config)
         base = f"{exchange.request.url.scheme}://{exchange.request.url.netloc}"
         return JSONResponse({"translatedFileUrl": f"{base}/{path}", "failed": done.failed})
 
@@ -47,9 +57,9 @@ class FileCalls:
             async with exchange.open_call("TranslateFile") as call:
                 json_config = read_json((fields.string("config") or "{}").encode())
                 config = parse_message(json_config, pb.TranslateStreamConfig(), "config")
-                file = await _read(exchange.core, fields)
+                file = await _read(exchange.core, call, fields)
                 done = await translate_file(exchange.core, call, file, config, progress)
-                path = await self._keep(file, done, config)
+                path = await self._keep(exchange.core, call, file, done, config)
                 message = {
                     "path": path,
                     "name": file.translated_name(config.target_language),
@@ -61,15 +71,46 @@ class FileCalls:
 
         return EventStream(produce, lambda error: json.dumps({"error": describe_error(error)}))
 
-    async def _keep(self, file: FileTexts, done: FileTranslation, config: pb.TranslateStreamConfig) -> str:
-        content = await asyncio.to_thread(file.write, done.translations)
+    async def _keep(
+        self,
+        core: ServiceCore,
+        call: Call,
+        file: FileTexts,
+        done: FileTranslation,
+        config: pb.TranslateStreamConfig,
+    ) -> str:
+        content = await _at_document(core, call, lambda wanted: file.write(done.translations, wanted))
         return self._files.keep(file.translated_name(config.target_language), content)
 
 
-async def _read(core: ServiceCore, fields: Fields) -> FileTexts:
-    """Raises InvalidRequestError."""
+async def _read(core: ServiceCore, call: Call, fields: Fields) -> FileTexts:
+    """Raises InvalidRequestError, and as `_at_document`."""
     file = fields.files.get("file")
     if file is None or not file.name:
         raise refusal("file", "is required, as a part of a multipart form with a file name")
     options = options_of(fields)
-    return await asyncio.to_thread(open_file, file, options, max_bytes=core.limits.max_http_body_bytes)
+    max_bytes = core.limits.max_http_body_bytes
+    return await _at_document(
+        core, call, lambda wanted: open_file(file, options, max_bytes=max_bytes, wanted=wanted)
+    )
+
+
+async def _at_document(core: ServiceCore, call: Call, work: Callable[[Wanted], T]) -> T:
+    """What comes of the work on a document, which ends with its call or when it has taken too long.
+
+    Raises TooManyDocumentsError and DeadlineExpiredError.
+    """
+    seconds = core.limits.max_document_seconds
+    wanted = Wanted(time.monotonic() + seconds, call.wanted.caller)
+    try:
+        async with asyncio.timeout(seconds):
+            return await core.documents.run(wanted.caller, lambda: work(wanted))
+    except BusyThreadsError:
+        raise TooManyDocumentsError from None
+    except (TimeoutError, UnwantedError):
+        raise DeadlineExpiredError(
+            f"the file took more than the {seconds:g} seconds that --max-document-seconds lets it take to be "
+            "read or written; cut it up"
+        ) from None
+    finally:
+        wanted.drop()

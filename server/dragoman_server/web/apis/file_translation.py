@@ -48,7 +48,7 @@ async def translate_file(
     call.allowance.check_today(sum(len(unit.text) for unit in units), "file")
     asked = pb.TranslateStreamConfig()
     asked.CopyFrom(config)
-    asked.source_language = config.source_language or await _detect(core, file, config.target_language)
+    asked.source_language = config.source_language or await _detect(core, call, file, config.target_language)
     if file.is_markup:
         asked.text_format = pb.TEXT_FORMAT_HTML
     translations: list[str | None] = [None] * len(units)
@@ -90,7 +90,7 @@ async def translate_file(
     )
 
 
-async def _detect(core: ServiceCore, file: FileTexts, target: str) -> str:
+async def _detect(core: ServiceCore, call: Call, file: FileTexts, target: str) -> str:
     """The language of a file's beginning. Raises InvalidRequestError."""
     most = min(_DETECTION_CHARACTERS, core.limits.max_text_characters)
     beginning, num_characters = [], 0
@@ -100,7 +100,7 @@ async def _detect(core: ServiceCore, file: FileTexts, target: str) -> str:
         if num_characters >= most:
             break
     request = pb.DetectLanguageRequest(texts=[" ".join(beginning)[:most]], target_language=target)
-    detected = (await core.detect_language(request)).texts[0]
+    detected = (await core.detect_language(request, call)).texts[0]
     if not detected.language:
         served = ", ".join(all_languages(core.models))
         raise refusal("source", f"is auto, and the file is in none of the languages served: {served}")

@@ -20,6 +20,7 @@ from dragoman.jobs.formats import open_format
 from dragoman.jobs.formats.word import WordPackage
 from dragoman.jobs.suffixes import input_format, is_compressed, known_suffixes
 from dragoman.jobs.unit import Unit
+from dragoman_server.wanted import Wanted
 from dragoman_server.web.fields import Fields, UploadedFile, refusal
 
 MAX_UNPACKED_RATIO = 20
@@ -51,10 +52,10 @@ class FileTexts:
     is_document: bool
     """Whether it is a zip around its texts."""
 
-    def write(self, translations: Sequence[str | None]) -> bytes:
-        """The file with its translations; what has none stays as it is."""
+    def write(self, translations: Sequence[str | None], wanted: Wanted) -> bytes:
+        """The file with its translations; what has none stays as it is. Raises UnwantedError."""
         parts = io.BytesIO()
-        for unit, translation in zip(self.units, translations, strict=True):
+        for unit, translation in wanted.each(zip(self.units, translations, strict=True)):
             try:
                 parts.write(unit.write(translation, False))
             except UnitError:
@@ -88,8 +89,8 @@ def options_of(fields: Fields) -> FormatOptions:
     )
 
 
-def open_file(file: UploadedFile, options: FormatOptions, *, max_bytes: int) -> FileTexts:
-    """Reads all of it. Raises InvalidRequestError for what is no file of its format."""
+def open_file(file: UploadedFile, options: FormatOptions, *, max_bytes: int, wanted: Wanted) -> FileTexts:
+    """Reads all of it. Raises InvalidRequestError for what is no file of its format, and UnwantedError."""
     name = PurePath(file.name.replace("\\", "/")).name
     path = PurePath(name)
     try:
@@ -99,7 +100,7 @@ def open_file(file: UploadedFile, options: FormatOptions, *, max_bytes: int) -> 
         format_ = open_format(input_format(path, None), options)
         _check(format_, name, content, max_bytes)
         source = Input(name=name, stream=content, position=content.tell)
-        units = list(format_.units(source))
+        units = list(wanted.each(format_.units(source)))
     except JobError as error:
         message = _ADVICE.sub("", str(error))
         message = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], message)

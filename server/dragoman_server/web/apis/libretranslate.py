@@ -56,9 +56,9 @@ async def translate(exchange: Exchange) -> Response:
 async def detect(exchange: Exchange) -> Response:
     """POST /detect: those of our languages, most likely first, unless it is in none of them."""
     fields = await exchange.fields()
-    async with exchange.open_call("DetectLanguage", token=token_of(fields)):
+    async with exchange.open_call("DetectLanguage", token=token_of(fields)) as call:
         text = fields.required_string("q")
-        response = await exchange.core.detect_language(pb.DetectLanguageRequest(texts=[text]))
+        response = await exchange.core.detect_language(pb.DetectLanguageRequest(texts=[text]), call)
     detected = response.texts[0]
     served = [candidate for candidate in detected.candidates if candidate.served] if detected.language else []
     return JSONResponse(

@@ -49,7 +49,7 @@ async def translate_texts(
     the languages that are served, and what the core raises.
     """
     answers: list[Answer | None] = [None] * len(texts)
-    languages = await _languages(core, texts, template, field)
+    languages = await _languages(core, call, texts, template, field)
     groups: dict[str, list[int]] = {}
     for rank, (language, confidence) in enumerate(languages):
         if not language or distance(language, template.target_language) is not None:
@@ -80,13 +80,13 @@ async def translate_texts(
 
 
 async def _languages(
-    core: ServiceCore, texts: Sequence[str], template: pb.TranslateRequest, field: str
+    core: ServiceCore, call: Call, texts: Sequence[str], template: pb.TranslateRequest, field: str
 ) -> list[tuple[str, float]]:
     """Each text's language and how likely it is."""
     if template.source_language:
         return [(template.source_language, 1.0)] * len(texts)
     request = pb.DetectLanguageRequest(texts=texts, target_language=template.target_language)
-    detected = (await core.detect_language(request)).texts
+    detected = (await core.detect_language(request, call)).texts
     violations = [
         _violation(f"{field}[{rank}]", guess, core)
         for rank, (text, guess) in enumerate(zip(texts, detected, strict=True))

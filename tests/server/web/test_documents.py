@@ -1,0 +1,119 @@
+"""Documents that take for ever: they end with their callers and in their time, and hold up nobody else."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.server.conftest import RunningServer, StartServer
+from tests.server.web.conftest import MODELS, Web
+
+from dragoman_server.config import RequestLimits
+from dragoman_server.errors import UnwantedError
+from dragoman_server.wanted import Wanted
+
+
+class Endless:
+    """A reader of documents that goes on until it is given up, or told to end."""
+
+    def __init__(self) -> None:
+        self.num_begun = 0
+        self.num_given_up = 0
+        self.may_end = threading.Event()
+
+    def open_file(self, file: object, options: object, *, max_bytes: int, wanted: Wanted) -> None:
+        self.num_begun += 1
+        try:
+            while not self.may_end.is_set():
+                wanted.check()
+                time.sleep(0.005)
+        except UnwantedError:
+            self.num_given_up += 1
+            raise
+        raise ZeroDivisionError
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
+    endless = Endless()
+    monkeypatch.setattr("dragoman_server.web.apis.file_calls.open_file", endless.open_file)
+    yield endless
+    endless.may_end.set()
+
+
+async def upload(running: RunningServer, path: str = "/translate_file") -> bytes:
+    """The head and the beginning of what comes back."""
+    body = (
+        b'--x\r\nContent-Disposition: form-data; name="source"\r\n\r\nde\r\n'
+        b'--x\r\nContent-Disposition: form-data; name="target"\r\n\r\nen\r\n'
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nJa.\r\n--x--\r\n'
+    )
+    if path == "/v1/translateFile":
+        body = body[body.rindex(b"--x\r\n") :]
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.server.http_port)
+    writer.write(
+        b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+        b"Content-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
+    )
+    try:
+        return await reader.readuntil(b"}")
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("path", ["/translate_file", "/v1/translateFile"])
+async def test_a_document_takes_no_longer_than_it_may(
+    start_server: StartServer, endless: Endless, path: str
+) -> None:
+    running = await start_server(http_port=0, limits=RequestLimits(max_document_seconds=0.2))
+    answer = await upload(running, path)
+    assert b" 504 " in answer
+    assert b"--max-document-seconds" in answer
+    while not endless.num_given_up:
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("path", ["/translate_file", "/v1/translateFile"])
+async def test_a_document_ends_with_its_caller(
+    start_server: StartServer, endless: Endless, path: str
+) -> None:
+    running = await start_server(http_port=0)
+    asking = asyncio.create_task(upload(running, path))
+    async with asyncio.timeout(30):
+        while not endless.num_begun:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        while not endless.num_given_up:
+            await asyncio.sleep(0.01)
+
+
+async def test_documents_hold_up_nothing_else_and_no_more_wait_than_may(
+    start_server: StartServer, endless: Endless
+) -> None:
+    running = await start_server(http_port=0, models=MODELS)
+    web = Web(f"http://127.0.0.1:{running.server.http_port}", "")
+    async with asyncio.timeout(60):
+        uploads = [asyncio.create_task(upload(running)) for _ in range(20)]
+        refused, _ = await asyncio.wait(uploads, return_when=asyncio.FIRST_COMPLETED)
+        assert b" 429 " in (answer := refused.pop().result())
+        assert b"retry-after: 1\r\n" in answer
+        text = "Wo ist der Bahnhof? " * 500
+        assert (await asyncio.to_thread(web.post, "/detect", {"q": text})).status == 200
+        assert (await asyncio.to_thread(web.get, "/metrics")).status == 200
+        large = {"q": ["Ja."] * 5 + [" " * 20_000], "source": "auto", "target": "en"}
+        assert (await asyncio.to_thread(web.post, "/translate", large)).status == 200
+        endless.may_end.set()
+        statuses = [(await task).split()[1] for task in uploads]
+    assert (statuses.count(b"429"), statuses.count(b"500")) == (2, 18)
+    assert endless.num_begun == 18
+
+
+def test_no_thread_at_work_keeps_a_process_from_its_end() -> None:
+    program = (
+        "import time; from dragoman_server.turns import FairThreads; "
+        "FairThreads(1, 'test').submit('', lambda: time.sleep(600)); time.sleep(0.2)"
+    )
+    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
