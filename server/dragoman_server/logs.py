@@ -65,6 +65,7 @@ class Log(QueueHandler):
         """Writes what is waiting, as long as that takes a second at most."""
         if not self._is_closed:
             self._is_closed = True
+            logging.captureWarnings(False)
             deadline = time.monotonic() + _CLOSE_SECONDS
             with contextlib.suppress(queue.Full):
                 self._waiting.put(None, timeout=_CLOSE_SECONDS)
@@ -123,6 +124,8 @@ def open_log(
     )
     log = Log(formatter, descriptor=descriptor, max_waiting=max_waiting)
     logging.basicConfig(level=logging.INFO, handlers=[log], force=True)
+    # Python's own warnings would be lines that are no JSON.
+    logging.captureWarnings(True)
     return log
 
 

@@ -25,7 +25,15 @@ class Failure(click.ClickException):
     """Any error, as one line. Exit code 1."""
 
     def __init__(self, error: Exception) -> None:
-        super().__init__(message_of(error))
+        super().__init__(printable(message_of(error)))
+
+
+def printable(text: str) -> str:
+    """The text with escapes for what a server may have sent to steer a terminal; lines stay lines."""
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )
 
 
 def missing_extra(feature: str, entry_point: EntryPoint, error: ModuleNotFoundError) -> click.ClickException:

@@ -10,8 +10,9 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from dragoman.cli.failure import missing_extra
+from dragoman.cli.failure import missing_extra, printable
 from dragoman.cli.options import open_client, server_option, timeout_option
 from dragoman.model import Model
 
@@ -118,7 +119,7 @@ def _table(models: list[Model]) -> Table:
         table.add_column(heading, no_wrap=True)
     table.add_column("QUALITY", overflow="fold")
     for model in models:
-        table.add_row(
+        cells = (
             str(model.reference),
             model.source_language,
             model.target_language,
@@ -132,6 +133,8 @@ def _table(models: list[Model]) -> Table:
             else "not loaded",
             _quality(model),
         )
+        # As text: rich would read [red] as a style.
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
 
 

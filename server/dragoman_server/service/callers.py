@@ -4,7 +4,9 @@ Keeps digests of the tokens alone. No status and no log tells more of one than w
 """
 
 import hashlib
+import logging
 import re
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -21,6 +23,7 @@ MAX_CERTIFIED_NAME_CHARACTERS = 256
 AUTHORIZATION = "authorization"
 """The key of a call's metadata that its token travels under, as `Bearer TOKEN` (RFC 6750, section 2.1)."""
 
+logger = logging.getLogger(__name__)
 
 _CERTIFICATE_WAY_OUT = (
     "its common name, or its first alternative name, must be of at most "
@@ -78,6 +81,11 @@ class Callers:
         """What the file holds now, for `use`. Raises TokenFileError."""
         if self._path is None:
             return {}
+        if self._path.is_file() and self._path.stat().st_mode & stat.S_IROTH:
+            logger.warning(
+                "the file of tokens can be read by every user of the machine: chmod o-r takes that from them",
+                extra={"path": str(self._path)},
+            )
         return {_digest(token): name for token, name in read_tokens(self._path).items()}
 
     def use(self, names: Mapping[bytes, str]) -> None:

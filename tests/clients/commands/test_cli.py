@@ -100,6 +100,17 @@ def test_models_are_listed(run):
     assert json.loads(run("models", "--json").stdout)["licence"] == "Apache-2.0"
 
 
+def test_what_a_server_says_steers_no_terminal(run, server, monkeypatch):
+    forged = server.model()
+    forged.version = forged.architecture = "\x1b[31m[red]"
+    monkeypatch.setattr("tests.clients.conftest.model", lambda: forged)
+    listed = run("models", color=True).stdout
+    assert "\x1b" not in listed
+    assert "\\x1b[31m[red]" in listed
+    server.servicer.failures.append(server.status("INVALID_ARGUMENT", "no\x1b]0;x\x07 way"))
+    assert "no\\x1b]0;x\\x07 way" in run("models", color=True).stderr
+
+
 def test_a_model_that_is_not_loaded_is_listed_with_all_that_was_measured(run, server, monkeypatch):
     unloaded = server.model()
     unloaded.ClearField("precision")

@@ -275,3 +275,14 @@ def test_a_token_that_cannot_travel_is_refused_and_not_shown(
     with pytest.raises(InvalidRequestError, match="the token") as caught:
         client("localhost:1", token=token)
     assert not token or token not in str(caught.value)
+
+
+async def test_a_file_of_tokens_that_others_can_read_is_warned_about(
+    start_server: StartServer, tokens: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for mode, is_open in ((0o640, False), (0o644, True)):
+        tokens.chmod(mode)
+        caplog.clear()
+        await start_server(tokens=tokens)
+        warned = [record for record in caplog.records if "chmod o-r" in record.message]
+        assert [record.levelname for record in warned] == ["WARNING"] * is_open

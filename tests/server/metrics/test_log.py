@@ -43,6 +43,16 @@ def root_logger() -> Iterator[None]:
     root.handlers[:], root.level = handlers, level
 
 
+def test_a_warning_of_python_is_a_line_of_json() -> None:
+    code = (
+        "import warnings; from dragoman_server.logs import open_log\n"
+        "with open_log('json'): warnings.warn('Duplicate name:\\nx')"
+    )
+    ended = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True)
+    (line,) = ended.stderr.splitlines()
+    assert "UserWarning: Duplicate name:\nx" in json.loads(line)["message"]
+
+
 @pytest.mark.parametrize("command", [["-m", "dragoman_server"], ["-m", "dragoman", "serve"]])
 def test_no_stranger_writes_lines_of_the_log(models: Path, command: list[str]) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
