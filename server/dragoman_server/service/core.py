@@ -216,9 +216,7 @@ class ServiceCore:
         self._reader().check_texts(message.texts)
         served = {language for model in self.models for language in model.manifest_languages}
         wanted = self._sources_of(message.target_language)
-        found = await self._detector.detect(
-            message.texts, served, wanted=wanted, caller=call.wanted.caller
-        )
+        found = await self._detector.detect(message.texts, served, wanted=wanted, caller=call.wanted.caller)
         return pb.DetectLanguageResponse(texts=map(write_detected, found))
 
     def list_models(self, message: pb.ListModelsRequest) -> pb.ListModelsResponse:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -363,3 +364,45 @@ def test_callers_share_alike_however_many_wait() -> None:
     rush.run(600)
     rows = sum(rush.rows.values())
     assert all(abs(rush.rows[crowd] / rows - 1 / 3) < 0.02 for crowd in crowds)
+
+
+def longest_wait_beside(num_calls: int) -> float:
+    """Of sixty sentences, one at a time, beside so many calls of sixty of another, in virtual seconds."""
+    scheduler, now, random = Scheduler(EngineLimits()), 0.0, Random(1)
+    coming = [(random.random() * 0.1, call) for call in range(num_calls + 1)]
+    of_call: dict[Ticket, int] = {}
+    remaining: Counter[Ticket] = Counter()
+    began: dict[int, float] = {}
+    num_open: Counter[int] = Counter()
+    waited: list[float] = []
+    while len(waited) < 60:
+        for at, call in [entry for entry in coming if entry[0] <= now]:
+            coming.remove((at, call))
+            lengths = [max(4, round(random.gauss(11, 4))) for _ in range(60 if call else 1)]
+            tickets = [one("many" if call else "lone", beam_size=5, length=length) for length in lengths]
+            of_call |= dict.fromkeys(tickets, call)
+            remaining.update({ticket: ticket.length for ticket in tickets})
+            began[call], num_open[call] = now, len(tickets)
+            scheduler.add(tickets)
+        turn = scheduler.next_turn(now)
+        if turn.lane is None:
+            now = min(coming)[0]
+            continue
+        turn.lane.settle(turn.groups)
+        seconds = 0.004 * (1 + len(turn.groups)) + 0.00012 * turn.lane.num_rows
+        now += seconds
+        scheduler.on_turn(turn.lane, seconds)
+        remaining.subtract(turn.lane.running)
+        done = [ticket for ticket in turn.lane.running if remaining[ticket] <= 0]
+        scheduler.remove(done)
+        for ticket in done:
+            call = of_call[ticket]
+            num_open[call] -= 1
+            if not num_open[call]:
+                coming.append((now + (0.08 if call else 0.01), call))
+                waited += [] if call else [now - began[call]]
+    return max(waited)
+
+
+def test_a_sentence_alone_hardly_notices_how_many_calls_another_has() -> None:
+    assert longest_wait_beside(40) < 1.5 * longest_wait_beside(2)

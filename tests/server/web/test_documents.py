@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.server.conftest import RunningServer, StartServer
@@ -13,7 +13,6 @@ from tests.server.web.conftest import MODELS, Web
 
 from dragoman_server.config import RequestLimits
 from dragoman_server.errors import UnwantedError
-from dragoman_server.wanted import Wanted
 
 
 class Endless:
@@ -24,11 +23,11 @@ class Endless:
         self.num_given_up = 0
         self.may_end = threading.Event()
 
-    def open_file(self, file: object, options: object, *, max_bytes: int, wanted: Wanted) -> None:
+    def open_file(self, file: object, options: object, *, max_bytes: int, check: Callable[[], None]) -> None:
         self.num_begun += 1
         try:
             while not self.may_end.is_set():
-                wanted.check()
+                check()
                 time.sleep(0.005)
         except UnwantedError:
             self.num_given_up += 1

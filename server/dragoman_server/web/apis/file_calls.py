@@ -79,7 +79,7 @@ class FileCalls:
         done: FileTranslation,
         config: pb.TranslateStreamConfig,
     ) -> str:
-        content = await _at_document(core, call, lambda wanted: file.write(done.translations, wanted))
+        content = await _at_document(core, call, lambda wanted: file.write(done.translations, wanted.check))
         return self._files.keep(file.translated_name(config.target_language), content)
 
 
@@ -91,7 +91,7 @@ async def _read(core: ServiceCore, call: Call, fields: Fields) -> FileTexts:
     options = options_of(fields)
     max_bytes = core.limits.max_http_body_bytes
     return await _at_document(
-        core, call, lambda wanted: open_file(file, options, max_bytes=max_bytes, wanted=wanted)
+        core, call, lambda wanted: open_file(file, options, max_bytes=max_bytes, check=wanted.check)
     )
 
 

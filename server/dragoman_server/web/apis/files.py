@@ -8,7 +8,7 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import BinaryIO
@@ -20,7 +20,6 @@ from dragoman.jobs.formats import open_format
 from dragoman.jobs.formats.word import WordPackage
 from dragoman.jobs.suffixes import input_format, is_compressed, known_suffixes
 from dragoman.jobs.unit import Unit
-from dragoman_server.wanted import Wanted
 from dragoman_server.web.fields import Fields, UploadedFile, refusal
 
 MAX_UNPACKED_RATIO = 20
@@ -52,10 +51,14 @@ class FileTexts:
     is_document: bool
     """Whether it is a zip around its texts."""
 
-    def write(self, translations: Sequence[str | None], wanted: Wanted) -> bytes:
-        """The file with its translations; what has none stays as it is. Raises UnwantedError."""
+    def write(self, translations: Sequence[str | None], check: Callable[[], None]) -> bytes:
+        """The file with its translations; what has none stays as it is.
+
+        `check` is called now and then, and raises what ends the work.
+        """
         parts = io.BytesIO()
-        for unit, translation in wanted.each(zip(self.units, translations, strict=True)):
+        for unit, translation in zip(self.units, translations, strict=True):
+            check()
             try:
                 parts.write(unit.write(translation, False))
             except UnitError:
@@ -89,8 +92,13 @@ def options_of(fields: Fields) -> FormatOptions:
     )
 
 
-def open_file(file: UploadedFile, options: FormatOptions, *, max_bytes: int, wanted: Wanted) -> FileTexts:
-    """Reads all of it. Raises InvalidRequestError for what is no file of its format, and UnwantedError."""
+def open_file(
+    file: UploadedFile, options: FormatOptions, *, max_bytes: int, check: Callable[[], None]
+) -> FileTexts:
+    """Reads all of it. Raises InvalidRequestError for what is no file of its format.
+
+    `check` is called now and then, and raises what ends the work.
+    """
     name = PurePath(file.name.replace("\\", "/")).name
     path = PurePath(name)
     try:
@@ -100,7 +108,10 @@ def open_file(file: UploadedFile, options: FormatOptions, *, max_bytes: int, wan
         format_ = open_format(input_format(path, None), options)
         _check(format_, name, content, max_bytes)
         source = Input(name=name, stream=content, position=content.tell)
-        units = list(wanted.each(format_.units(source)))
+        units = []
+        for unit in format_.units(source):
+            check()
+            units.append(unit)
     except JobError as error:
         message = _ADVICE.sub("", str(error))
         message = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], message)
