@@ -1,6 +1,7 @@
 """A server that is stopped, as a machine that hangs: all that tells its callers is that it is silent."""
 
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
 
 PING_SECONDS = 0.5
+MOST_SECONDS = 30.0
+"""As docs/files.md has it."""
 OPTIONS = ("--port", "0", "--threads", "1")
 
 
@@ -44,13 +47,22 @@ def test_others_do_the_work_of_a_server_that_is_stopped(
     servers = [start_process("--models", str(slow_models), *OPTIONS) for _ in range(2)]
     addresses = [f"127.0.0.1:{server.wait_for('ready')['port']}" for server in servers]
     source, output = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("".join(f"zeile nummer {'x' * (number % 7)}\n" for number in range(60)))
+    source.write_text("".join(f"zeile nummer {'x' * (number % 7)}\n" for number in range(600)))
     job = FileJob(source, output, Settings(source="de", target="en"), streams=2, window=8)
-    listener = Listener(lambda: servers[1].process.send_signal(signal.SIGSTOP))
+    goes_on = threading.Timer(MOST_SECONDS, lambda: servers[1].process.send_signal(signal.SIGCONT))
+
+    def stop() -> None:
+        servers[1].process.send_signal(signal.SIGSTOP)
+        goes_on.start()
+
+    listener = Listener(stop)
     try:
         with Client(addresses, ping_seconds=PING_SECONDS) as client:
             job.run(client, listener)
+        # It was noticed while the server was stopped: not because it went on.
+        assert goes_on.is_alive()
     finally:
+        goes_on.cancel()
         servers[1].process.send_signal(signal.SIGCONT)
     assert output.read_text() == source.read_text()
     assert listener.errors

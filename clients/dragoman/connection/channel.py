@@ -86,9 +86,13 @@ def ping_options(seconds: float | None) -> Options:
         raise InvalidRequestError(
             f"ping_seconds is {seconds:g}; it must be from 0.1 to 1e6, or None for never"
         )
+    pong_seconds = min(seconds, MAX_PONG_SECONDS)
     return (
         ("grpc.keepalive_time_ms", round(1000 * seconds)),
-        ("grpc.keepalive_timeout_ms", round(1000 * min(seconds, MAX_PONG_SECONDS))),
+        ("grpc.keepalive_timeout_ms", round(1000 * pong_seconds)),
+        # gRPC sends pings of its own while there is traffic. One that a server which hangs has not answered
+        # stands for ours, and has a minute by default.
+        ("grpc.http2.ping_timeout_ms", round(1500 * pong_seconds)),
     )
 
 
