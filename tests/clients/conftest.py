@@ -39,6 +39,8 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
         self.configs: list[pb.TranslateStreamConfig] = []
         self.versions = ["1"]
         """Of the model that are served; the last one answers a stream that names none."""
+        self.mixes_versions = False
+        """Whether every second result of a stream is said to be of version 9."""
         self.failures: deque[status_pb2.Status] = deque()
         """Each ends one call, of any kind, before it does anything."""
         self.calls_before_outage = 0
@@ -130,7 +132,7 @@ class ScriptedServicer(pb_grpc.TranslationServiceServicer):
             self.ranges.append([(each.start, each.end) for each in item.protected_ranges])
             time.sleep(self.delay_seconds)
             overload = self.overloads.pop(item.text, None)
-            response = answer(item, version, overload)
+            response = answer(item, "9" if self.mixes_versions and self.items % 2 == 0 else version, overload)
             if config.text_format == pb.TEXT_FORMAT_HTML and response.HasField("translation"):
                 kept = "" if self.drops_tags else r"\1"
                 response.translation.text = _MARKUP.sub(

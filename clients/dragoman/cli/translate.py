@@ -27,7 +27,7 @@ from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.content import STANDARD_INPUT, check_is_text
-from dragoman.jobs.formats.lines import TextLines
+from dragoman.jobs.formats.lines import TextLines, paragraphs
 from dragoman.jobs.lines import parse_line
 from dragoman.jobs.streams.backlog import Backlog
 from dragoman.jobs.unit import Failure, Unit
@@ -108,6 +108,11 @@ def _read_ranges(
     is_flag=True,
     help="Print a JSON object a line for each text: every hypothesis, score and count.",
 )
+@click.option(
+    "--join-lines",
+    is_flag=True,
+    help="Of standard input, take the lines up to a blank one for one text, a paragraph.",
+)
 @timeout_option("Most time that all TEXT together may take; standard input has no limit.")
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 def translate(
@@ -121,6 +126,7 @@ def translate(
     alignments: bool,
     heatmap: Path | None,
     as_json: bool,
+    join_lines: bool,
     timeout_seconds: float,
     texts: tuple[str, ...],
 ) -> None:
@@ -168,16 +174,18 @@ def translate(
                 "pipe between"
             )
         with open_client(server) as client:
-            if not _translate_lines(client, settings, printer):
+            if not _translate_lines(client, settings, printer, join_lines=join_lines):
                 raise click.exceptions.Exit(3)
         return
+    if join_lines:
+        raise click.UsageError("--join-lines is of standard input; a TEXT is one text whatever it holds")
     with open_client(server, timeout_seconds=timeout_seconds) as client:
         translations = client.translate(texts, **asdict(settings), pivot=pivot)
     for number, (text, translation) in enumerate(zip(texts, translations, strict=True), start=1):
         printer.show(number, text, translation)
 
 
-def _translate_lines(client: Client, settings: Settings, printer: "_Printer") -> bool:
+def _translate_lines(client: Client, settings: Settings, printer: "_Printer", *, join_lines: bool) -> bool:
     """Translates standard input as it comes. Returns whether every line has a translation."""
     if sys.stdin is None:
         raise click.UsageError("standard input is closed: give texts as arguments, or lines to read")
@@ -186,7 +194,7 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer") ->
     if sys.stdin.isatty():
         click.echo("Type a text a line; Ctrl-D ends.", err=True)
     complete = True
-    lines = _input_lines()
+    lines = _input_units(join_lines=join_lines)
     if settings.source == AUTO:
         lines, source = _detected(client, lines, settings.target)
         settings = replace(settings, source=source)
@@ -236,12 +244,22 @@ def _results(client: Client, settings: Settings, read: Iterator[Unit]) -> Iterat
         lines = chain([first], waiting)
 
 
-def _input_lines() -> Iterator[Unit]:
+def _input_units(*, join_lines: bool) -> Iterator[Unit]:
+    """The lines of standard input, or its paragraphs."""
     position = 0
-    for number, raw in enumerate(_standard_input(), start=1):
-        if number == 1:
-            check_is_text(raw, STANDARD_INPUT)
-        position += len(raw)
+
+    def lines() -> Iterator[bytes]:
+        nonlocal position
+        for number, raw in enumerate(_standard_input(), start=1):
+            if number == 1:
+                check_is_text(raw, STANDARD_INPUT)
+            position += len(raw)
+            yield raw
+
+    if join_lines:
+        yield from paragraphs(lines(), lambda: position)
+        return
+    for number, raw in enumerate(lines(), start=1):
         yield parse_line(raw, TextLines(), number=number, position=position)
 
 

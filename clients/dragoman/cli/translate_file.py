@@ -43,8 +43,10 @@ class _File(click.Path):
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(get_args(FormatName)),
-    help="What INPUT and OUTPUT hold, whatever the files are called. Default: as their names say, below.",
+    type=click.Choice(["lines", *get_args(FormatName)]),
+    callback=lambda context, parameter, name: "text" if name == "lines" else name,
+    help="What INPUT and OUTPUT hold, whatever the files are called; `lines` is `text`. Default: as their "
+    "names say, below.",
 )
 @click.option(
     "--key",
@@ -69,10 +71,10 @@ class _File(click.Path):
     "the file says itself.",
 )
 @click.option(
-    "--join-lines",
-    is_flag=True,
+    "--join-lines/--no-join-lines",
+    default=None,
     help="Take line breaks within a text for spaces; a text file is then translated by paragraphs. HTML and "
-    "Markdown always are.",
+    "Markdown always are. Default: of subtitles.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace OUTPUT where it exists.")
 @click.option(
@@ -123,7 +125,7 @@ def translate_file(
     keys: tuple[str, ...],
     columns: tuple[str, ...],
     encoding: str | None,
-    join_lines: bool,
+    join_lines: bool | None,
     overwrite: bool,
     restart: bool,
     streams: int,
@@ -137,9 +139,9 @@ def translate_file(
 
     The names say what the files hold, in any case: JSON lines (.jsonl, .ndjson), JSON (.json), tables (.csv,
     .tsv), subtitles (.srt, .vtt), HTML (.html), Markdown (.md), catalogues of messages (.po, .xliff), Word's
-    documents (.docx); all else is text in UTF-8, one a line. `.gz` after any but .docx is read and written
-    compressed. Other documents, archives, and what is not what its name says, are refused before anything is
-    written.
+    documents (.docx). Text in UTF-8, one a line, ends in .txt, in a language such as .de, or in nothing.
+    `.gz` after any but .docx is read and written compressed. Any other name, and what is not what its name
+    says, is refused before anything is written.
 
     What is no text for people stays as it is: structure, timings, styles, code, entries that are translated.
     JSON lines have a "text" and come back with a "translation". docs/files.md tells it of each format.
@@ -159,7 +161,7 @@ def translate_file(
       dragoman translate-file --from de --to en corpus.de corpus.en
       dragoman translate-file --from de --to en reviews.jsonl.gz reviews.en.jsonl.gz
       dragoman translate-file --from de --to en --column Titel books.csv books.en.csv
-      dragoman translate-file --from de --to en --join-lines film.de.srt film.en.srt
+      dragoman translate-file --from de --to en film.de.srt film.en.srt
       dragoman translate-file --from en --to de messages.pot de.po
       dragoman translate-file --from de --to en --server a:50051,b:50051 --streams 2 corpus.de corpus.en
 

@@ -10,6 +10,7 @@ A unit is a line, or a text of a document. A checkpoint is written after both fi
 that goes on cuts both back to the last checkpoint, skips the units that it counts, and translates from there.
 """
 
+import itertools
 import json
 import time
 from collections.abc import Generator, Iterator
@@ -115,7 +116,7 @@ class FileJob:
                 f"{source} and {output} differ in format: by their names one holds {name}, the other "
                 f"{output_name}; `--format` says what both hold"
             )
-        self._options = options or FormatOptions()
+        self._options = (options or FormatOptions()).of(name)
         self._format = open_format(name, self._options)
         self._source = source
         self._output = output
@@ -143,7 +144,7 @@ class FileJob:
         refuses the whole job or stays away. After any of them, and after KeyboardInterrupt, calling again
         goes on; a job that has done nothing leaves nothing behind.
         """
-        with Source(self._source, self._format) as source:
+        with Source(self._source, self._format, self._settings) as source:
             self._check_content(source)
             if self._settings.source == AUTO:
                 language = self._detect(source, client)
@@ -213,6 +214,9 @@ class FileJob:
                         output.discard()
                     raise JobError(_exists(self._output))
                 checkpoint = checkpoint or Checkpoint()
+                # Those that are done. All of them have to be there.
+                if sum(1 for _ in itertools.islice(units, checkpoint.lines)) < checkpoint.lines:
+                    raise journal.damaged()
                 try:
                     checkpoint = self._translate(source, units, client, observer, output, journal, checkpoint)
                 except BaseException:
@@ -222,6 +226,8 @@ class FileJob:
                         journal.remove()
                         output.discard()
                     raise
+            elif sum(1 for _ in units) != checkpoint.lines:
+                raise journal.damaged()
             output.publish(checkpoint, source.container(self._output))
         journal.remove()
         return checkpoint
@@ -252,6 +258,12 @@ class FileJob:
         try:
             for result in results:
                 unit, translation = result.id, result.translation
+                model = model_of(result)
+                if None not in (model, checkpoint.model) and model != checkpoint.model:
+                    raise JobError(
+                        f"the server answered from {model}, and {checkpoint.model} has translated the "
+                        f"{self.noun} so far: call again to go on with that, or begin anew with --restart"
+                    )
                 written, error = self._render(result)
                 output.write(written, error)
                 # One assignment: whatever interrupts this loop finds a checkpoint of whole units.
@@ -263,7 +275,7 @@ class FileJob:
                     limited=checkpoint.limited + (translation is not None and translation.limited),
                     output_bytes=checkpoint.output_bytes + len(written),
                     errors_bytes=checkpoint.errors_bytes + len(error),
-                    model=checkpoint.model or model_of(result),
+                    model=checkpoint.model or model,
                 )
                 observer.on_line(failed=bool(error), position=unit.position)
                 if time.monotonic() - saved_at >= self._checkpoint_seconds:
@@ -278,12 +290,10 @@ class FileJob:
     def _results(
         self, units: Iterator[Unit], client: Client, observer: Observer, checkpoint: Checkpoint
     ) -> Generator[StreamResult[Unit], None, None]:
-        """The results of all units that are not done, in order, over as many streams as it takes.
+        """The results of all units, in order, over as many streams as it takes.
 
         All streams ask for the model of the first result, whatever the server would choose meanwhile.
         """
-        for _ in range(checkpoint.lines):
-            next(units, None)
         streaming = Streaming(settings=self._settings, window=self._window, noun=self.noun)
         if self._num_streams == 1:
 

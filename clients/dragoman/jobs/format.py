@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal, Protocol
 
 from dragoman.jobs.unit import Unit
@@ -24,8 +24,13 @@ class FormatOptions:
     """Columns of a table that are translated: names of the first row, or numbers from 1."""
     encoding: str | None = None
     """The encoding of input and output; None is UTF-8, or the one that the file itself declares."""
-    join_lines: bool = False
-    """Whether a line break within a text is taken for a space."""
+    join_lines: bool | None = None
+    """Whether a line break within a text is taken for a space. None: where the format is of subtitles."""
+
+    def of(self, name: FormatName) -> "FormatOptions":
+        """The options with what the format says where they do not."""
+        is_joined = name in ("srt", "vtt") if self.join_lines is None else self.join_lines
+        return replace(self, join_lines=is_joined)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +43,12 @@ class Input:
     """The input's bytes; can be set back to the beginning."""
     position: Callable[[], int]
     """Bytes of the file, as it lies on disk, that were read so far."""
+    source_language: str | None = None
+    """The language of its texts, where that is known."""
+    target_language: str | None = None
+    """The language of its translation, where that is known."""
+    check: Callable[[], None] = lambda: None
+    """Asked now and then while a document is read: raises where nobody wants it any more."""
 
     def rewound(self) -> "Input":
         """This input, from its first byte."""

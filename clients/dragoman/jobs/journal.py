@@ -1,12 +1,13 @@
 """How far a job has come, on disk: written so that a kill at any moment leaves the old state or the new."""
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dragoman.jobs.errors import JobError
 
@@ -31,6 +32,14 @@ class Checkpoint:
     """The model that translates all units, as NAME/VERSION; None before the first translation."""
     complete: bool = False
     """Whether these are all units, and the output has but to take its name."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what no job can have saved."""
+        counts = (self.lines, self.failed, self.truncated, self.limited, self.output_bytes, self.errors_bytes)
+        is_sound = all(type(count) is int and count >= 0 for count in counts)
+        is_sound = is_sound and type(self.complete) is bool and isinstance(self.model, str | None)
+        if not is_sound or max(self.failed, self.truncated, self.limited) > self.lines:
+            raise ValueError(f"no checkpoint: {self}")
 
     @property
     def holds_work(self) -> bool:
@@ -58,7 +67,7 @@ class Journal:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise JobError(f"{self._path} is damaged; begin anew with --restart") from None
+            raise self.damaged() from None
         if not changed:
             return checkpoint
         if not checkpoint.holds_work:
@@ -68,10 +77,14 @@ class Journal:
             "--restart to begin anew"
         )
 
+    def damaged(self) -> JobError:
+        """The error where what it says can't be true."""
+        return JobError(f"{self._path} is damaged; begin anew with --restart")
+
     def save(self, checkpoint: Checkpoint) -> None:
         """Replaces the last checkpoint. What it speaks of must be safe on disk already."""
         fresh = self._path.with_name(self._path.name + ".new")
-        with naming(fresh), fresh.open("w") as file:
+        with naming(fresh), open_own(fresh, "w") as file:
             json.dump({"job": self._job, "checkpoint": asdict(checkpoint)}, file, indent=1)
             file.flush()
             os.fsync(file.fileno())
@@ -111,6 +124,22 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def open_own(path: Path, mode: Literal["ab", "wb", "w"]) -> Any:
+    """Opens a file of the job's own. Raises JobError for a symbolic link: what it leads to is another's."""
+
+    def without_links(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+    try:
+        return open(path, mode, opener=without_links)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise JobError(
+            f"{path} is a symbolic link, and a job would write into what it leads to: remove it"
+        ) from None
 
 
 @contextmanager

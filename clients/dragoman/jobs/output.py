@@ -9,7 +9,7 @@ from typing import BinaryIO, Self
 
 from dragoman.jobs.container import Container, Plain
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.journal import Checkpoint, naming, sync_folder
+from dragoman.jobs.journal import Checkpoint, naming, open_own, sync_folder
 
 SUFFIXES = (
     *(".partial", ".compressed", ".progress.json", ".progress.json.new"),
@@ -35,7 +35,7 @@ class Output:
         self._errors_path = sibling(path, ".errors.jsonl")
         self._partial_path = sibling(path, ".partial")
         self._partial_errors_path = sibling(self._errors_path, ".partial")
-        self._partial = self._partial_path.open("ab")
+        self._partial = open_own(self._partial_path, "ab")
         if sys.platform != "win32":
             import fcntl
 
@@ -47,7 +47,11 @@ class Output:
             if not _is_named(self._partial, self._partial_path):
                 self._partial.close()
                 raise JobError(f"another process has just finished {self._path}")
-        self._errors = self._partial_errors_path.open("ab")
+        try:
+            self._errors = open_own(self._partial_errors_path, "ab")
+        except BaseException:
+            self._partial.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +123,7 @@ class Output:
         with (
             naming(packed),
             self._partial_path.open("rb") as partial,
-            packed.open("wb") as file,
+            open_own(packed, "wb") as file,
         ):
             container.pack(partial, file)
             file.flush()

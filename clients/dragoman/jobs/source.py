@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
+from dragoman.auto_source import AUTO
 from dragoman.jobs.container import Container, Gzip, Plain
 from dragoman.jobs.content import HEAD_BYTES
 from dragoman.jobs.errors import JobError
@@ -17,6 +18,7 @@ from dragoman.jobs.format import Format, Input
 from dragoman.jobs.formats.word import WordPackage
 from dragoman.jobs.suffixes import is_compressed
 from dragoman.jobs.unit import Unit
+from dragoman.settings import Settings
 
 _BROKEN_COMPRESSION = (gzip.BadGzipFile, EOFError, zlib.error)
 
@@ -27,8 +29,9 @@ class Source:
     A file that takes its name meanwhile is none of its concern.
     """
 
-    def __init__(self, path: Path, format_: Format) -> None:
+    def __init__(self, path: Path, format_: Format, settings: Settings) -> None:
         """Raises OSError."""
+        self._settings = settings
         self._path = path
         self._format = format_
         self._file = path.open("rb")
@@ -60,7 +63,13 @@ class Source:
         """
         if is_compressed(self._path) and not os.fstat(self._file.fileno()).st_size:
             raise JobError(f"{self._path} has no byte: it is no gzip file")
-        source = Input(name=str(self._path), stream=self._stream(), position=self._file.tell)
+        source = Input(
+            name=str(self._path),
+            stream=self._stream(),
+            position=self._file.tell,
+            source_language=None if self._settings.source == AUTO else self._settings.source,
+            target_language=self._settings.target,
+        )
         try:
             units = iter(self._format.units(source))
         except _BROKEN_COMPRESSION as error:

@@ -1,5 +1,6 @@
 """The format and compression that a file's name states. Knows nothing of what is in it."""
 
+import re
 from pathlib import PurePath
 
 from dragoman.jobs.errors import JobError
@@ -25,7 +26,22 @@ _FORMATS: dict[str, FormatName] = {
     ".xlf": "xliff",
     ".docx": "docx",
 }
-"""Suffixes of the formats, apart from text, which may have any other."""
+"""Suffixes of the formats, apart from text."""
+
+_LANGUAGES = (
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de "
+    "dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id "
+    "ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu "
+    "lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu "
+    "rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr "
+    "tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu "
+)
+"""ISO 639-1, as of corpora, without ts, which is code."""
+_TEXT = frozenset(
+    f".{name}" for name in f"{_LANGUAGES} txt text lines src trg tgt ref hyp tok bpe out".split()
+)
+"""Suffixes of text, a line each; so are names without one, and languages with a region."""
+_LANGUAGE_AND_REGION = re.compile(r"\.[a-z]{2,3}[-_][a-z0-9_-]+|\.\d*")
 
 _REFUSED = {
     "a document": "doc docm dot dotx odt ott rtf pdf epub mobi azw3 fb2 ppt pptx odp xls xlsx xlsm ods",
@@ -50,7 +66,7 @@ _ADVICE = {
 
 
 def known_suffixes() -> list[str]:
-    """The suffixes of the formats, apart from text, which may have any other."""
+    """The suffixes of the formats, apart from text."""
     return list(_FORMATS)
 
 
@@ -60,17 +76,27 @@ def is_compressed(path: PurePath) -> bool:
 
 
 def input_format(path: PurePath, name: FormatName | None) -> FormatName:
-    """The format given; without one that of the file's suffix, leaving out `.gz`: text where it is unknown.
+    """The format given; without one that of the file's suffix, leaving out `.gz`: text for one of text.
 
-    Raises JobError for a suffix of files that translating line by line would break.
+    Raises JobError for any other suffix: translating line by line would break such a file.
     """
-    if name is None and (kind := _KINDS.get(_suffix(path))) is not None:
+    suffix = _suffix(path)
+    if name is None and (kind := _KINDS.get(suffix)) is not None:
         raise JobError(
             f"{path} is by its name {kind}, of a format that is not read, and translating it line by line "
             f"would break it: {_ADVICE.get(kind, _APART)}. `--format text` takes every line for a text "
             "all the same"
         )
+    if name is None and suffix not in _FORMATS and not _is_of_text(suffix):
+        raise JobError(
+            f"{path} ends in {suffix[:40]!r}, of which no format is known, and translating it line by line "
+            f"might break it: {_APART}. `--format text` takes every line for a text all the same"
+        )
     return _format_of(path, name)
+
+
+def _is_of_text(suffix: str) -> bool:
+    return not suffix or suffix in _TEXT or _LANGUAGE_AND_REGION.fullmatch(suffix) is not None
 
 
 def output_format(path: PurePath, name: FormatName | None) -> FormatName:

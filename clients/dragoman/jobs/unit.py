@@ -22,7 +22,7 @@ class Failure:
     """The text, or all that stands there where it holds none."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:
     """One text of a file: a line, a cell, a paragraph."""
 

@@ -26,6 +26,11 @@ def test_lines_of_standard_input_are_translated(run, server):
     assert server.servicer.configs
 
 
+def test_paragraphs_of_standard_input_are_translated_where_lines_are_joined(run):
+    told = run("translate", *DE_EN, "--join-lines", stdin="guten\nmorgen\n\nja\n")
+    assert (told.exit_code, told.stdout) == (0, "GUTEN MORGEN\n\nJA\n")
+
+
 def test_failed_line_of_standard_input_is_empty_and_told(run):
     told = run("translate", *DE_EN, stdin="a\n!INTERNAL x\nb\n")
     assert (told.exit_code, told.stdout) == (3, "A\n\nB\n")

@@ -1,7 +1,14 @@
 """Catalogues of gettext whose headers or messages are broken."""
 
-import pytest
+import shutil
+import subprocess
+from dataclasses import replace
 
+import pytest
+from tests.clients.jobs.running import DE_EN
+from tests.clients.jobs.running import run as run_job
+
+from dragoman import Client
 from dragoman.jobs import JobError
 
 LONGEST_ERROR = 700
@@ -39,8 +46,8 @@ def test_a_broken_header_is_told_in_a_few_words_before_anything_is_written(run, 
 
 @pytest.mark.parametrize(
     "header",
-    ["", "Unsinn", "Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;", f"Language: {'d' * 100_000}"],
-    ids=["none", "words", "template", "long"],
+    ["", "Unsinn", f"Language: {'d' * 100_000}"],
+    ids=["none", "words", "long"],
 )
 def test_other_headers_are_no_matter(translate, header):
     given = catalogue(header)
@@ -71,3 +78,36 @@ def test_what_is_no_catalogue_is_told_in_a_few_words_before_anything_is_written(
         run(tmp_path / "in.po", tmp_path / "out.po")
     assert len(str(raised.value)) < LONGEST_ERROR
     assert [path.name for path in tmp_path.iterdir()] == ["in.po"]
+
+
+TEMPLATE = (
+    '# A title.\n#\n#, fuzzy\nmsgid ""\nmsgstr ""\n"Project-Id-Version: PACKAGE\\n"\n"Language: \\n"\n'
+    '"MIME-Version: 1.0\\n"\n"Content-Type: text/plain; charset=CHARSET\\n"\n'
+    '"Plural-Forms: nplurals=INTEGER; plural=EXPRESSION;\\n"\n\n'
+    'msgid "über"\nmsgstr ""\n\nmsgid "%d hund"\nmsgid_plural "%d hunde"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "num_forms"),
+    [("de", 2), ("fr", 2), ("pl", 3), ("ja", 1), ("ar", 6), ("pt-BR", 2), ("xx", 2)],
+)
+def test_a_template_gets_the_plurals_and_the_charset_of_its_language(server, tmp_path, language, num_forms):
+    source, output = tmp_path / "in.pot", tmp_path / "out.po"
+    source.write_text(TEMPLATE)
+    with Client(server.address) as client:
+        run_job(client, source, output, replace(DE_EN, source="de", target=language))
+    translated = output.read_text()
+    assert f'"Language: {language.replace("-", "_")}\\n"' in translated
+    assert "charset=UTF-8" in translated
+    assert f"nplurals={num_forms};" in translated
+    assert "fuzzy" not in translated
+    assert translated.count("msgstr[") == num_forms
+    assert 'msgstr[0] ""' not in translated
+    if shutil.which("msgfmt"):
+        checked = subprocess.run(
+            ["msgfmt", "--check-format", "--check-domain", "-o", "-", output],
+            capture_output=True,
+            check=False,
+        )
+        assert checked.returncode == 0, checked.stderr

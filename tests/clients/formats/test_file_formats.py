@@ -99,6 +99,24 @@ def test_a_name_of_what_lines_would_break_is_refused(translate, tmp_path, name, 
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"de.{suffix}"
+        for suffix in ["js", "php", "py", "vue", "jsonc", "sub", "eml", "ics", "sql", "ts", "foo", "jsonl5"]
+    ],
+)
+def test_a_name_of_which_nothing_is_known_is_refused_unless_one_insists(translate, tmp_path, name):
+    (tmp_path / name).write_text("ja\n")
+    with pytest.raises(
+        JobError, match=rf"{name} ends in '\.\w+', of which no format is known.*`--format text`"
+    ):
+        translate(tmp_path / name, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    translate(tmp_path / name, tmp_path / "out", format_name="text")
+    assert (tmp_path / "out").read_text() == "JA\n"
+
+
 def test_a_name_that_the_output_would_belie_is_refused(translate, tmp_path):
     (tmp_path / "in").write_text("ja\n")
     with pytest.raises(JobError, match=r"out\.odt is by its name a document.*such as out\.txt"):

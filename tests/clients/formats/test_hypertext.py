@@ -125,3 +125,7 @@ def test_a_page_says_its_encoding_and_keeps_it(translate):
 
 def test_a_page_can_be_compressed(translate):
     assert gzip.decompress(translate("html.gz", gzip.compress(b"<p>ja</p>"))) == b"<p>JA</p>"
+
+
+def test_a_reference_to_a_number_of_any_length_is_no_character(translate):
+    assert translate("html", f"<p>ja &#{'9' * 5000};") == f"<p>JA &#{'9' * 5000};"

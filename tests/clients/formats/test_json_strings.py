@@ -81,3 +81,7 @@ def test_json_lines_have_their_text_under_any_key(translate):
         translate("jsonl", given, keys=("translation",))
     with pytest.raises(JobError, match="under one key"):
         translate("jsonl", given, keys=("text", "body"))
+
+
+def test_numbers_of_any_length_stay(translate):
+    assert translate("json", f'[{"9" * 5000}, "ja"]') == f'[{"9" * 5000}, "JA"]'

@@ -41,14 +41,16 @@ def test_webvtt(translate):
     assert translate("vtt", given) == expected
 
 
-def test_lines_of_a_cue_are_joined_where_that_is_asked_for_and_speakers_stay_apart(server, translate):
+def test_lines_of_a_cue_are_joined_unless_one_asks_for_them_and_speakers_stay_apart(server, translate):
     given = "1\n00:00:01,000 --> 00:00:02,000\nIch gehe\nnach Hause.\n\n2\n00:00:03,000 --> 00:00:04,000\n"
     given += "- Ja.\n- Nein.\n"
     joined = given.replace("Ich gehe\nnach Hause.", "ICH GEHE NACH HAUSE.").replace(
         "- Ja.\n- Nein.", "- JA.\n- NEIN."
     )
+    assert translate("srt", given) == joined
     assert translate("srt", given, join_lines=True) == joined
-    assert [text for message in server.servicer.messages for text in message] == [
+    assert "ICH GEHE\nNACH HAUSE." in translate("srt", given, join_lines=False)
+    assert [text for message in server.servicer.messages[:1] for text in message] == [
         "Ich gehe nach Hause.",
         "- Ja.\n- Nein.",
     ]

@@ -1,10 +1,13 @@
 """Documents of Word that are none, or damaged."""
 
 import io
+import re
+import warnings
 import zipfile
+from xml.parsers import expat
 
 import pytest
-from tests.clients.formats.documents import docx, paragraph
+from tests.clients.formats.documents import docx, paragraph, read_part, text_run
 
 from dragoman.jobs import JobError
 
@@ -56,3 +59,53 @@ def test_what_is_no_document_is_refused_before_anything_is_written(run, tmp_path
         run(tmp_path / "in.docx", tmp_path / "out.docx")
     assert "in.docx" in str(raised.value)
     assert [path.name for path in tmp_path.iterdir()] == ["in.docx"]
+
+
+FIELD = (
+    '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> PAGEREF a </w:instrText></w:r>'
+    '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>7</w:t></w:r>'
+    '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+)
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        '<w:r><w:rPr><w:rStyle w:val="a"/></w:rPr><w:footnoteReference w:id="2"/></w:r>',
+        '<w:commentRangeStart w:id="3"/><w:commentRangeEnd w:id="3"/><w:r><w:commentReference/></w:r>',
+        "<w:r><w:softHyphen/></w:r>",
+        "<w:r><w:drawing><wp:inline/></w:drawing></w:r>",
+        '<w:del w:id="1"><w:r><w:delText>alt</w:delText></w:r></w:del>',
+        FIELD,
+        '<w:sdt><w:sdtPr><w:id w:val="1"/></w:sdtPr><w:sdtContent>'
+        + text_run("er ")
+        + "</w:sdtContent></w:sdt>",
+    ],
+    ids=["footnote", "comment", "soft hyphen", "picture", "deletion", "page", "control"],
+)
+def test_what_a_sentence_is_complete_without_does_not_cut_it(translate, server, within):
+    given = docx(paragraph("Der Hund ", within, "schläft."))
+    translated = read_part(translate("docx", given))
+    expat.ParserCreate().Parse(translated, True)
+    assert re.sub(
+        r"<w:instrText>.*?</w:instrText>|<w:delText>.*?</w:delText>|<[^>]*>|\s|7", "", translated
+    ) in (
+        "DERHUNDSCHLÄFT.",
+        "DERHUNDERSCHLÄFT.",
+    )
+    for tag in re.findall(
+        r"<w:(?:footnoteRef|commentRef|drawing|softH|del |fldChar|sdtPr|instr)[^>]*>", within
+    ):
+        assert translated.count(tag) == within.count(tag)
+    assert len([text for message in server.servicer.messages for text in message if text]) == 1
+
+
+def test_a_name_that_a_document_holds_twice_is_refused_without_a_word_on_stderr(run, tmp_path, capfd):
+    file = io.BytesIO(WHOLE)
+    with warnings.catch_warnings(), zipfile.ZipFile(file, "a") as archive:
+        warnings.simplefilter("ignore")
+        archive.writestr(BODY, "<a/>")
+    (tmp_path / "in.docx").write_bytes(file.getvalue())
+    with pytest.raises(JobError, match=r"it holds 'word/document\.xml' more than once"):
+        run(tmp_path / "in.docx", tmp_path / "out.docx")
+    assert capfd.readouterr().err == ""

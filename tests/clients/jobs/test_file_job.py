@@ -275,3 +275,56 @@ def test_an_empty_file_is_no_gzip_file(client, tmp_path):
     with pytest.raises(JobError, match=r"in\.gz has no byte: it is no gzip file"):
         run(client, source, output)
     assert left_behind(output) == set()
+
+
+@pytest.mark.parametrize(
+    "checkpoint",
+    [
+        {"lines": 1_000_000_000},
+        {"lines": "7"},
+        {"lines": -1},
+        {"lines": 1.5},
+        {"lines": True},
+        {"failed": 9},
+        {"output_bytes": -4},
+        {"complete": True},
+        {"complete": 1},
+        {"model": 7},
+    ],
+    ids=str,
+)
+def test_progress_that_can_not_be_true_is_told(client, server, tmp_path, checkpoint):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 100)
+    server.servicer.disconnects.append(5)
+    with pytest.raises(ConnectionError):
+        run(client, source, output, window=1, patience_seconds=0)
+    progress = tmp_path / "out.progress.json"
+    entry = json.loads(progress.read_text())
+    entry["checkpoint"] |= checkpoint
+    progress.write_text(json.dumps(entry))
+    with pytest.raises(JobError, match=r"out\.progress\.json is damaged.*--restart"):
+        run(client, source, output)
+    assert not output.exists()
+    run(client, source, output, restart=True)
+    assert output.read_text() == "A\n" * 100
+
+
+@pytest.mark.parametrize("suffix", [".partial", ".errors.jsonl.partial", ".progress.json.new", ".compressed"])
+def test_a_job_writes_through_no_link(client, tmp_path, suffix):
+    source, output, other = tmp_path / "in", tmp_path / "out.gz", tmp_path / "other"
+    source.write_text("a\n")
+    other.write_text("of another")
+    (tmp_path / f"out.gz{suffix}").symlink_to(other)
+    with pytest.raises(JobError, match=rf"out\.gz{suffix} is a symbolic link.*remove it"):
+        run(client, source, output)
+    assert other.read_text() == "of another"
+
+
+def test_answers_of_two_models_end_a_job(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 40)
+    server.servicer.mixes_versions = True
+    with pytest.raises(JobError, match=r"answered from de-en/9, and de-en/1 has translated the lines so far"):
+        run(client, source, output)
+    assert not output.exists()

@@ -30,7 +30,7 @@ def open_format(name: FormatName, options: FormatOptions) -> Format:
         raise JobError(f"--key is of JSON (json, jsonl), and this is {name}")
     if options.encoding is not None and name == "docx":
         raise JobError("--encoding is of text, and a .docx says itself what it is in")
-    return _open(name, options)
+    return _open(name, options.of(name))
 
 
 def _open(name: FormatName, options: FormatOptions) -> Format:
@@ -60,12 +60,15 @@ def _open(name: FormatName, options: FormatOptions) -> Format:
             return DocumentFormat(name, options, MarkdownFormat().segments, text_format="html")
         case "po":
             segments = CatalogueFormat().segments
-            return DocumentFormat(name, options, segments, declared=catalogue.declared_encoding)
+            return DocumentFormat(
+                name, options, segments, prepare=catalogue.prepare, declared=catalogue.declared_encoding
+            )
         case "xliff":
             return DocumentFormat(
                 name,
                 options,
-                partial(xliff.segments, join=options.join_lines),
+                partial(xliff.segments, join=bool(options.join_lines)),
+                prepare=xliff.prepare,
                 declared=xml_events.declared_encoding,
                 has_references=True,
                 text_format="html",

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.formats.document import Segment
+from dragoman.jobs.formats.plurals import plural_forms
+from dragoman.jobs.formats.reading import TEXT_BYTES, Reading
 from dragoman.jobs.formats.spacing import has_letters
 
 if TYPE_CHECKING:
@@ -18,11 +20,17 @@ if TYPE_CHECKING:
 
 _CHARSET = re.compile(rb"""^"Content-Type:[^"\n]*charset=([\w.:-]+)""", re.MULTILINE)
 _HEADER = re.compile(r'^msgid[ \t]+""[ \t]*\r?\n(?=msgstr)', re.MULTILINE)
-_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_QUOTED = re.compile(r'"((?:[^"\\\n]++|\\.)*+)"')
 _STRING = re.compile(
-    r'^(?P<keyword>msgstr(?:\[\d+\])?)[ \t]*(?:"(?:[^"\\\n]|\\.)*"[ \t]*\r?\n?)+', re.MULTILINE
+    r'^(?P<keyword>msgstr(?:\[\d+\])?)[ \t]*(?:"(?:[^"\\\n]++|\\.)*+"[ \t]*+\r?\n?)++', re.MULTILINE
 )
 """The lines of a translation. Obsolete ones begin otherwise."""
+_EMPTY_FORMS = re.compile(r'(?:^msgstr\[\d+\][ \t]*""[ \t]*(?:\r?\n|\Z)(?!"))++(?!msgstr)', re.MULTILINE)
+"""The plural forms of a message that has none yet."""
+_LINE = re.compile(r"[^\n]+")
+_LINE_BYTES = 200
+MAX_LINES = 10_000
+"""Lines of a message and of the comments on the next one: polib takes the square of their number."""
 MAX_QUOTED = 200
 """Characters of a header that an error repeats."""
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;]+);?")
@@ -32,6 +40,30 @@ def declared_encoding(head: bytes) -> str | None:
     """The charset that the header states; a template states "CHARSET"."""
     match = _CHARSET.search(head)
     return None if match is None or match[1] == b"CHARSET" else match[1].decode()
+
+
+def prepare(source: str, reading: Reading) -> str:
+    """The catalogue; what a template leaves open becomes the target language's: charset, name, plurals."""
+    header = _HEADER.search(source)
+    string = None if header is None else _STRING.match(source, header.end())
+    if reading.target_language is None or string is None:
+        return source
+    language = reading.target_language.replace("-", "_")
+    num_forms, rule = plural_forms(language.split("_")[0].lower())
+    head = string[0].replace("charset=CHARSET", "charset=UTF-8", 1)
+    head = re.sub(
+        r'^"Language:[ \t]*\\n"', lambda match: f'"Language: {language}\\n"', head, flags=re.MULTILINE
+    )
+    before, rest = source[: string.start()], source[string.end() :]
+    if head != string[0]:
+        # Nobody has looked at a template's header, says its mark.
+        before = re.sub(r"^#, fuzzy[ \t]*\r?\n(?=msgid)", "", before, count=1, flags=re.MULTILINE)
+    if "nplurals=INTEGER" in head:
+        head = re.sub('nplurals=INTEGER[^\\\\"]*', f"nplurals={num_forms}; plural={rule};", head)
+        forms = "".join(f'msgstr[{form}] ""\n' for form in range(num_forms))
+        newline = "\r\n" if "\r\n" in source else "\n"
+        rest = _EMPTY_FORMS.sub(forms.replace("\n", newline), rest)
+    return before + head + rest
 
 
 class CatalogueFormat:
@@ -44,9 +76,9 @@ class CatalogueFormat:
         self._entry: type[POEntry] = polib.POEntry
         self._unescape: Callable[[str], str] = polib.unescape
 
-    def segments(self, source: str) -> Iterator[Segment]:
+    def segments(self, source: str, reading: Reading) -> Iterator[Segment]:
         """The translations that are empty, of messages with a letter. Raises JobError."""
-        catalogue = self._read(source)
+        catalogue = self._read(source, reading)
         singular = _singular_form(catalogue)
         header = _HEADER.search(source)
         strings = (
@@ -71,7 +103,17 @@ class CatalogueFormat:
     def _value(self, string: str) -> str:
         return "".join(map(self._unescape, _QUOTED.findall(string)))
 
-    def _read(self, source: str) -> "POFile":
+    def _read(self, source: str, reading: Reading) -> "POFile":
+        reading.take(TEXT_BYTES * source.count("msgid"))
+        num_lines = 0
+        for line in _LINE.finditer(source):
+            reading.take(_LINE_BYTES)
+            num_lines = 0 if line[0].startswith(("msgid", "#~ msgid")) else num_lines + 1
+            if num_lines > MAX_LINES:
+                raise JobError(
+                    f"line {source.count(chr(10), 0, line.start()) + 1} is the {num_lines}th of one message "
+                    f"or of its comments, and at most {MAX_LINES} are read"
+                )
         # It takes what has no line break for the name of a file.
         text = "\n".join(re.split(r"\r\n|\n", source)) + "\n"
         try:

@@ -5,12 +5,15 @@ stands between the text before and its own, then its translation.
 """
 
 import functools
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import FormatName, FormatOptions, Input
 from dragoman.jobs.formats.encodings import Codec, decode
+from dragoman.jobs.formats.reading import TEXT_BYTES, Reading
 from dragoman.jobs.formats.spacing import join_lines
 from dragoman.jobs.unit import Unit
 from dragoman.settings import TextFormat
@@ -22,7 +25,7 @@ MAX_DOCUMENT_BYTES = 1 << 28
 """The largest document: it is held in memory as a whole, several times."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Segment:
     """A range of the source, and what its translation is written as in its place."""
 
@@ -51,19 +54,22 @@ class DocumentFormat:
         self,
         name: FormatName,
         options: FormatOptions,
-        segments: Callable[[str], Iterable[Segment]],
+        segments: Callable[[str, Reading], Iterable[Segment]],
         *,
+        prepare: Callable[[str, Reading], str] = lambda text, reading: text,
         declared: Callable[[bytes], str | None] = lambda head: None,
         has_references: bool = False,
         text_format: TextFormat | None = None,
     ) -> None:
-        """`segments` yields them in the document's order, and raises JobError. `declared` reads from a file's
-        head the encoding that the file names. `has_references`: a character that the encoding lacks can be
+        """`segments` yields them in the document's order, and raises JobError. `prepare` makes of a document
+        what it is in the target language before anything is translated. `declared` reads from a file's head
+        the encoding that the file names. `has_references`: a character that the encoding lacks can be
         written as a reference of XML. `text_format`: the format of the segments' texts.
         """
         self.name = name
         self._options = options
         self._segments = segments
+        self._prepare = prepare
         self._declared = declared
         self._has_references = has_references
         self.text_format = text_format
@@ -75,10 +81,26 @@ class DocumentFormat:
         if self._has_references:
             codec = replace(codec, errors="xmlcharrefreplace")
         try:
-            segments = list(self._segments(text))
+            reading = Reading(source, len(content))
+            text = self._prepare(text, reading)
+            segments = counted(self._segments(text, reading), reading)
         except JobError as error:
             raise JobError(f"{source.name}: {error}") from error
-        return units_of(text, segments, codec, source.position(), join=self._options.join_lines)
+        return units_of(text, segments, codec, source.position(), join=bool(self._options.join_lines))
+
+
+def counted(segments: Iterable[Segment], reading: Reading) -> list[Segment]:
+    """All of them. Raises JobError for more than a document of its size may hold."""
+    result = []
+    for segment in segments:
+        reading.take(TEXT_BYTES)
+        result.append(segment)
+    return result
+
+
+def size_of(stream: BinaryIO) -> int:
+    """Its length in bytes."""
+    return stream.seek(0, io.SEEK_END)
 
 
 def read_whole(source: Input) -> bytes:
@@ -118,7 +140,7 @@ def units_of(source: str, segments: Sequence[Segment], codec: Codec, size: int, 
                     source[segment.start : segment.end] if segment.original is None else segment.original,
                     codec.encode(source[segment.end :]) if is_last else b"",
                     codec,
-                    segment.text if segment.shown is not None else None,
+                    segment.text if segment.shown is not None and segment.original is None else None,
                 ),
             )
         )

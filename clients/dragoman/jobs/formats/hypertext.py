@@ -4,15 +4,14 @@ import html
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from html.parser import HTMLParser
-from itertools import zip_longest
 from typing import Literal
 
 from dragoman.jobs.formats.document import Segment
-from dragoman.jobs.formats.spacing import collapse
+from dragoman.jobs.formats.reading import ITEM_BYTES, Reading
+from dragoman.jobs.formats.spacing import collapse, unescape
 from dragoman.jobs.formats.tags.markup import Kind, Piece, runs
 from dragoman.jobs.formats.tags.tagged import Tagged, encode_with
 
@@ -33,8 +32,23 @@ _SELF_CLOSING = frozenset(("dd", "dt", "li", "option", "p", "rp", "rt", "td", "t
 _REFERENCE = re.compile(r"(&(?:#\w+|\w+);)")
 _DEPTHS = {"open": 1, "close": -1}
 """By how much a tag goes deeper."""
-_BEGIN_OF_TAG = re.compile("<[A-Za-z/!?]")
-"""All that begins with "<" and is no text (HTML's standard, 13.2.5.6)."""
+_TOKEN = re.compile(
+    r"""
+    <!--(?:-?>|(?:[^-]++|-(?!-!?>))*+--!?>)
+    | <!\[CDATA\[(?:[^]]++|\](?!\]>))*+\]\]>
+    | <!(?!--|\[CDATA\[)(?P<declaration>doctype)?[^>]*+>
+    | </(?P<end>[A-Za-z][^\s/>]*+)[^>]*+>
+    | <[?/][^>]*+>
+    | <(?P<start>[A-Za-z][^\s/>]*+)
+      (?P<attributes>(?:[^=>/]++|/(?!>)|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])[^\s>]*+))*+)(?P<empty>/?)>
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What is no text (HTML's standard, 13.2.5), and CDATA, which XHTML has."""
+_BEGIN_OF_TOKEN = re.compile("<(?=[A-Za-z/!?])")
+_ATTRIBUTE = re.compile(r"""([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]*+)))?+""")
+_RAW_TEXT = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in ("script", "style")}
+"""Elements whose content has no tags, and what ends it."""
 _DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 
 
@@ -45,10 +59,10 @@ def declared_encoding(head: bytes) -> str | None:
     return None if name is None or name.startswith("utf-16") else name
 
 
-def segments(source: str) -> Iterator[Segment]:
+def segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The texts of a page or of a part of one."""
-    for block in _blocks(source):
-        for run in runs(source, block):
+    for block in _blocks(source, reading):
+        for run in runs(source, block, reading):
             tagged = Tagged(source, run, _encode)
             yield Segment(
                 start=run.start,
@@ -62,31 +76,26 @@ def segments(source: str) -> Iterator[Segment]:
 _encode = encode_with(partial(html.escape, quote=False))
 
 
-def _blocks(source: str) -> Iterator[list[Piece]]:
+def _blocks(source: str, reading: Reading) -> Iterator[Iterable[Piece]]:
     """The pieces between marks that bound sentences."""
-    marks = _Parser(source).marks
     block: list[Piece] = []
-    position = 0
-    for mark, following in zip_longest(marks, marks[1:]):
-        if mark.start > position:
-            # What the parser made nothing of.
-            block.append(Piece(start=position, end=mark.start, kind="markup"))
-        position = mark.end or (following.start if following is not None else len(source))
+    for mark in _Page(source).marks():
+        reading.take(ITEM_BYTES)
         if mark.kind == "bound":
-            yield list(_joined(block))
+            yield _joined(block)
             block = []
         elif mark.kind == "text":
-            block += _text_pieces(source, mark.start, position)
+            block += _text_pieces(source, mark.start, mark.end)
         else:
-            block.append(Piece(start=mark.start, end=position, kind=mark.kind, name=mark.name))
-    yield list(_joined(block))
+            block.append(Piece(start=mark.start, end=mark.end, kind=mark.kind, name=mark.name))
+    yield _joined(block)
 
 
 def _text_pieces(source: str, start: int, end: int) -> Iterator[Piece]:
     """A text, in which each reference is a piece of its own."""
     for part in _REFERENCE.split(source[start:end]):
         if part:
-            yield Piece(start=start, end=start + len(part), kind="text", decode=html.unescape)
+            yield Piece(start=start, end=start + len(part), kind="text", decode=unescape)
         start += len(part)
 
 
@@ -102,98 +111,91 @@ def _joined(block: list[Piece]) -> Iterator[Piece]:
         yield Piece(start=pieces[0].start, end=pieces[-1].end, kind="word" if is_whole else "markup")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Mark:
-    """Something in the source."""
+    """A range of the source."""
 
     start: int
-    end: int | None
-    """None where it ends with the next one's beginning."""
+    end: int
     kind: Literal["bound"] | Kind
     """Whether it bounds sentences, or its role within one."""
     name: str = ""
     """The tag's name."""
 
 
-class _Parser(HTMLParser):
-    """Notes where everything begins, and which text people read."""
+class _Page:
+    """Tells apart tags, and the texts that people read."""
 
     def __init__(self, source: str) -> None:
-        super().__init__(convert_charrefs=False)
-        self.marks: list[_Mark] = []
-        self._line_starts = [0, *(match.end() for match in re.finditer("\n", source))]
+        self._source = source
+        # The elements that are open, and whether their texts are translated.
         self._open: list[tuple[str, bool]] = []
         self._open_names: Counter[str] = Counter()
-        # References are decoded by whoever reads a text; here they would only be tripped over.
-        self.feed(source.replace("&", "_"))
-        # Nor is it closed: versions differ in what they make of a tag or comment that the end cuts off.
-        if self.rawdata:
-            self._unfinished(len(source) - len(self.rawdata))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element is open until its end tag comes, or that of one around it."""
-        if tag in VOID:
-            self._mark(tag, "empty")
-            return
-        if tag in _SELF_CLOSING and self._open and self._open[-1][0] == tag:
-            self._close(tag)
-        self._open.append((tag, self._is_translated(tag, dict(attrs))))
-        self._open_names[tag] += 1
-        self._mark(tag, "open")
+    def marks(self) -> Iterator[_Mark]:
+        """All of the source, in order and without gaps.
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element that ends where it begins."""
-        self._mark(tag, "empty")
+        No reader sees a tag or a comment that the end cuts off.
+        """
+        source, position = self._source, 0
+        while (begin := _BEGIN_OF_TOKEN.search(source, position)) is not None:
+            start = begin.start()
+            if start > position:
+                yield self._mark(position, start, "text")
+            token = _TOKEN.match(source, start)
+            if token is None:
+                yield self._mark(start, len(source), "empty")
+                return
+            position = token.end()
+            tag = (token["start"] or token["end"] or "").lower()
+            kind: Kind = "empty"
+            if token["end"]:
+                kind = "close"
+                mark = self._tag_mark(start, position, kind, tag)
+                if self._open_names[tag]:
+                    self._close(tag)
+                yield mark
+                continue
+            if token["start"] and not token["empty"] and tag not in VOID:
+                kind = "open"
+                if tag in _SELF_CLOSING and self._open and self._open[-1][0] == tag:
+                    self._close(tag)
+                self._open.append((tag, self._is_translated(tag, token["attributes"])))
+                self._open_names[tag] += 1
+            yield self._tag_mark(start, position, kind, "html" if token["declaration"] else tag)
+            if kind == "open" and tag in _RAW_TEXT:
+                end = _RAW_TEXT[tag].search(source, position)
+                stop = len(source) if end is None else end.start()
+                if stop > position:
+                    yield self._mark(position, stop, "text")
+                position = stop
+        if position < len(source):
+            yield self._mark(position, len(source), "text")
 
-    def handle_endtag(self, tag: str) -> None:
-        """An end tag; without a start tag it closes nothing."""
-        self._mark(tag, "close")
-        if self._open_names[tag]:
-            self._close(tag)
+    def _tag_mark(self, start: int, end: int, kind: Kind, tag: str) -> _Mark:
+        return self._mark(start, end, kind if not tag or tag in _INLINE else "bound", tag, kind)
 
-    def handle_data(self, data: str) -> None:
-        """Text, and what is within `script` and the like."""
-        start = self._position()
-        self._note(start, start + len(data), "text")
-
-    def handle_comment(self, data: str) -> None:
-        """No text for readers."""
-        self._mark(None, "empty")
-
-    def handle_decl(self, decl: str) -> None:
-        """Notes a declaration, such as `<!DOCTYPE html>`."""
-        self._mark("html", "empty")
-
-    def handle_pi(self, data: str) -> None:
-        """Notes an instruction, such as `<?xml version="1.0"?>`."""
-        self._mark(None, "empty")
-
-    def unknown_decl(self, data: str) -> None:
-        """Notes a marked section, such as `<![CDATA[x]]>`."""
-        self._mark(None, "empty")
-
-    def _unfinished(self, start: int) -> None:
-        """Notes what the parser waits to see the end of. No reader sees a tag or comment that is cut off."""
-        is_cut_off = _BEGIN_OF_TAG.match(self.rawdata) is not None
-        self._note(start, None, "empty" if is_cut_off else "text")
-
-    def _mark(self, tag: str | None, kind: Kind) -> None:
-        is_inline = tag is None or tag in _INLINE
-        self._note(self._position(), None, kind if is_inline else "bound", tag or "")
-
-    def _note(self, start: int, end: int | None, kind: Literal["bound"] | Kind, tag: str = "") -> None:
+    def _mark(
+        self, start: int, end: int, kind: Literal["bound"] | Kind, tag: str = "", depth: str = ""
+    ) -> _Mark:
         if kind != "bound" and self._open and not self._open[-1][1]:
             # What tells its depth is all that counts of a tag that is not translated.
-            kind, tag = "markup", kind if kind in _DEPTHS else ""
-        self.marks.append(_Mark(start=start, end=end, kind=kind, name=tag))
+            return _Mark(start=start, end=end, kind="markup", name=depth if depth in _DEPTHS else "")
+        return _Mark(start=start, end=end, kind=kind, name=tag)
 
-    def _is_translated(self, tag: str, attributes: dict[str, str | None]) -> bool:
-        wish = (attributes.get("translate") or "").lower()
-        if wish in ("yes", "no"):
-            return wish == "yes"
-        if "notranslate" in (attributes.get("class") or "").split() or tag in _UNTRANSLATED:
-            return False
-        return not self._open or self._open[-1][1]
+    def _is_translated(self, tag: str, attributes: str) -> bool:
+        # Both attributes that say so have the word in them.
+        if "translate" in attributes.lower():
+            values: dict[str, str] = {
+                name.lower(): (quoted or single or bare).lower()
+                for name, quoted, single, bare in _ATTRIBUTE.findall(attributes)
+                if name.lower() in ("translate", "class")
+            }
+            if (wish := values.get("translate")) in ("yes", "no"):
+                return wish == "yes"
+            if "notranslate" in values.get("class", "").split():
+                return False
+        return tag not in _UNTRANSLATED and (not self._open or self._open[-1][1])
 
     def _close(self, tag: str) -> None:
         while True:
@@ -201,7 +203,3 @@ class _Parser(HTMLParser):
             self._open_names[name] -= 1
             if name == tag:
                 return
-
-    def _position(self) -> int:
-        line, column = self.getpos()
-        return self._line_starts[line - 1] + column

@@ -9,18 +9,20 @@ from typing import Any
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.formats.document import Segment
+from dragoman.jobs.formats.reading import Reading
 from dragoman.jobs.formats.spacing import has_letters
 
 _NEXT = re.compile(r'["{}\[\],:]')
 
 
-def segments(source: str, keys: Container[str] | None = None) -> Iterator[Segment]:
+def segments(source: str, reading: Reading, *, keys: Container[str] | None = None) -> Iterator[Segment]:
     """The string values with a letter, those under one of `keys` alone where it is given, however deep.
 
     Strings of an array are under its key. Raises JobError for what is no JSON.
     """
     try:
-        json.loads(source)
+        # Neither objects nor numbers are needed, and long numbers are refused as such.
+        json.loads(source, object_pairs_hook=len, parse_int=len, parse_float=len)
     except json.JSONDecodeError as error:
         raise JobError(
             f"no JSON: {error.msg} at line {error.lineno}, column {error.colno}. If each line is a JSON "

@@ -1,7 +1,7 @@
 """Files of lines: each a bare text, or a JSON object with one."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +41,7 @@ class LinesFormat:
 
     def _units(self, lines: Iterator[bytes], source: Input) -> Iterator[Unit]:
         if self.noun == "paragraphs":
-            yield from _paragraphs(lines, source)
+            yield from paragraphs(lines, source.position)
             return
         for number, raw in enumerate(lines, start=1):
             yield parse_line(raw, self._lines, number=number, position=source.position())
@@ -55,24 +55,25 @@ def codec_of_lines(source: Input, encoding: str | None) -> Codec | None:
     return None if codec.name == "utf-8" else codec
 
 
-def _paragraphs(lines: Iterator[bytes], source: Input) -> Iterator[Unit]:
+def paragraphs(lines: Iterator[bytes], position: Callable[[], int]) -> Iterator[Unit]:
     """Lines up to a blank one are one text, which is written as one line. A blank line is a unit, too."""
     held: list[bytes] = []
-    first = number = 0
+    first = number = num_bytes = 0
 
     def paragraph() -> Unit:
-        unit = parse_line(b"".join(held), _Paragraph(), number=number, position=source.position())
+        unit = parse_line(b"".join(held), _Paragraph(), number=number, position=position())
         return replace(unit, location={"line": first})
 
     for line_number, raw in enumerate(lines, start=1):
         is_blank = not raw.strip()
-        if held and (is_blank or sum(map(len, held)) >= MAX_PARAGRAPH_BYTES):
+        if held and (is_blank or num_bytes >= MAX_PARAGRAPH_BYTES):
             number += 1
             yield paragraph()
             held = []
         if not held:
-            first = line_number
+            first, num_bytes = line_number, 0
         held.append(raw)
+        num_bytes += len(raw)
         if is_blank:
             number += 1
             yield paragraph()
@@ -219,4 +220,4 @@ def json_lines(options: FormatOptions) -> LinesFormat:
             f'the text of JSON lines is under one key, and neither "translation" nor "{_TRUNCATED}"; '
             f"--key gave {', '.join(keys)}"
         )
-    return LinesFormat("jsonl", JsonLines(keys[0], join=options.join_lines), options)
+    return LinesFormat("jsonl", JsonLines(keys[0], join=bool(options.join_lines)), options)

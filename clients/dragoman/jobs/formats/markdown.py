@@ -1,7 +1,8 @@
 """Markdown: the texts of paragraphs, headings, items and cells. Code, links' targets and HTML's tags stay."""
 
 import re
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from dragoman.jobs.errors import UnitError
 from dragoman.jobs.formats import hypertext
 from dragoman.jobs.formats.document import Segment
+from dragoman.jobs.formats.reading import ITEM_BYTES, Reading
 from dragoman.jobs.formats.spacing import collapse
 from dragoman.jobs.formats.tags.markup import Kind, Piece, runs
 from dragoman.jobs.formats.tags.tagged import Notations, Tagged, encode_with
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
@@ -29,6 +32,8 @@ _TAG = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z][\w-]*)")
 _TEXTS = ("text", "text_special")
 _PUNCTUATION = re.compile(r"([\\`*_\[\]#+\-.<>|~&=!:])")
 """The characters that may mean something in Markdown."""
+_LINE_BYTES = 250
+"""The memory of a line, here and in the parser."""
 
 
 class MarkdownFormat:
@@ -43,37 +48,62 @@ class MarkdownFormat:
         self._markdown.disable("text_join")
         # The targets that the document names.
         self._env: dict[str, Any] = {}
+        # What the document is read by, while it is.
+        self._reading: Reading | None = None
+        for rule in ("block", "inline"):
+            self._markdown.core.ruler.before(rule, f"count_{rule}", self._count)
         _note_end(self._markdown, "link", link)
         _note_end(self._markdown, "image", image)
 
-    def segments(self, source: str) -> Iterator[Segment]:
+    def segments(self, source: str, reading: Reading) -> Iterator[Segment]:
         """The texts of a document. One that can't be found where its line says stays as it is."""
         lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", source)
         starts = list(accumulate(map(len, lines), initial=0))
         front = _FRONT_MATTER.match(source)
         # Blank lines in its place, so that the lines after it keep their numbers.
         body = source if front is None else re.sub(r"[^\r\n]", "", front[0]) + source[front.end() :]
+        reading.take(_LINE_BYTES * len(lines))
         row, cursor = -1, 0
         is_cell = False
-        for token in self._markdown.parse(body, self._env):
+        tokens = deque(self._tokens(body, reading))
+        while tokens:
+            token = tokens.popleft()
             if token.type == "html_block" and token.map is not None and token.level == 0:
                 start, end = (starts[number] for number in token.map)
-                yield from _shifted(hypertext.segments(source[start:end]), start)
+                yield from _shifted(hypertext.segments(source[start:end], reading), start)
             elif token.type == "inline" and token.map is not None and token.children:
                 first = token.map[0]
                 cursor = cursor if is_cell and first == row else 0
                 row = first
-                columns = _columns(token.content, lines[first:], cursor if is_cell else None)
+                columns = _columns(token.content, lines, first, cursor if is_cell else None)
                 cursor = len(lines[first]) if columns is None else columns[0] + len(token.content)
                 if columns is not None:
                     content_starts = [
-                        start + column for start, column in zip(starts[first:], columns, strict=False)
+                        starts[number] + column for number, column in enumerate(columns, start=first)
                     ]
-                    yield from self._texts(source, token, content_starts, is_cell=is_cell)
+                    yield from self._texts(reading, token, content_starts, is_cell=is_cell)
             is_cell = token.type in ("td_open", "th_open")
 
+    def _tokens(self, body: str, reading: Reading) -> list["Token"]:
+        """All tokens, counted as they are made."""
+        self._reading = reading
+        try:
+            return self._markdown.parse(body, self._env)
+        finally:
+            self._reading = None
+
+    def _count(self, state: "StateCore") -> None:
+        """Counts the tokens of a document: first its blocks, then what they hold."""
+        if self._reading is None:
+            return
+        if not state.tokens:
+            state.tokens = _Counted(self._reading)
+        for token in state.tokens:
+            if token.type == "inline":
+                token.children = _Counted(self._reading)
+
     def _texts(
-        self, source: str, token: "Token", line_starts: list[int], *, is_cell: bool
+        self, reading: Reading, token: "Token", line_starts: list[int], *, is_cell: bool
     ) -> Iterator[Segment]:
         """`line_starts` is where in the source each line of the token's content begins."""
         content = token.content
@@ -81,11 +111,13 @@ class MarkdownFormat:
         if not pieces.read(token.children or []) or content[pieces.position :].strip():
             return
 
-        def in_source(position: int) -> int:
-            begin = content.rfind("\n", 0, position) + 1
-            return line_starts[content.count("\n", 0, begin)] + position - begin
+        begins = [0, *(match.end() for match in re.finditer("\n", content))]
 
-        for run in runs(content, pieces.pieces):
+        def in_source(position: int) -> int:
+            number = bisect_right(begins, position) - 1
+            return line_starts[number] + position - begins[number]
+
+        for run in runs(content, pieces.pieces, reading):
             tagged = Tagged(content, run, partial(self._encode, is_cell=is_cell))
             yield Segment(
                 start=in_source(run.start),
@@ -132,6 +164,19 @@ class MarkdownFormat:
         return written(lambda character: character.replace("|", r"\|")) if is_cell else plain
 
 
+class _Counted(list["Token"]):
+    """Tokens, each of which takes some of what a reading has."""
+
+    def __init__(self, reading: Reading) -> None:
+        super().__init__()
+        self._reading = reading
+
+    def append(self, token: "Token") -> None:
+        """Raises JobError for more than the document may have."""
+        self._reading.take(3 * ITEM_BYTES)
+        super().append(token)
+
+
 class _Pieces:
     """The pieces of a paragraph's content, found by following its tokens."""
 
@@ -151,7 +196,7 @@ class _Pieces:
             case "text":
                 return self._text(token.content)
             case "text_special":
-                return self._take(re.escape(token.markup), decode=lambda raw, text=token.content: text)  # type: ignore[misc]
+                return self._literal(token.markup, "text", decode=lambda raw, text=token.content: text)  # type: ignore[misc]
             case "softbreak":
                 return self._take(r"[ \t]*\n[ \t]*", decode=str)
             case "hardbreak":
@@ -159,7 +204,7 @@ class _Pieces:
             case "code_inline":
                 return self._take(rf"{token.markup}(?!`).*?(?<!`){token.markup}(?!`)", "word")
             case "html_inline":
-                return self._take(re.escape(token.content), *_tag_kind(token.content))
+                return self._literal(token.content, *_tag_kind(token.content))
             case "link_open" if token.markup == "autolink":
                 for following in rest:
                     if following.type == "link_close":
@@ -179,8 +224,8 @@ class _Pieces:
             case _:
                 name, _, kind = token.type.rpartition("_")
                 if kind not in ("open", "close"):
-                    return bool(token.markup) and self._take(re.escape(token.markup))
-                return bool(token.markup) and self._take(re.escape(token.markup), kind, name)  # type: ignore[arg-type]
+                    return bool(token.markup) and self._literal(token.markup)
+                return bool(token.markup) and self._literal(token.markup, kind, name)  # type: ignore[arg-type]
 
     def _text(self, text: str) -> bool:
         if not self._content.startswith(text, self.position):
@@ -191,6 +236,15 @@ class _Pieces:
             self._add(start, "text")
             self._add(start + len(mark[0]), "empty" if mark[0].startswith("[^") else "markup")
         self._add(end, "text")
+        return True
+
+    def _literal(
+        self, literal: str, kind: Kind = "markup", name: str = "", *, decode: Callable[[str], str] = str
+    ) -> bool:
+        """Whether this stands here; if so adds its piece."""
+        if not self._content.startswith(literal, self.position):
+            return False
+        self._add(self.position + len(literal), kind, name=name, decode=decode)
         return True
 
     def _take(
@@ -252,15 +306,16 @@ def _tag_kind(tag: str) -> tuple[Kind, str]:
     return ("empty", "") if name in hypertext.VOID or tag.endswith("/>") else ("open", f"<{name}")
 
 
-def _columns(content: str, lines: list[str], cursor: int | None) -> list[int] | None:
-    """Where in its line of the source each line of a content begins; None where one is not there.
+def _columns(content: str, lines: list[str], first: int, cursor: int | None) -> list[int] | None:
+    """Where in its line of the source, from the first one, each line of a content begins; None where one is
+    not there.
 
     The content of a cell is sought from `cursor`; all other ends where its line ends, but for a heading that
     is closed by hashes.
     """
     columns = []
-    for part, raw in zip(content.split("\n"), lines, strict=False):
-        line, sought = raw.rstrip(), part.rstrip()
+    for number, part in enumerate(content.split("\n"), start=first):
+        line, sought = lines[number].rstrip(), part.rstrip()
         if cursor is None and line.endswith(sought):
             columns.append(len(line) - len(sought))
         elif (column := line.find(sought, cursor or 0)) >= 0:

@@ -1,5 +1,6 @@
-"""White space within texts, and whether there is anything to translate between it."""
+"""White space and references within texts, and whether there is anything to translate between them."""
 
+import html
 import re
 import unicodedata
 
@@ -11,6 +12,14 @@ _BREAK = re.compile(r"(?<=[^ \t\r\n])[ \t]*\r?\n[ \t]*(?=[^ \t\r\n])")
 _ITEMS = "-–—*•"
 """How a line begins that does not go on with the line before: items, and speakers of a dialogue."""
 _RUN = re.compile(r"[ \t\r\n\f]+")
+
+
+_HUGE_NUMBER = re.compile(r"&#[0-9]{1000,}")
+
+
+def unescape(text: str) -> str:
+    """The text without references of HTML. A number of any length is none of a character."""
+    return html.unescape(_HUGE_NUMBER.sub("&#1114112", text) if "&#" in text else text)
 
 
 def has_letters(text: str) -> bool:

@@ -10,32 +10,37 @@ from collections.abc import Callable, Iterator
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.formats.document import Segment
+from dragoman.jobs.formats.reading import Reading
+from dragoman.jobs.formats.spacing import unescape
 from dragoman.jobs.formats.tags.markup import Piece, runs
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?![\d:])")
-_BLOCK = re.compile(r"(?:[^\r\n]*\S[^\r\n]*(?:\r\n|\n|\r|\Z))+")
-"""Lines up to a blank one."""
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\n|\r|\Z)")
 # Up to the next ">", whatever stands before it: webvtt1, section 6.4.5, the tokenizer of cue texts.
 _MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")
 _NO_CUES = ("NOTE", "STYLE", "REGION")
 
 
-def srt_segments(source: str) -> Iterator[Segment]:
+def srt_segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The texts of SubRip. A block without a timing goes on with the cue before it. Raises JobError."""
-    return _segments(source, str, str)
+    return _segments(source, reading, str, str)
 
 
-def vtt_segments(source: str) -> Iterator[Segment]:
+def vtt_segments(source: str, reading: Reading) -> Iterator[Segment]:
     """The texts of WebVTT. Raises JobError for a file that does not begin as such."""
     if not re.match(r"WEBVTT(?=[ \t\r\n]|\Z)", source):
         raise JobError('WebVTT begins with a line "WEBVTT", and this does not; `--format srt` takes SubRip')
-    return _segments(source, html.unescape, lambda text: html.escape(text, quote=False), header=True)
+    return _segments(source, reading, unescape, lambda text: html.escape(text, quote=False), header=True)
 
 
 def _segments(
-    source: str, decode: Callable[[str], str], encode: Callable[[str], str], *, header: bool = False
+    source: str,
+    reading: Reading,
+    decode: Callable[[str], str],
+    encode: Callable[[str], str],
+    *,
+    header: bool = False,
 ) -> Iterator[Segment]:
     """`header` says that the first block is no cue, nor any without a timing."""
 
@@ -45,20 +50,20 @@ def _segments(
         return encode("\n".join(filter(None, lines)).replace("-->", "->"))
 
     has_cue = False
-    for block in _BLOCK.finditer(source):
-        if header and block.start() == 0:
+    for begin, end in _blocks(source):
+        if header and begin == 0:
             continue
-        start = _text_start(source, block.start(), block.end())
+        start = _text_start(source, begin, end)
         if start is None:
-            if header or block[0].startswith(_NO_CUES):
+            if header or source.startswith(_NO_CUES, begin):
                 continue
             if not has_cue:
                 raise JobError(
-                    f"line {_line(source, block.start())} begins no cue: {block[0].strip()[:80]!r}"
+                    f"line {_line(source, begin)} begins no cue: {source[begin:end].strip()[:80]!r}"
                 )
-            start = block.start()
+            start = begin
         has_cue = True
-        for run in runs(source, _pieces(source, start, block.end(), decode)):
+        for run in runs(source, _pieces(source, start, end, decode), reading):
             newline = "\r\n" if "\r\n" in source[run.start : run.end] else "\n"
             yield Segment(
                 start=run.start,
@@ -68,6 +73,17 @@ def _segments(
             )
     if not has_cue and source.strip() and not header:
         raise JobError("no cue: no line with a timing such as 00:00:01,000 --> 00:00:02,000")
+
+
+def _blocks(source: str) -> Iterator[tuple[int, int]]:
+    """Where the lines between blank ones begin and end."""
+    begin = None
+    for line in _LINE.finditer(source):
+        if line[0].strip():
+            begin = line.start() if begin is None else begin
+        elif begin is not None:
+            yield begin, line.start()
+            begin = None
 
 
 def _text_start(source: str, start: int, end: int) -> int | None:

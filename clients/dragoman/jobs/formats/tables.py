@@ -142,8 +142,9 @@ class TableFormat:
         self, rows: Iterator[_Row], source: Input, delimiter: str, columns: list[int], has_header: bool
     ) -> Iterator[Unit]:
         """A unit for each cell with a letter. What stands before it goes with it."""
-        number = width = 0
-        before = ""
+        number = width = num_held = 0
+        # What stands between the last text and the next.
+        between: list[str] = []
         is_quoted_format = self.name == "csv"
 
         def unit(text: str, row: _Row, error: str | None, write: Write) -> Unit:
@@ -154,7 +155,7 @@ class TableFormat:
                 raw=row.raw,
                 error=error,
                 location={"line": row.line, "number": number},
-                write=functools.partial(_write, before, write),
+                write=functools.partial(_write, "".join(between), write),
             )
 
         for row in rows:
@@ -163,7 +164,7 @@ class TableFormat:
                 number += 1
                 error = f"the row has {len(row.cells)} cells, and the first one {width}"
                 yield unit("", row, error, functools.partial(_unchanged, row.raw))
-                before = ""
+                between, num_held = [], 0
                 continue
             end = 0
             if row.cells and not (has_header and row.number == 1):
@@ -175,16 +176,17 @@ class TableFormat:
                     if not has_letters(text):
                         continue
                     number += 1
-                    before += row.raw[end:start]
+                    between.append(row.raw[end:start])
                     write = functools.partial(_written, cell, delimiter, is_quoted_format)
                     yield unit(text, row, None, write)
-                    before, end = "", stop
-            before += row.raw[end:]
-            if len(before) > MAX_BETWEEN_CHARACTERS:
+                    between, num_held, end = [], 0, stop
+            between.append(row.raw[end:])
+            num_held += len(row.raw) - end
+            if num_held > MAX_BETWEEN_CHARACTERS:
                 number += 1
                 yield unit("", row, None, functools.partial(_unchanged, ""))
-                before = ""
-        if before:
+                between, num_held = [], 0
+        if any(between):
             number += 1
             last = _Row(number=0, line=0, raw="", cells=())
             yield unit("", last, None, functools.partial(_unchanged, ""))

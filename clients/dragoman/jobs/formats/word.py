@@ -10,15 +10,17 @@ import functools
 import shutil
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.format import FormatName, FormatOptions, Input
-from dragoman.jobs.formats.document import MAX_DOCUMENT_BYTES, Segment, units_of
+from dragoman.jobs.formats.document import MAX_DOCUMENT_BYTES, Segment, counted, size_of, units_of
 from dragoman.jobs.formats.encodings import Codec, decode
+from dragoman.jobs.formats.reading import ITEM_BYTES, Reading
 from dragoman.jobs.formats.tags.markup import runs
 from dragoman.jobs.formats.tags.tagged import Tagged, encode_with
 from dragoman.jobs.formats.tags.xml_events import Event, declared_encoding, escape, events
@@ -34,6 +36,8 @@ _NOTES = tuple(f".{kind}+xml" for kind in ("header", "footer", "footnotes", "end
 """How the types of parts end that have text."""
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 """The errors of a zip that is damaged, encrypted, or compressed in an odd way."""
+_TIMES_HELD = 4
+"""How often the parts with text are in memory at once."""
 
 
 class WordFormat:
@@ -51,12 +55,15 @@ class WordFormat:
         """All units. Raises JobError for what is no such document, or a damaged one."""
         texts, segments = [], []
         start = 0
-        for name, content in _parts(source.rewound().stream, source.name):
+        reading = Reading(source, size_of(source.rewound().stream))
+        for name, content in _parts(source.rewound().stream, source.name, reading):
             text, codec = decode(content, f"{name} in {source.name}", None, declared_encoding(content[:200]))
             if codec.name != "utf-8":
                 raise JobError(f"{name} in {source.name} is in {codec.name}, which Word never writes")
             try:
-                of_part = sorted(_segments(text), key=lambda segment: segment.start)
+                of_part = sorted(
+                    counted(_segments(text, reading), reading), key=lambda segment: segment.start
+                )
             except JobError as error:
                 raise JobError(f"{name} in {source.name}: {error}") from error
             segments += [
@@ -66,7 +73,7 @@ class WordFormat:
             start += len(text) + len(_SEPARATOR)
         joined = _SEPARATOR.join(texts)
         codec = Codec(name="utf-8", mark=b"")
-        return units_of(joined, segments, codec, source.position(), join=self._options.join_lines)
+        return units_of(joined, segments, codec, source.position(), join=bool(self._options.join_lines))
 
 
 class WordPackage:
@@ -99,13 +106,18 @@ class WordPackage:
         return sum(sizes) + len(sizes) - 1
 
 
-def _parts(stream: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
+def _parts(stream: BinaryIO, name: str, reading: Reading) -> Iterator[tuple[str, bytes]]:
     """The parts with text, by name. All that there are can be read."""
     try:
         with zipfile.ZipFile(stream) as archive:
-            names = _names(archive)
-            if sum(info.file_size for info in archive.infolist()) > 4 * MAX_DOCUMENT_BYTES:
+            members = archive.infolist()
+            if sum(info.file_size for info in members) > 4 * MAX_DOCUMENT_BYTES:
                 raise JobError(f"it unpacks to more than {4 * MAX_DOCUMENT_BYTES >> 20} MiB")
+            num_named = Counter(info.filename for info in members)
+            if len(num_named) < len(members):
+                raise JobError(f"it holds {num_named.most_common(1)[0][0]!r} more than once")
+            names = _names(archive)
+            reading.take(_TIMES_HELD * sum(archive.getinfo(part).file_size for part in names))
             damaged = archive.testzip()
             if damaged is not None:
                 raise JobError(f"{damaged} in it is damaged")
@@ -138,11 +150,11 @@ def _names(archive: zipfile.ZipFile) -> list[str]:
     return main + sorted(name for name, kind in types.items() if kind.endswith(_NOTES) and name in members)
 
 
-def _segments(source: str) -> Iterator[Segment]:
-    for paragraph in _paragraphs(events(source)):
-        for run in runs(source, pieces_of(source, paragraph)):
+def _segments(source: str, reading: Reading) -> Iterator[Segment]:
+    for paragraph in _paragraphs(events(source, reading.check), reading):
+        for run in runs(source, pieces_of(source, paragraph, reading), reading):
             tagged = Tagged(source, run, _encode)
-            has_looks = any(piece.kind in ("open", "close") for piece in run.pieces)
+            has_looks = any(piece.kind not in ("text", "glue") for piece in run.pieces)
             yield Segment(
                 start=run.start,
                 end=run.end,
@@ -156,7 +168,7 @@ def _segments(source: str) -> Iterator[Segment]:
 _encode = encode_with(lambda text: escape(text.replace("\n", " ")))
 
 
-def _paragraphs(found: Sequence[Event]) -> Iterator[list[Event | None]]:
+def _paragraphs(found: Iterable[Event], reading: Reading) -> Iterator[list[Event | None]]:
     """The events of each paragraph, without its tags; None for a paragraph within it, as of a text box."""
     open_: list[list[Event | None]] = []
     for event in found:
@@ -165,6 +177,9 @@ def _paragraphs(found: Sequence[Event]) -> Iterator[list[Event | None]]:
                 open_[-1].append(None)
             open_.append([])
         elif event.name == "p" and event.kind == "end":
-            yield open_.pop()
+            paragraph = open_.pop()
+            yield paragraph
+            reading.give_back(ITEM_BYTES * len(paragraph))
         elif open_:
+            reading.take(ITEM_BYTES)
             open_[-1].append(event)

@@ -5,32 +5,104 @@ HTML. So the texts that look like the first one of their sentence are its plain 
 is an element around them. Of a translation the runs are made anew.
 """
 
-import html
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
+from dragoman.jobs.formats.reading import Reading
+from dragoman.jobs.formats.spacing import has_letters, unescape
 from dragoman.jobs.formats.tags.markup import Kind, Piece, Run
 from dragoman.jobs.formats.tags.tagged import Tagged
 from dragoman.jobs.formats.tags.xml_events import Event
 
-_OF_RUNS = frozenset(("r", "t", "rPr", "lastRenderedPageBreak"))
-_BETWEEN = frozenset(("proofErr", "bookmarkStart", "bookmarkEnd", "permStart", "permEnd"))
+_OF_RUNS = frozenset(("r", "t", "rPr", "lastRenderedPageBreak", "softHyphen"))
+_BETWEEN = frozenset(
+    (
+        *("proofErr", "bookmarkStart", "bookmarkEnd", "permStart", "permEnd"),
+        *("commentRangeStart", "commentRangeEnd"),
+    )
+)
 """Elements between runs that bound no text."""
-_AROUND = frozenset(("hyperlink", "smartTag", "ins"))
+_AROUND = frozenset(("hyperlink", "smartTag", "ins", "moveTo", "fldSimple", "sdt", "sdtContent"))
 """Elements around runs within a sentence."""
+_EMPTY = frozenset(
+    (
+        *("footnoteReference", "endnoteReference", "commentReference", "footnoteRef", "endnoteRef"),
+        *(
+            "annotationRef",
+            "drawing",
+            "pict",
+            "object",
+            "AlternateContent",
+            "sym",
+            "del",
+            "moveFrom",
+            "sdtPr",
+        ),
+    )
+)
+"""Elements that a sentence is complete without."""
+_RUN_TAG = re.compile(r"<((?:\w+:)?)r\b")
 _UNSEEN = frozenset(("lang", "noProof"))
 """Properties of a run that nobody sees."""
 _SPACE = re.compile(r"\sxml:space\s*=\s*(\"[^\"]*\"|'[^']*')")
 _TEXT_TAG = re.compile(r"<((?:\w+:)?)t\s[^<>]*>\Z")
 
 
-def pieces_of(source: str, paragraph: Sequence[Event | None]) -> list[Piece]:
+def pieces_of(source: str, paragraph: Sequence[Event | None], reading: Reading) -> list[Piece]:
     """The texts of a paragraph, whose events those are, without its tags; None for a paragraph within it."""
-    reader = _Reader(source)
-    for event in paragraph:
-        reader.read(event)
+    reader = _Reader(source, reading)
+    wholes = _wholes(source, paragraph)
+    position = 0
+    while position < len(paragraph):
+        first = paragraph[position]
+        last = wholes.get(position, position)
+        if last == position or first is None:
+            reader.read(first)
+        else:
+            reader.read_whole([event for event in paragraph[position : last + 1] if event is not None])
+        position = last + 1
     reader.close_look()
     return reader.pieces
+
+
+def _wholes(source: str, paragraph: Sequence[Event | None]) -> dict[int, int]:
+    """The first and the last event of all that is one piece, whatever is in it: elements that a sentence is
+    complete without, and fields whose result has no letter.
+
+    None has a paragraph within it.
+    """
+    found: dict[int, int] = {}
+    opened: list[tuple[int, int]] = []
+    fields: list[tuple[int, int, int]] = []
+    num_paragraphs = num_texts = 0
+    for index, event in enumerate(paragraph):
+        if event is None:
+            num_paragraphs += 1
+        elif event.kind == "start":
+            opened.append((index, num_paragraphs))
+            if event.name == "fldChar":
+                kinds = [value for name, value in event.pairs() if name.endswith("fldCharType")]
+                if kinds == ["begin"]:
+                    fields.append((index, num_paragraphs + num_texts, len(opened)))
+                elif kinds == ["end"] and fields:
+                    first, before, depth = fields.pop()
+                    if before == num_paragraphs + num_texts and depth == len(opened):
+                        found[first] = index + 1
+        elif event.kind == "end":
+            first, before = opened.pop()
+            if fields and len(opened) < fields[-1][2] - 2:
+                # It does not end in the element that it begins in.
+                fields.clear()
+            started = paragraph[first]
+            if started is not None and started.name in _EMPTY and before == num_paragraphs:
+                found[first] = index
+        elif event.kind == "text" and opened:
+            started = paragraph[opened[-1][0]]
+            is_read = started is not None and started.name == "t"
+            num_texts += is_read and has_letters(source[event.start : event.end])
+    return found
 
 
 def write_looks(source: str, run: Run, tagged: Tagged, translation: str) -> str:
@@ -47,12 +119,19 @@ def write_looks(source: str, run: Run, tagged: Tagged, translation: str) -> str:
 class _Reader:
     """Sorts out what belongs together."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, reading: Reading) -> None:
         self.pieces: list[Piece] = []
         self._source = source
+        self._reading = reading
+        # The names of the elements that are open, how many are of each, and a number for those around a run.
         self._names: list[str] = []
+        self._num_open: Counter[str] = Counter()
+        self._around = [0]
+        self._numbers: dict[tuple[int, str], int] = {}
         # Of the run: its properties, and what opens it up to its text.
-        self._look = self._opening = self._text_tag = ""
+        self._look: list[str] = []
+        self._opening: list[str] = []
+        self._text_tag = ""
         # The look of the first text behind what bounds texts, for each element around.
         self._first: list[str | None] = [None]
         # The look of the element that is open, and where its last text is.
@@ -67,21 +146,32 @@ class _Reader:
         raw = self._source[event.start : event.end]
         if event.kind == "start":
             if event.name == "r":
-                self._look, self._opening = "", raw
+                self._look, self._opening = [], [raw]
             self._names.append(event.name)
-        in_properties = "rPr" in self._names
+            self._num_open[event.name] += 1
+            key = (self._around[-1], event.name)
+            is_around = event.name in _AROUND
+            self._around.append(
+                key[0] if is_around else self._numbers.setdefault(key, len(self._numbers) + 1)
+            )
+        in_properties = self._num_open["rPr"] > 0
         if in_properties:
-            self._opening += raw
-            if event.name != "rPr" and not _UNSEEN.intersection(self._names):
-                self._look += raw
+            self._opening.append(raw)
+            if event.name != "rPr" and not any(self._num_open[name] for name in _UNSEEN):
+                self._look.append(raw)
         elif event.kind == "start" and event.name == "t":
             self._text_tag = _SPACE.sub("", raw)[:-1].rstrip("/") + ' xml:space="preserve">'
         if event.kind == "end":
-            self._names.pop()
-        if event.kind == "text" and self._names[-1:] == ["t"] and "oMath" not in self._names:
+            self._num_open[self._names.pop()] -= 1
+            self._around.pop()
+        if event.kind == "text" and self._names[-1:] == ["t"] and not self._num_open["oMath"]:
             self._text(event)
         elif in_properties or event.kind == "text" or event.name in _OF_RUNS:
-            self.pieces.append(Piece(start=event.start, end=event.end, kind="glue"))
+            last = self.pieces[-1] if self.pieces else None
+            if last is not None and last.kind == "glue" and not last.name:
+                self.pieces[-1] = replace(last, end=event.end)
+            else:
+                self.pieces.append(Piece(start=event.start, end=event.end, kind="glue"))
         elif event.name in _BETWEEN:
             self.pieces.append(Piece(start=event.start, end=event.end, kind="glue", name=event.name))
         elif event.name in _AROUND and event.kind in ("start", "end"):
@@ -95,8 +185,27 @@ class _Reader:
         else:
             self._bound(Piece(start=event.start, end=event.end, kind="markup"))
 
+    def read_whole(self, events: Sequence[Event]) -> None:
+        """Takes in events that are one piece, which in a run gets a run of its own."""
+        start, end = events[0].start, events[-1].end
+        if events[0].name == "sdtPr" and self.pieces[-1].kind == "open":
+            # It stays where a content control begins.
+            self.pieces[-1] = replace(self.pieces[-1], end=end)
+            return
+        output = None
+        if self._num_open["r"]:
+            opening = "".join(self._opening)
+            prefix = _RUN_TAG.match(opening)
+            assert prefix is not None, opening
+            output = f"{opening}{self._source[start:end]}</{prefix[1]}r>"
+            self._reading.take(len(output))
+        self.pieces.append(Piece(start=start, end=end, kind="empty", output=output))
+
     def _text(self, event: Event) -> None:
-        look = f"{'/'.join(name for name in self._names[:-2] if name not in _AROUND)} {self._look}"
+        # The run's own elements are its text and itself.
+        look = f"{self._around[-3] if len(self._around) > 2 else 0} {''.join(self._look)}"
+        opening = "".join(self._opening) + self._text_tag
+        self._reading.take(len(look) + len(opening))
         if self._current not in (None, look):
             self.close_look()
         if self._first[-1] is None:
@@ -110,8 +219,8 @@ class _Reader:
                 start=event.start,
                 end=event.end,
                 kind="text",
-                decode=html.unescape,
-                look=self._opening + self._text_tag,
+                decode=unescape,
+                look=opening,
             )
         )
 
@@ -138,6 +247,7 @@ class _Writer:
         self._written: list[str] = []
         texts = [piece for piece in run.pieces if piece.kind == "text"]
         self._base = _first_look(run.pieces) or texts[0].look
+        self._within = _looks_within(run.pieces)
         self._last = texts[-1].look
         self._ends_in_text = not self._is_tag(run.pieces[-1])
         # The look of the run that is open; None between runs.
@@ -159,10 +269,11 @@ class _Writer:
         """The beginning or the end of an element."""
         if self._is_tag(piece):
             self._close()
-            self._written.append(self._source[piece.start : piece.end])
+            raw = self._source[piece.start : piece.end]
+            self._written.append(raw if piece.output is None else piece.output)
         if piece.kind == "open":
-            self._looks.append(_look_within(self._run.pieces, piece) or self._looks[-1])
-        else:
+            self._looks.append(self._within.get(id(piece)) or self._looks[-1])
+        elif piece.kind == "close":
             self._looks.pop()
 
     def finish(self) -> str:
@@ -193,8 +304,8 @@ class _Writer:
             self._look = None
 
     def _is_tag(self, piece: Piece) -> bool:
-        """Whether it is a tag of the document, rather than one for a look."""
-        return piece.kind in ("open", "close") and piece.end > piece.start
+        """Whether it is markup of the document, rather than a tag for a look."""
+        return piece.kind in ("open", "close", "empty") and piece.end > piece.start
 
 
 def _first_look(pieces: Sequence[Piece]) -> str | None:
@@ -207,14 +318,22 @@ def _first_look(pieces: Sequence[Piece]) -> str | None:
     return None
 
 
-def _look_within(pieces: Sequence[Piece], opened: Piece) -> str | None:
-    """The look of the first text in an element, of those in none within it if there are; None without."""
-    depth = 0
-    within: list[Piece] = []
-    for piece in pieces[pieces.index(opened) :]:
-        depth += {"open": 1, "close": -1}.get(piece.kind, 0)
-        within.append(piece)
-        if depth == 0:
-            break
-    texts = [piece.look for piece in within if piece.kind == "text"]
-    return _first_look(within[1:-1]) or (texts[0] if texts else None)
+def _looks_within(pieces: Sequence[Piece]) -> dict[int, str]:
+    """The look of the first text in each element, of those in none within it if there are, by the identity of
+    the piece that opens it."""
+    looks: dict[int, str] = {}
+    # For each element that is open: the piece that opens it, the first look in it, the first deeper one.
+    opened: list[tuple[Piece, str, str]] = []
+    for piece in pieces:
+        if piece.kind == "open":
+            opened.append((piece, "", ""))
+        elif piece.kind == "close" and opened:
+            element, own, deeper = opened.pop()
+            looks[id(element)] = own or deeper
+            if opened:
+                around, first, within = opened[-1]
+                opened[-1] = (around, first, within or own or deeper)
+        elif piece.kind == "text" and opened:
+            element, own, deeper = opened[-1]
+            opened[-1] = (element, own or piece.look, deeper)
+    return looks

@@ -3,13 +3,16 @@
 The names are those of the standards: docs.oasis-open.org/xliff/v1.2 and xliff-core/v2.1.
 """
 
-import html
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.formats.document import Segment
+from dragoman.jobs.formats.reading import ITEM_BYTES, Reading
+from dragoman.jobs.formats.spacing import unescape
 from dragoman.jobs.formats.tags.markup import Kind, Piece, Run, runs
 from dragoman.jobs.formats.tags.tagged import Notations, Tagged, encode_with
 from dragoman.jobs.formats.tags.xml_events import Event, escape, events
@@ -44,21 +47,16 @@ class _Unit:
     children: dict[str, _Element] = field(default_factory=dict)
 
 
-def segments(source: str, *, join: bool = False) -> Iterator[Segment]:
+def segments(source: str, reading: Reading, *, join: bool = False) -> Iterator[Segment]:
     """The texts of units that have no translation. Their line breaks are spaces where they are to be joined.
 
     Raises JobError for what is no XLIFF.
     """
-    found = events(source)
-    root = next(event for event in found if event.kind == "start")
-    version = root.attribute("version") or ""
-    if root.name != "xliff" or not version.startswith(("1.", "2.")):
-        raise JobError(f"no XLIFF 1 or 2 but <{root.name}>, version {version or 'unknown'}")
     # Whether the texts of each element that is open are for translation.
     wishes = [True]
     unit: _Unit | None = None
     child: _Element | None = None
-    for event in found:
+    for event in _checked(events(source, reading.check)):
         if event.kind == "start":
             wish = event.attribute("translate")
             wishes.append(wishes[-1] if wish is None else wish == "yes")
@@ -74,33 +72,134 @@ def segments(source: str, *, join: bool = False) -> Iterator[Segment]:
                 child = None
             elif unit is not None and len(wishes) == unit.depth - 1:
                 if is_translated:
-                    yield from _segments(source, unit, join)
+                    yield from _segments(source, unit, reading, join)
                 unit = None
         if child is not None:
+            reading.take(ITEM_BYTES)
             child.inner.append(event)
 
 
-def _segments(source: str, unit: _Unit, join: bool) -> Iterator[Segment]:
+def _checked(found: Iterator[Event]) -> Iterator[Event]:
+    """The events of what is XLIFF; raises JobError for anything else."""
+    has_root = False
+    for event in found:
+        if event.kind == "start" and not has_root:
+            has_root = True
+            version = event.attribute("version") or ""
+            if event.name != "xliff" or not version.startswith(("1.", "2.")):
+                raise JobError(f"no XLIFF 1 or 2 but <{event.name}>, version {version or 'unknown'}")
+        yield event
+
+
+def prepare(source: str, reading: Reading) -> str:
+    """The document with its target language. Raises JobError for one in other languages."""
+    parts, position = [], 0
+    for event in _checked(events(source, reading.check)):
+        is_2 = event.name == "xliff" and (event.attribute("version") or "").startswith("2.")
+        if event.kind != "start" or not (event.name == "file" or is_2):
+            continue
+        names = ("srcLang", "trgLang") if is_2 else ("source-language", "target-language")
+        for name, wanted in zip(names, (reading.source_language, reading.target_language), strict=True):
+            stated = event.attribute(name)
+            if stated and wanted and _primary(stated) != _primary(wanted):
+                option = "--from" if name == names[0] else "--to"
+                raise JobError(
+                    f"its {name} is {stated[:40]!r}, and {option} says {wanted!r}: say {option} "
+                    f"{stated[:40]}, or change the file"
+                )
+        if reading.target_language and not event.attribute(names[1]):
+            tag = _without_attribute(source[event.start : event.end], names[1])
+            end = len(tag) - (2 if tag.endswith("/>") else 1)
+            language = escape(reading.target_language).replace('"', "&quot;")
+            parts += [source[position : event.start], tag[:end], f' {names[1]}="{language}"', tag[end:]]
+            position = event.end
+        if is_2:
+            break
+    return "".join(parts) + source[position:]
+
+
+def _primary(tag: str) -> str:
+    return re.split("[-_]", tag.strip().lower(), maxsplit=1)[0]
+
+
+def _without_attribute(tag: str, name: str) -> str:
+    return re.sub(rf"""\s{re.escape(name)}\s*=\s*("[^"]*"|'[^']*')""", "", tag)
+
+
+def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterator[Segment]:
+    """The texts of one unit; of one that is segmented (XLIFF 1.2, `seg-source`) those of its segments."""
     original, target = unit.children.get("source"), unit.children.get("target")
-    if original is None or original.end is None or (target is not None and not _is_open(source, target)):
+    parted = unit.children.get("seg-source")
+    wanted = {} if parted is None else _ranges(parted)
+    if wanted:
+        original = parted
+    if original is None or original.end is None:
         return
-    found = list(runs(source, _pieces(source, original.inner, join)))
+    kept: deque[tuple[int, int, str]] = deque()
+    if target is not None and not _is_open(source, target):
+        done = {mid: source[start:end] for mid, (start, end) in _ranges(target).items()}
+        kept.extend((*wanted[mid], done[mid]) for mid in wanted if done.get(mid, "").strip())
+        if not done or len(kept) == len(wanted):
+            return
+    inner = list(_outside(original.inner, [(start, end) for start, end, _ in kept]))
+    found = list(runs(source, _pieces(source, inner, join), reading))
     position = original.inner[0].start if original.inner else 0
-    start, end, before, after = _target(source, unit, original)
+    start, end, before, tag, after = _target(source, unit, original)
+
+    def copied(begin: int, stop: int) -> str:
+        """What stands there, with the segments that are translated."""
+        parts = []
+        while kept and kept[0][1] <= stop:
+            first, last, text = kept.popleft()
+            parts += [source[begin:first], text]
+            begin = last
+        return "".join(parts) + source[begin:stop]
+
     for number, run in enumerate(found):
-        is_last = number == len(found) - 1
-        tagged = Tagged(source, run, _in_cdata if _is_cdata(original.inner, run) else encode_with(escape))
+        is_first, is_last = number == 0, number == len(found) - 1
+        tagged = Tagged(source, run, _in_cdata if _is_cdata(run) else encode_with(escape))
+        lead = copied(position, run.start)
         yield Segment(
-            start=start if number == 0 else end,
+            start=start if is_first else end,
             end=end,
             text=tagged.html,
             shown=run.text,
-            write=tagged.write,
-            original=source[run.start : run.end],
-            before=(before if number == 0 else "") + source[position : run.start],
-            after=source[run.end : original.end.start] + after if is_last else "",
+            write=partial(_written, tagged, _translated(tag) + lead if is_first else lead),
+            original=(tag if is_first else "") + lead + source[run.start : run.end],
+            before=before if is_first else "",
+            after=copied(run.end, original.end.start) + after if is_last else "",
         )
         position = run.end
+
+
+def _written(tagged: Tagged, lead: str, translation: str) -> str:
+    return lead + tagged.write(translation)
+
+
+def _is_segment(event: Event) -> bool:
+    return event.name == "mrk" and event.attribute("mtype") == "seg"
+
+
+def _ranges(element: _Element) -> dict[str, tuple[int, int]]:
+    """Where the content of each segment is, by its number."""
+    ranges = {}
+    opened: list[Event] = []
+    for event in element.inner:
+        if event.kind == "start":
+            opened.append(event)
+        elif event.kind == "end" and _is_segment(start := opened.pop()):
+            ranges[start.attribute("mid") or ""] = (start.end, event.start)
+    return ranges
+
+
+def _outside(inner: Sequence[Event], ranges: Sequence[tuple[int, int]]) -> Iterator[Event]:
+    """The events that are in none of these ranges, which are in order."""
+    rest = deque(ranges)
+    for event in inner:
+        while rest and event.start >= rest[0][1]:
+            rest.popleft()
+        if not rest or event.start < rest[0][0]:
+            yield event
 
 
 def _is_open(source: str, target: _Element) -> bool:
@@ -114,22 +213,35 @@ def _is_open(source: str, target: _Element) -> bool:
     return is_empty or target.start.attribute("state") in _UNTRANSLATED_STATES
 
 
-def _target(source: str, unit: _Unit, original: _Element) -> tuple[int, int, str, str]:
-    """The range that the target's content takes, and what comes before and behind it in any case."""
+def _translated(tag: str) -> str:
+    """The tag of a target that is translated now."""
+    return re.sub(
+        rf"""(\sstate\s*=\s*["'])(?:{"|".join(_UNTRANSLATED_STATES)})(?=["'])""", r"\1translated", tag
+    )
+
+
+def _target(source: str, unit: _Unit, original: _Element) -> tuple[int, int, str, str, str]:
+    """The range that the target takes up to its end tag, what comes before it, its start tag, and what comes
+    behind its content."""
     tag = source[original.start.start : original.start.end]
-    prefix = tag[1 : tag.index("source")]
+    prefix = tag[1 : tag.index(original.start.name)]
     target = unit.children.get("target")
     if target is not None and target.end is not None:
         opening = source[target.start.start : target.start.end]
         if opening.endswith("/>"):
-            closing = f"</{prefix}target>"
-            return target.start.start, target.start.end, opening[:-2].rstrip() + ">", closing
-        return target.start.end, target.end.start, "", ""
+            return (
+                *(target.start.start, target.start.end, ""),
+                *(opening[:-2].rstrip() + ">", f"</{prefix}target>"),
+            )
+        return target.start.start, target.end.start, "", opening, ""
     last = unit.children.get("seg-source", original).end
     assert last is not None
-    indent = source[len(source[: original.start.start].rstrip()) : original.start.start]
+    begin = original.start.start
+    while begin > 0 and source[begin - 1].isspace():
+        begin -= 1
+    indent = source[begin : original.start.start]
     space = ' xml:space="preserve"' if original.start.attribute("xml:space") == "preserve" else ""
-    return last.end, last.end, f"{indent}<{prefix}target{space}>", f"</{prefix}target>"
+    return last.end, last.end, indent, f"<{prefix}target{space}>", f"</{prefix}target>"
 
 
 def _pieces(source: str, inner: Sequence[Event], join: bool) -> Iterator[Piece]:
@@ -146,13 +258,15 @@ def _pieces(source: str, inner: Sequence[Event], join: bool) -> Iterator[Piece]:
         elif _is_code(event):
             last = _end(inner, position)
             yield _code(event, inner[last].end)
+        elif _is_segment(event):
+            yield Piece(start=event.start, end=event.end, kind="markup")
         else:
             yield Piece(start=event.start, end=event.end, kind="open", name=event.name)
         position = last + 1
 
 
 def _text_pieces(source: str, event: Event, join: bool) -> Iterator[Piece]:
-    decode = html.unescape if event.kind == "text" else str
+    decode = unescape if event.kind == "text" else str
     start = event.start
     for number, part in enumerate(_NEWLINE.split(source[start : event.end])):
         end = start + len(part)
@@ -197,5 +311,6 @@ def _in_cdata(translation: str, notations: Notations) -> str:
     return translation.replace("]]>", "]]]]><![CDATA[>")
 
 
-def _is_cdata(inner: Sequence[Event], run: Run) -> bool:
-    return any(event.kind == "cdata" and event.start <= run.start < event.end for event in inner)
+def _is_cdata(run: Run) -> bool:
+    """Whether a text begins within CDATA, which has no references."""
+    return run.pieces[0].kind == "text" and run.pieces[0].decode is str

@@ -40,7 +40,7 @@ class FileCalls:
             config = pb.TranslateStreamConfig(
                 source_language=source_of(fields), target_language=fields.required_string("target")
             )
-            file = await _read(exchange.core, call, fields)
+            file = await _read(exchange.core, call, fields, config)
             done = await translate_file(exchange.core, call, file, config)
             path = await self._keep(exchange.core, call, file, done, config)
         base = f"{exchange.request.url.scheme}://{exchange.request.url.netloc}"
@@ -57,7 +57,7 @@ class FileCalls:
             async with exchange.open_call("TranslateFile") as call:
                 json_config = read_json((fields.string("config") or "{}").encode())
                 config = parse_message(json_config, pb.TranslateStreamConfig(), "config")
-                file = await _read(exchange.core, call, fields)
+                file = await _read(exchange.core, call, fields, config)
                 done = await translate_file(exchange.core, call, file, config, progress)
                 path = await self._keep(exchange.core, call, file, done, config)
                 message = {
@@ -83,7 +83,7 @@ class FileCalls:
         return self._files.keep(file.translated_name(config.target_language), content)
 
 
-async def _read(core: ServiceCore, call: Call, fields: Fields) -> FileTexts:
+async def _read(core: ServiceCore, call: Call, fields: Fields, config: pb.TranslateStreamConfig) -> FileTexts:
     """Raises InvalidRequestError, and as `_at_document`."""
     file = fields.files.get("file")
     if file is None or not file.name:
@@ -91,7 +91,16 @@ async def _read(core: ServiceCore, call: Call, fields: Fields) -> FileTexts:
     options = options_of(fields)
     max_bytes = core.limits.max_http_body_bytes
     return await _at_document(
-        core, call, lambda wanted: open_file(file, options, max_bytes=max_bytes, check=wanted.check)
+        core,
+        call,
+        lambda wanted: open_file(
+            file,
+            options,
+            max_bytes=max_bytes,
+            source_language=config.source_language,
+            target_language=config.target_language,
+            check=wanted.check,
+        ),
     )
 
 

@@ -17,6 +17,8 @@ from dragoman.jobs.content import HEAD_BYTES, check_is_text, check_is_utf8
 from dragoman.jobs.errors import JobError, UnitError
 from dragoman.jobs.format import Format, FormatOptions, Input
 from dragoman.jobs.formats import open_format
+from dragoman.jobs.formats.document import size_of
+from dragoman.jobs.formats.reading import UNIT_BYTES, Reading
 from dragoman.jobs.formats.word import WordPackage
 from dragoman.jobs.suffixes import input_format, is_compressed, known_suffixes
 from dragoman.jobs.unit import Unit
@@ -25,7 +27,7 @@ from dragoman_server.web.fields import Fields, UploadedFile, refusal
 MAX_UNPACKED_RATIO = 20
 """A document may unpack to so many times the bytes that a request may have."""
 
-_FIELDS = {"--column": "columns", "--key": "keys"}
+_FIELDS = {"--column": "columns", "--key": "keys", "--from": "source", "--to": "target"}
 """The names that a request has for options of the command line."""
 _ADVICE = re.compile(r"\. `--format .*", re.DOTALL)
 """Advice at the end of an error that no request can follow."""
@@ -84,21 +86,30 @@ class FileTexts:
 
 
 def options_of(fields: Fields) -> FormatOptions:
-    """The options of a file in a request: `columns`, `keys`, `joinLines`. Raises InvalidRequestError."""
+    """The options of a file in a request: `columns`, `keys`, `joinLines` (or `join_lines`).
+
+    Raises InvalidRequestError.
+    """
+    name = "join_lines" if fields.values.get("join_lines") is not None else "joinLines"
+    is_given = fields.values.get(name) is not None
     return FormatOptions(
         columns=tuple(fields.strings("columns") or ()),
         keys=tuple(fields.strings("keys") or ()),
-        join_lines=fields.flag("joinLines", False),
+        join_lines=fields.flag(name, False) if is_given else None,
     )
 
 
 def open_file(
-    file: UploadedFile, options: FormatOptions, *, max_bytes: int, check: Callable[[], None]
+    file: UploadedFile,
+    options: FormatOptions,
+    *,
+    max_bytes: int,
+    source_language: str = "",
+    target_language: str = "",
+    check: Callable[[], None],
 ) -> FileTexts:
-    """Reads all of it. Raises InvalidRequestError for what is no file of its format.
-
-    `check` is called now and then, and raises what ends the work.
-    """
+    """Reads all of it. Raises InvalidRequestError for what is no file of its format, and what `check` raises,
+    which is called now and then."""
     name = PurePath(file.name.replace("\\", "/")).name
     path = PurePath(name)
     try:
@@ -107,10 +118,18 @@ def open_file(
         )
         format_ = open_format(input_format(path, None), options)
         _check(format_, name, content, max_bytes)
-        source = Input(name=name, stream=content, position=content.tell)
+        source = Input(
+            name=name,
+            stream=content,
+            position=content.tell,
+            source_language=source_language or None,
+            target_language=target_language or None,
+            check=check,
+        )
+        reading = Reading(source, size_of(content))
         units = []
         for unit in format_.units(source):
-            check()
+            reading.take(UNIT_BYTES)
             units.append(unit)
     except JobError as error:
         message = _ADVICE.sub("", str(error))

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dragoman.jobs.formats.reading import ITEM_BYTES, Reading
 from dragoman.jobs.formats.spacing import BLANK, has_letters
 
 Kind = Literal["text", "markup", "glue", "open", "close", "empty", "word", "break"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Piece:
     """A range of the source. The pieces of a block follow each other without gaps."""
 
@@ -31,7 +32,7 @@ class Piece:
     """Of a text in a format where each has its own: what comes before it for it to look like that."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
     """A run of pieces that is translated as one text."""
 
@@ -45,26 +46,33 @@ class Run:
     """The pieces of the run; elements nest."""
 
 
-def runs(source: str, pieces: Iterable[Piece]) -> Iterator[Run]:
+def runs(source: str, pieces: Iterable[Piece], reading: Reading) -> Iterator[Run]:
     """The texts of a block, which is bounded by blocks: those between markup, each without white space and
     tags at its ends.
 
     An element that is not closed in the text that it is opened in bounds that text, too.
     """
     of_text: list[Piece] = []
-    for piece in (*_bounded(pieces), None):
+    bounded = _bounded(pieces, reading)
+    num_held = 0
+    for piece in (*bounded, None):
         if piece is not None and piece.kind != "markup":
             of_text.append(piece)
             continue
         run = _run(source, of_text)
         if run is not None:
+            num_held += len(run.pieces)
             yield run
         of_text = []
+    reading.give_back(ITEM_BYTES * (len(bounded) - num_held))
 
 
-def _bounded(pieces: Iterable[Piece]) -> list[Piece]:
+def _bounded(pieces: Iterable[Piece], reading: Reading) -> list[Piece]:
     """The pieces, in which elements nest and none is in a text in part: their tags are markup then."""
-    result = list(pieces)
+    result = []
+    for piece in pieces:
+        reading.take(ITEM_BYTES)
+        result.append(piece)
     opened: list[int] = []
 
     def bound(indices: Iterable[int]) -> None:
@@ -99,7 +107,8 @@ def _run(source: str, pieces: Sequence[Piece]) -> Run | None:
         else:
             break
     within = list(pieces[first : last + 1])
-    if not within:
+    # Most rows of markup have no text at all.
+    if not any(piece.kind in ("text", "break") for piece in within):
         return None
     start, end = within[0].start, within[-1].end
     if within[0].kind == "text":

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dragoman.jobs.errors import UnitError
+from dragoman.jobs.formats.spacing import unescape
 from dragoman.jobs.formats.tags.markup import Piece, Run
 
 Notations = Mapping[int, str]
@@ -36,6 +37,8 @@ class Part:
 
 class Tagged:
     """One text."""
+
+    __slots__ = ("_encode", "_notations", "_pieces", "_run", "_source", "html")
 
     def __init__(self, source: str, run: Run, encode: Encode) -> None:
         self._source = source
@@ -114,7 +117,7 @@ class Tagged:
         tags = found[1::2]
         if Counter(tags) != Counter(list(self._pieces)) or not _nests(tags):
             raise UnitError("the translation has not the markup of its text")
-        texts = list(map(html.unescape, found[::2]))
+        texts = list(map(unescape, found[::2]))
         written = self._written(texts)
         parts = []
         for index, text in enumerate(written):

@@ -1,6 +1,7 @@
 """The events of an XML parser, each with its range of the source."""
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 from xml.parsers import expat
@@ -10,6 +11,9 @@ from dragoman.jobs.errors import JobError
 _DECLARED = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """The characters that XML 1.0 (section 2.2) can't write."""
+_MIN_PART_BYTES = 1 << 16
+_MAX_PARTS = 32
+"""A document is parsed in so many parts at most, and events of one are held at once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,12 +27,17 @@ class Event:
     references, "other" all that is not for readers, such as comments and the brackets of CDATA."""
     name: str = ""
     """A tag's name without its prefix."""
-    attributes: tuple[tuple[str, str], ...] = ()
-    """A start tag's attributes, with prefixes."""
+    attributes: tuple[str, ...] = ()
+    """A start tag's attributes, with prefixes: the name and the value of each."""
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The attributes, by name and value."""
+        return zip(self.attributes[::2], self.attributes[1::2], strict=True)
 
     def attribute(self, name: str) -> str | None:
         """The value of an attribute, by its name with its prefix."""
-        return next((value for key, value in self.attributes if key == name), None)
+        names = self.attributes[::2]
+        return self.attributes[2 * names.index(name) + 1] if name in names else None
 
 
 def declared_encoding(head: bytes) -> str | None:
@@ -38,28 +47,43 @@ def declared_encoding(head: bytes) -> str | None:
     return None if name is None or name.startswith("utf-16") else name
 
 
-def events(source: str) -> list[Event]:
+def events(source: str, check: Callable[[], None] = lambda: None) -> Iterator[Event]:
     """All of a document, in order and without gaps. Raises JobError for what is not well-formed XML.
 
-    A document that declares entities is refused: they could make much out of little.
+    A document that declares entities is refused: they could make much out of little. `check` is called before
+    each part of it is read.
     """
     # Its positions are of bytes.
     content = source.encode()
     reader = _Reader()
-    try:
-        reader.parser.Parse(content, True)
-    except expat.ExpatError as error:
-        raise JobError(
-            f"no well-formed XML: {expat.ErrorString(error.code)} at line {error.lineno}, column "
-            f"{error.offset + 1}"
-        ) from None
-    raw = reader.events
-    starts = _characters(source, content, [start for start, *_ in raw])
-    ends = [*starts[1:], len(source)]
-    return [
-        Event(start=start, end=end, kind=kind, name=name, attributes=attributes)
-        for start, end, (_, kind, name, attributes) in zip(starts, ends, raw, strict=True)
-    ]
+    num_bytes = num_characters = 0
+    last: _RawEvent | None = None
+    last_start = 0
+    # What a part cuts off is read again with the next one, so their number is bounded.
+    size = max(_MIN_PART_BYTES, len(content) // _MAX_PARTS + 1)
+    for begin in range(0, max(1, len(content)), size):
+        check()
+        try:
+            reader.parser.Parse(content[begin : begin + size], begin + size >= len(content))
+        except expat.ExpatError as error:
+            raise JobError(
+                f"no well-formed XML: {expat.ErrorString(error.code)} at line {error.lineno}, column "
+                f"{error.offset + 1}"
+            ) from None
+        for event in reader.events:
+            num_characters += len(content[num_bytes : event[0]].decode())
+            num_bytes = event[0]
+            if last is not None:
+                yield _event(last, last_start, num_characters)
+            last, last_start = event, num_characters
+        reader.events.clear()
+    if last is not None:
+        yield _event(last, last_start, len(source))
+
+
+def _event(raw: "_RawEvent", start: int, end: int) -> Event:
+    _, kind, name, attributes = raw
+    return Event(start=start, end=end, kind=kind, name=name, attributes=attributes)
 
 
 def escape(text: str) -> str:
@@ -68,20 +92,7 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _characters(source: str, content: bytes, positions: list[int]) -> list[int]:
-    """Positions of bytes, ascending, as positions of characters."""
-    if len(source) == len(content):
-        return positions
-    result = []
-    num_bytes = num_characters = 0
-    for position in positions:
-        num_characters += len(content[num_bytes:position].decode())
-        num_bytes = position
-        result.append(num_characters)
-    return result
-
-
-_RawEvent = tuple[int, Literal["start", "end", "text", "cdata", "other"], str, tuple[tuple[str, str], ...]]
+_RawEvent = tuple[int, Literal["start", "end", "text", "cdata", "other"], str, tuple[str, ...]]
 
 
 class _Reader:
@@ -105,8 +116,7 @@ class _Reader:
         parser.EntityDeclHandler = self._entity
 
     def _start(self, name: str, attributes: list[str]) -> None:
-        pairs = tuple(zip(attributes[::2], attributes[1::2], strict=True))
-        self._note("start", name, pairs)
+        self._note("start", name, tuple(attributes))
 
     def _cdata(self, begins: bool) -> None:
         self._is_cdata = begins
@@ -119,6 +129,6 @@ class _Reader:
         self,
         kind: Literal["start", "end", "text", "cdata", "other"],
         name: str = "",
-        attributes: tuple[tuple[str, str], ...] = (),
+        attributes: tuple[str, ...] = (),
     ) -> None:
         self.events.append((self.parser.CurrentByteIndex, kind, name.rpartition(":")[2], attributes))
