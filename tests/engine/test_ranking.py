@@ -25,8 +25,8 @@ def test_the_penalty_turns_the_order_round() -> None:
 
 
 def test_of_equals_the_first_to_end_is_first() -> None:
-    first, second = ending(-3.0, 4, row=1), ending(-3.0, 4, row=0)
-    assert [e for _, e in rank([first, second], length_penalty=1.0, num_hypotheses=2)] == [first, second]
+    endings = [ending(-3.0, 4, row=1), ending(-3.0, 4, row=0), ending(-3.0, 5)]
+    assert [e for _, e in rank(endings, length_penalty=0.0, num_hypotheses=3)] == endings
 
 
 def test_only_the_best_are_returned_with_their_scores() -> None:

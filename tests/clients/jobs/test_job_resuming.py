@@ -1,5 +1,6 @@
 """A file job that goes on: with its own work, and with nothing else."""
 
+import os
 import resource
 import shutil
 import signal
@@ -145,6 +146,18 @@ def test_a_job_that_went_on_and_did_nothing_more_keeps_what_it_has(client, serve
     run(client, source, output, listener=listener)
     assert listener.resumed == 40
     assert output.read_text() == "A\n" * 100
+
+
+def test_a_job_whose_partial_output_has_lost_its_end_does_not_go_on(client, server, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("a\n" * 100)
+    server.servicer.disconnects.append(40)
+    with pytest.raises(UnavailableError):
+        run(client, source, output, window=8, patience_seconds=0)
+    os.truncate(tmp_path / "out.partial", 7)
+    with pytest.raises(JobError, match=r"out\.partial has lost its end; begin anew with --restart"):
+        run(client, source, output)
+    assert (tmp_path / "out.partial").read_text() == "A\nA\nA\nA"
 
 
 def test_restart_drops_nothing_where_the_output_may_not_be_replaced(client, server, tmp_path):

@@ -77,7 +77,8 @@ def test_server_that_stays_away_ends_the_job_which_then_goes_on(client, server, 
 @pytest.mark.parametrize("model", [None, "de-en"])
 def test_a_job_has_one_model_whatever_is_served_meanwhile(client, server, tmp_path, model):
     source, output = tmp_path / "in", tmp_path / "out"
-    source.write_text("a\n" * 100)
+    # What fails, last before the job is cut short, is of no model.
+    source.write_text("a\n" * 9 + "!INTERNAL boom\n" + "a\n" * 90)
     settings = replace(DE_EN, model=model)
     server.servicer.disconnects.extend([10, 20])
 
@@ -89,7 +90,7 @@ def test_a_job_has_one_model_whatever_is_served_meanwhile(client, server, tmp_pa
         run(client, source, output, settings, window=8, patience_seconds=0)
     server.servicer.versions.append("2")
     run(client, source, output, settings, listener=Publisher(), window=8)
-    assert output.read_text() == "A\n" * 100
+    assert output.read_text() == "A\n" * 9 + "\n" + "A\n" * 90
     assert [config.model for config in server.servicer.configs] == [model or "", "de-en/1", "de-en/1"]
 
 

@@ -127,15 +127,18 @@ class EvenAttention(OnnxStepper):
         return outputs, context
 
 
-@pytest.mark.parametrize("precision", ["int8", "fp16"])
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("precision", "wrong", "told"),
     [
-        (EvenAttention, "are too far .*: a token's attention"),
-        (FirstParents, "do not decode a beam as its rows alone"),
+        ("fp32", EvenAttention, "do not step as PyTorch does: attention differs"),
+        ("fp32", FirstParents, "do not decode as PyTorch does"),
+        ("int8", EvenAttention, "are too far .*: a token's attention"),
+        ("int8", FirstParents, "do not decode a beam as its rows alone"),
+        ("fp16", EvenAttention, "are too far .*: a token's attention"),
+        ("fp16", FirstParents, "do not decode a beam as its rows alone"),
     ],
 )
-def test_wrong_attention_and_wrong_parents_in_a_lower_precision_are_refused(
+def test_wrong_attention_and_wrong_parents_are_refused(
     luong: Checkpoint,
     luong_gate: ParityGate,
     luong_graphs: dict[str, Graphs],

@@ -67,6 +67,8 @@ def test_thousands_of_terms_are_found_in_one_pass(tmp_path: Path) -> None:
         # Its letters begin another word, whose vowel is a mark on the last of them.
         ("किताबें", []),
         ("Haus im Hausboot", ["house"]),
+        # Its small letters are more than the large ones.
+        ("İİİ Haus", ["house"]),
     ],
 )
 def test_a_term_is_found_in_any_script(tmp_path: Path, text: str, found: list[str]) -> None:

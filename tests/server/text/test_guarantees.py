@@ -9,6 +9,7 @@ import pytest
 from dragoman_bundle import Bundle
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.growth import assert_linear
 from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, shuffles, translated
 
 from dragoman_server.text.cleaning import Span
@@ -75,9 +76,18 @@ ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer
 @given(parts=st.lists(WORDS | SPANS, min_size=1, max_size=12))
 def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) -> None:
     text = " ".join(parts)
-    found = translated(text, shipped(), OPTIONS, answer)
+    shown: list[str] = []
+
+    def notes(asked: str) -> str:
+        shown.append(asked)
+        return answer(asked)
+
+    found = translated(text, shipped(), OPTIONS, notes)
     for span in {part for part in parts if not re.fullmatch(r"[A-Za-z]+[.,!?]?", part)}:
         assert found.text.count(span) == text.count(span), (span, text, found.text)
+    # What stood for them is not in what goes out.
+    masks = {word for word in re.findall(r"\w+", " ".join(shown)) if word.casefold() not in text.casefold()}
+    assert not masks.intersection(re.findall(r"\w+", found.text)), (shown, found.text)
     for hypothesis in found.hypotheses:
         for link in hypothesis.alignments:
             assert 0 <= link.source[0] < link.source[1] <= len(text)
@@ -366,19 +376,24 @@ def test_what_a_search_does_wrong_is_told(bundle: Bundle, answer: str, kind: str
     assert {warning.span for warning in found.warnings} == {(0, 10)}
 
 
-def test_a_glossary_changes_nothing_where_its_term_is_there(bundle: Bundle) -> None:
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    # In the second one a term's translation is a part of another's.
+    [("Der Hund ist da", "The dog is there"), ("Der Hund und der große Hund", "The big dog and the dog")],
+)
+def test_a_glossary_changes_nothing_where_its_terms_are_there(bundle: Bundle, text: str, answer: str) -> None:
     shown: list[str] = []
 
-    def notes(text: str) -> str:
-        shown.append(text)
-        return "The dog is there"
+    def notes(asked: str) -> str:
+        shown.append(asked)
+        return answer
 
     index = TermIndex([Term(source="Hund", target="dog"), Term(source="große Hund", target="big dog")])
     options = TranslationOptions(beam_size=1, length_penalty=1.0, protection=Protection(finders=(index,)))
-    assert translated("Der Hund ist da", bundle, options, notes).text == "The dog is there"
-    assert shown == ["Der Hund ist da"]
+    assert translated(text, bundle, options, notes).text == answer
+    assert shown == [text]
     # The longest counts, and is put where the model lacks it.
-    assert "big dog" in translated("Der große Hund ist da", bundle, options, notes).text
+    assert "big dog" in translated("Der große Hund ist da", bundle, options, lambda _: "The dog").text
 
 
 @ANSWERING
@@ -454,6 +469,8 @@ def test_capitals_are_shown_as_small_letters_and_come_back(bundle: Bundle) -> No
 
 @pytest.mark.parametrize("part", ["<a ", "<a href='", "<!--", "<!", "<?", "</", "&", "<b>x "])
 def test_markup_takes_time_in_proportion_to_the_text(bundle: Bundle, part: str) -> None:
-    # What would take the square of it takes minutes.
-    text = part * (60_000 // len(part))
-    assert translated(text, bundle, HTML, copies).text.count("<") == text.count("<")
+    def translates(size: int) -> None:
+        text = part * size
+        assert translated(text, bundle, HTML, copies).text.count("<") == text.count("<")
+
+    assert_linear(translates, 2_000 // len(part))

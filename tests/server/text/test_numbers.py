@@ -39,6 +39,8 @@ def missing(source: str, answer: str, source_language: str = "de", target_langua
         ("10² ist", "10² is"),
         ("+5 Grad", "5 degrees"),
         ("2 und 2", "2 and 2"),
+        # In English this one has the value of that, and is as the other stands.
+        ("1 von 1.000", "of 1.000, 1"),
     ],
 )
 def test_a_value_is_kept(source: str, answer: str) -> None:

@@ -1,6 +1,7 @@
 """Words that a vocabulary lacks."""
 
 import pytest
+from tests.growth import assert_linear
 
 from dragoman_server.text.protection.protected import SpanKind
 from dragoman_server.text.protection.unknown import unreadable_words
@@ -31,5 +32,7 @@ def test_words_with_unknown_characters_are_found(
 
 
 def test_it_takes_time_in_proportion_to_the_text() -> None:
-    # With every word held against every unknown character that is hours.
-    assert len(found("看a" * 50_000, "看")) == 50_000
+    def finds(size: int) -> None:
+        assert len(found("看a" * size, "看")) == size
+
+    assert_linear(finds, 1_000)

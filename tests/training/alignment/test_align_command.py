@@ -197,6 +197,8 @@ def test_bytes_that_are_no_text_are_told_with_the_line(tmp_path: Path, aligner: 
 def test_texts_of_the_other_direction_are_told(tmp_path: Path, aligner: Path) -> None:
     files = pair_files(tmp_path, "the dog sees\n", "der hund sieht\n")
     assert "other way round" in error_of("apply", aligner, *files)
+    # What was left untranslated is not of the other direction.
+    assert run("apply", aligner, *pair_files(tmp_path, "der hund\n", "der hund\n")).exit_code == 0
 
 
 def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:

@@ -2,20 +2,28 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, product
 from math import exp
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.training.alignment.brute_force import NULL, PAIRS, Alignment, Expectation, bitext_of
+from tests.training.alignment.brute_force import NULL, NUM_TARGET, PAIRS, Alignment, Expectation, bitext_of
 
+from dragoman_training.alignment.agreement import count_agreed
 from dragoman_training.alignment.corpus.bitext import Bitext
 from dragoman_training.alignment.corpus.cooccurrence import Cooccurrence
 from dragoman_training.alignment.lexicon import Smoothing, estimate_lexicon, exp_digamma, uniform_lexicon
 from dragoman_training.alignment.models.diagonal import Diagonal
-from dragoman_training.alignment.models.hmm import Jumps, estimate_jumps, expect_hmm, posteriors_hmm
+from dragoman_training.alignment.models.hmm import (
+    Jumps,
+    estimate_jumps,
+    expect_hmm,
+    posteriors_hmm,
+    viterbi_hmm,
+)
 from dragoman_training.alignment.models.ibm1 import expect1
 from dragoman_training.alignment.models.ibm2 import (
     Shapes,
@@ -164,6 +172,70 @@ def test_counts_of_the_hmm_equal_brute_force() -> None:
     assert_same_posteriors(cooccurrence, posteriors_hmm(cooccurrence, class_N, lexicon_P, jumps), expected)
 
 
+def test_jumps_beyond_those_learnt_are_each_half_as_likely_as_the_one_before() -> None:
+    bitext = bitext_of(PAIRS)
+    cooccurrence = Cooccurrence.of(bitext)
+    lexicon_P, class_N = random_lexicon(cooccurrence), CLASS_OF_WORD[bitext.source.word_N]
+    short = Jumps(weight_CD=np.random.default_rng(3).uniform(0.1, 1, (3, 5)), null=0.15)
+    weight_CD = np.array(
+        [
+            [row[2 + max(-2, min(2, jump))] * 0.5 ** max(0, abs(jump) - 2) for jump in range(-4, 5)]
+            for row in short.weight_CD
+        ]
+    )
+    long = replace(short, weight_CD=weight_CD)
+    for found in (posteriors_hmm, viterbi_hmm):
+        np.testing.assert_allclose(
+            found(cooccurrence, class_N, lexicon_P, short), found(cooccurrence, class_N, lexicon_P, long)
+        )
+
+
+def test_no_other_weight_of_a_jump_makes_the_counts_and_the_prior_likelier() -> None:
+    bitext, prior = bitext_of(PAIRS), 0.3
+    cooccurrence = Cooccurrence.of(bitext)
+    jumps = Jumps(weight_CD=np.random.default_rng(3).uniform(0.1, 1, (2, 9)), null=0.15)
+    counts = expect_hmm(cooccurrence, bitext.source.word_N * 0, random_lexicon(cooccurrence), jumps)
+    for _ in range(100):
+        jumps = estimate_jumps(jumps, counts, prior=prior)
+
+    def likelihood(weight_CD: np.ndarray) -> float:
+        result = (prior * np.log(weight_CD / weight_CD.sum(axis=1, keepdims=True))).sum()
+        result += (counts.jump_CD * np.log(weight_CD)).sum()
+        for length in range(1, 5):
+            for last in range(length + 1):
+                room_C = weight_CD[:, 5 - last : 5 - last + length].sum(axis=1)
+                result -= counts.origin_CK[:, length * (length + 1) // 2 + last] @ np.log(room_C)
+        return float(result)
+
+    best = likelihood(jumps.weight_CD)
+    for place in np.ndindex(jumps.weight_CD.shape):
+        for factor in (0.9, 1.1):
+            other_CD = jumps.weight_CD.copy()
+            other_CD[place] *= factor
+            assert likelihood(other_CD) < best
+
+
+def test_a_link_counts_as_much_as_both_directions_believe_and_null_as_each_does() -> None:
+    bitext, random = bitext_of(PAIRS), np.random.default_rng(1)
+    there, back = Cooccurrence.of(bitext), Cooccurrence.of(bitext.reversed())
+    posterior_L, posterior_K = (random.random(len(one.pair_L), np.float32) for one in (there, back))
+    forward: dict[tuple[int, int], float] = defaultdict(float)
+    backward: dict[tuple[int, int], float] = defaultdict(float)
+    for (source, target), first, other_first in zip(PAIRS, there.first_S, back.first_S, strict=False):
+        for (i, e), (j, f) in product(enumerate(source), enumerate(target)):
+            believed = posterior_L[first + j * (len(source) + 1) + i + 1]
+            agreed = float(believed) * float(posterior_K[other_first + i * (len(target) + 1) + j + 1])
+            forward[e, f] += agreed
+            backward[f, e] += agreed
+        for j, f in enumerate(target):
+            forward[NULL, f] += float(posterior_L[first + j * (len(source) + 1)])
+        for i, e in enumerate(source):
+            backward[NUM_TARGET, e] += float(posterior_K[other_first + i * (len(target) + 1)])
+    forward_P, backward_P = count_agreed(there, back, posterior_L, posterior_K)
+    assert by_pair(there, forward_P) == pytest.approx(dict(forward), rel=1e-5)
+    assert by_pair(back, backward_P) == pytest.approx(dict(backward), rel=1e-5)
+
+
 sentences = st.lists(st.integers(0, 3), min_size=1, max_size=5)
 corpora = st.lists(st.tuples(sentences, sentences), min_size=1, max_size=8).map(
     lambda pairs: bitext_of(pairs, 4, 4)
@@ -211,11 +283,11 @@ def test_likelihood_never_falls(bitext: Bitext) -> None:
 
 
 def test_smoothed_lexicon_sums_to_one_with_the_words_never_seen_together() -> None:
-    cooccurrence = Cooccurrence.of(bitext_of(PAIRS))
+    cooccurrence = Cooccurrence.of(bitext_of(PAIRS[:3]))
     lexicon_P = estimate_lexicon(cooccurrence, np.full(len(cooccurrence.target_P), 2.0), Smoothing(alpha=0.5))
-    # The source word 2 stands with all four target words; NULL too; 0 with all; 1 with all.
     by_source = np.bincount(cooccurrence.source_P, weights=lexicon_P)
     seen = np.diff(cooccurrence.first_V)
+    assert seen.tolist() == [3, 3, 2, 3]
     never = 0.5 * (4 - seen) / (seen * 2.5 + 0.5 * (4 - seen))
     np.testing.assert_allclose(by_source + never, 1)
 

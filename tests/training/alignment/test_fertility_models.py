@@ -261,6 +261,38 @@ def test_climbing_ends_where_no_neighbour_is_better_and_counts_the_neighbours(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_climbing_finds_its_way_from_an_alignment_that_cannot_be(kind: type[FertilityModel]) -> None:
+    """No more words come from NULL than from others (eq. 31)."""
+    direction = Direction.of(bitext_of(PAIRS))
+    of_null = np.zeros(len(direction.target_U), np.int32)
+    model = replace(random_model(kind, direction), max_alignments=0, alignment_U=of_null)
+    step = model.step(direction, random_lexicon(direction))
+    assert np.isfinite(step.log_likelihood)
+    assert step.posterior_L.sum() == pytest.approx(len(of_null))
+
+
+def test_the_jumps_of_model_4_are_smoothed_with_those_of_other_classes_but_the_first_cept_alone() -> None:
+    direction = Direction.of(bitext_of(PAIRS))
+    model, lexicon_P = random_model(Model4, direction), random_lexicon(direction)
+    counts, _, _ = model._collect(direction, lexicon_P, start_of(direction), climb=True)
+    after = model.step(direction, lexicon_P).next
+    assert isinstance(after, Model4)
+    of_classes, num_jumps = model.priors.class_jump, counts.tail_BD.shape[1]
+    for tables, estimated in (
+        ([counts.head_ABD[0], counts.head_ABD[1]], after.head_ABD[:2]),
+        ([counts.head_ABD[2]], after.head_ABD[2:]),
+        ([counts.tail_BD], after.tail_BD[None]),
+    ):
+        common = [
+            sum(float(table[b, d]) for table in tables for b in range(2)) + 0.1 for d in range(num_jumps)
+        ]
+        for table, found in zip(tables, estimated, strict=True):
+            for b in range(2):
+                own = [table[b, d] + of_classes * common[d] / sum(common) for d in range(num_jumps)]
+                np.testing.assert_allclose(np.exp(found[b]), np.array(own) / sum(own))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_only_model_5_wastes_nothing(kind: type[FertilityModel]) -> None:
     """Over all outputs it sums to one; 3 and 4 put words on each other, too: they are deficient."""
     source, num_target = [0, 1], 2

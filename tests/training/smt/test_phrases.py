@@ -77,29 +77,39 @@ CORPUS = [
 ]
 
 
+def word_weight(counts: Counter[tuple[str, str]], linked: list[str], word: str) -> float:
+    """The mean of w(word | f) over the words f that it is linked with (Koehn et al. 2003, section 4)."""
+    linked = linked or ["NULL"]
+    totals = [sum(n for (other, _), n in counts.items() if other == f) for f in linked]
+    return sum(counts[f, word] / total for f, total in zip(linked, totals, strict=True)) / len(linked)
+
+
 def test_probabilities_and_lexical_weights_are_those_of_plain_loops() -> None:
     bitext, source, target = bitext_of([(one, other) for one, other, _ in CORPUS])
     links = [matrix(len(one), len(other), own) for one, other, own in CORPUS]
     table = learn_phrases(bitext, links, max_words=2, max_options=50)
     words: Counter[tuple[str, str]] = Counter()
+    back: Counter[tuple[str, str]] = Counter()
     for one, other, own in CORPUS:
         words.update((one[i], other[j]) for i, j in own)
         words.update(("NULL", word) for j, word in enumerate(other) if j not in {link[1] for link in own})
+        back.update((other[j], one[i]) for i, j in own)
+        back.update(("NULL", word) for i, word in enumerate(one) if i not in {link[0] for link in own})
     pairs: Counter[tuple[str, str]] = Counter()
     lexical: dict[tuple[str, str], float] = defaultdict(float)
+    lexical_backward: dict[tuple[str, str], float] = defaultdict(float)
     for number, (one, other, own) in enumerate(CORPUS):
         alone, _, _ = bitext_of([(one, other)])
         for first, end, start, stop in extract_phrases(alone, [links[number]], 2).tolist():
             pair = " ".join(one[first:end]), " ".join(other[start:stop])
             pairs[pair] += 1
-            weight = 1.0
+            weight = backward_weight = 1.0
             for j in range(start, stop):
-                linked = [one[i] for i, k in own if k == j] or ["NULL"]
-                totals = [sum(n for (f, _), n in words.items() if f == word) for word in linked]
-                weight *= sum(words[f, other[j]] / n for f, n in zip(linked, totals, strict=True)) / len(
-                    linked
-                )
+                weight *= word_weight(words, [one[i] for i, k in own if k == j], other[j])
+            for i in range(first, end):
+                backward_weight *= word_weight(back, [other[j] for k, j in own if k == i], one[i])
             lexical[pair] = max(lexical[pair], weight)
+            lexical_backward[pair] = max(lexical_backward[pair], backward_weight)
     assert len(table) == len(pairs)
     for (one, other), count in pairs.items():
         numbers = [source.number(word) for word in one.split()]
@@ -107,8 +117,8 @@ def test_probabilities_and_lexical_weights_are_those_of_plain_loops() -> None:
         (row,) = (pair for pair in found if [target.words[w] for w in table.target(pair)] == other.split())
         forward = count / sum(n for (f, _), n in pairs.items() if f == one)
         backward = count / sum(n for (_, e), n in pairs.items() if e == other)
-        scores = table.scores_P4[row].tolist()
-        assert scores[:3] == pytest.approx([log(forward), log(lexical[one, other]), log(backward)], abs=1e-6)
+        expected = [forward, lexical[one, other], backward, lexical_backward[one, other]]
+        assert table.scores_P4[row].tolist() == pytest.approx([log(value) for value in expected], abs=1e-6)
 
 
 def test_only_the_most_frequent_translations_are_kept() -> None:

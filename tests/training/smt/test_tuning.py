@@ -53,9 +53,13 @@ def test_of_equal_features_the_first_is_chosen_and_nothing_moves() -> None:
     assert search_line(np.ones(6), np.ones(6), given.counts_N10, given.first_S) == (0.0, 100.0)
 
 
-def test_counts_make_the_bleu_of_sacrebleu() -> None:
+@pytest.mark.parametrize("end", ["", " Now they do.", "They do."])
+@pytest.mark.parametrize("is_short", [True, False])
+def test_counts_make_the_bleu_of_sacrebleu(end: str, is_short: bool) -> None:
+    """Of translations that are as long as their references, shorter, and longer."""
     translations = ["A man is sleeping on the sofa, I think.", "Two dogs run through the green grass."]
     references = ["A man sleeps on the sofa, I think.", "Two dogs are running through green grass there."]
+    (references if is_short else translations)[1] += end
     counts = sum(count_matches([one], other)[0] for one, other in zip(translations, references, strict=True))
     assert bleu(counts) == pytest.approx(BLEU().corpus_score(translations, [references]).score)
 
