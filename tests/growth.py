@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 LEAST_SECONDS = 0.02
 """Less is too little to be timed."""
-MOST_RATIO = 2.6
+MAX_RATIO = 2.6
 """Twice the work may take this many times as long; what takes the square of it takes four times."""
+NUM_DOUBLINGS = 3
+"""Tries, as what is linear may take one step up where a buffer is full; a square never passes."""
 
 
 def assert_linear(work: Callable[[int], object], size: int) -> None:
-    """Calls the work at a size that takes long enough, from `size` on, and at twice that."""
+    """Calls the work at sizes from `size` on, and at twice these, once it takes long enough."""
 
     def seconds(at: int) -> float:
         # A collection looks at all objects of all tests.
@@ -23,11 +25,14 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
         finally:
             gc.enable()
 
-    while (once := seconds(size)) < LEAST_SECONDS:
+    while seconds(size) < LEAST_SECONDS:
         size *= 2
-    twice = seconds(2 * size)
-    for _ in range(4):
-        if twice <= MOST_RATIO * once:
-            return
-        once, twice = min(once, seconds(size)), min(twice, seconds(2 * size))
-    raise AssertionError(f"{once:.3f} s at {size}, {twice:.3f} s at {2 * size}")
+    told = []
+    for _ in range(NUM_DOUBLINGS):
+        for num_tries in (1, 3):
+            once, twice = (min(seconds(at) for _ in range(num_tries)) for at in (size, 2 * size))
+            if twice <= MAX_RATIO * once:
+                return
+        told.append(f"{once:.3f} s at {size}, {twice:.3f} s at {2 * size}")
+        size *= 2
+    raise AssertionError("; ".join(told))
