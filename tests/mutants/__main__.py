@@ -61,11 +61,11 @@ class Mutant:
     """Why no test can notice it, of those that none can."""
 
 
-def known_mutants() -> list[Mutant]:
+def known_mutants(root: Path) -> list[Mutant]:
     """Those of known.toml. Raises ValueError for one whose text is not in its file once."""
     found = []
     for entry in tomllib.loads(KNOWN.read_text())["mutant"]:
-        path, changed, line = entry["file"], (ROOT / entry["file"]).read_text(), 0
+        path, changed, line = entry["file"], (root / entry["file"]).read_text(), 0
         for old, new in entry["changes"].items():
             if changed.count(old) != 1:
                 raise ValueError(f"{KNOWN.name}: {old!r} is in {path} {changed.count(old)} times, not once")
@@ -94,7 +94,7 @@ def drawn_mutants(number: int, seed: int, known: list[Mutant]) -> list[Mutant]:
 
 def _every_mutant(area: str) -> Iterator[Mutant]:
     for path in _files(AREAS[area][0]):
-        source = (ROOT / path).read_text()
+        source = (TREE / path).read_text()
         for mutation in mutations(source):
             changed = mutation.apply(source)
             before, after = (text.splitlines()[mutation.line - 1].strip() for text in (source, changed))
@@ -120,7 +120,7 @@ class Coverage:
             path.write_text(json.dumps(recorded))
         self.seconds: float = recorded["seconds"]
         self._lines: dict[str, dict[str, list[str]]] = recorded["lines"]
-        self._trees = {path: ast.parse((ROOT / path).read_text()) for path in _files(self._folders)}
+        self._trees = {path: ast.parse((TREE / path).read_text()) for path in _files(self._folders)}
 
     def is_recorded(self, file: str, line: int) -> bool:
         """Whether a test was seen to run the line, which is therefore not compiled."""
@@ -214,6 +214,7 @@ def run_tests(
 def is_killed(mutant: Mutant, coverage: Coverage) -> bool:
     """Whether a test fails with it."""
     path = TREE / mutant.file
+    source, times = path.read_text(), path.stat()
     tests = coverage.tests_of(mutant.file, mutant.line)
     try:
         path.write_text(mutant.source)
@@ -222,7 +223,8 @@ def is_killed(mutant: Mutant, coverage: Coverage) -> bool:
             numba_cache = "" if coverage.is_recorded(mutant.file, mutant.line) else folder
             code, output = run_tests(tests, 60 + 3 * coverage.seconds, numba_cache=numba_cache)
     finally:
-        shutil.copy2(ROOT / mutant.file, path)
+        path.write_text(source)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     if code == 4 and "ERROR collecting" not in output and "conftest" not in output:
         raise click.ClickException(f"the tests recorded can't be run:\n{output[-3000:]}")
     return code != 0
@@ -246,7 +248,7 @@ def copy_tree() -> None:
 
 
 def _files(folders: tuple[str, ...]) -> list[str]:
-    return sorted(str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return sorted(str(path.relative_to(TREE)) for folder in folders for path in (TREE / folder).rglob("*.py"))
 
 
 def _area_of(file: str) -> str:
@@ -256,7 +258,7 @@ def _area_of(file: str) -> str:
 def _digest(folders: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     for path in _files(folders):
-        digest.update(path.encode() + b"\0" + (ROOT / path).read_bytes())
+        digest.update(path.encode() + b"\0" + (TREE / path).read_bytes())
     return digest.hexdigest()
 
 
@@ -286,9 +288,11 @@ def _describe(mutant: Mutant) -> str:
 @click.option("--seed", default=1, show_default=True, help="Of what is drawn.")
 def main(number: int, seed: int) -> None:
     """Change lines one by one and name the changes that no test notices."""
+    # Ended like by Ctrl-C, so that the tests end with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     CACHE.mkdir(exist_ok=True)
     copy_tree()
-    known = known_mutants()
+    known = known_mutants(TREE)
     tried = [one for one in known if not one.equivalent]
     tried += drawn_mutants(number - len(tried), seed, known)
     results = CACHE / "results.jsonl"

@@ -106,6 +106,17 @@ def test_a_list_has_no_words_twice_and_the_best_first() -> None:
     assert scores == sorted(scores, reverse=True)
 
 
+def test_words_that_are_passed_through_twice_are_the_same_words() -> None:
+    weights = Weights(distortion=0.3)
+    (found,) = decode(decoder(SearchOptions(), weights), [NEVER_SEEN] * 5, num_best=50)
+    assert found.words == (f"word{NEVER_SEEN}",) * 5
+    one = decoder(SearchOptions(), Weights())
+    assert found.score == pytest.approx(max(score(one, way)[0] for way in derivations(one, [NEVER_SEEN] * 5)))
+    others = [f"word{place}" for place in range(3)]
+    listed = one.decode(others, [NEVER_SEEN] * 3, 50)
+    assert len({derivation.words for derivation in listed}) == len(listed) == 6
+
+
 def test_without_distortion_phrases_stay_in_order() -> None:
     (found,) = decode(decoder(SearchOptions(distortion_limit=0), Weights()), [2, 2, 4, 1, 0])
     starts = [start for start, _, _ in found.phrases]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from click.testing import CliRunner, Result
 
 from dragoman_training.smt.cli import smt
 from dragoman_training.smt.saved import load_system
-from dragoman_training.smt.search.features import Weights
+from dragoman_training.smt.search.features import FEATURES, Weights
+from dragoman_training.smt.tuning.bleu import bleu, count_matches
 from dragoman_training.smt.tuning.tuner import tune_system
 
 NOUNS = [("Hund", "dog"), ("Mann", "man"), ("Baum", "tree"), ("Vogel", "bird"), ("Fisch", "fish")]
@@ -84,6 +86,44 @@ def test_the_last_weights_that_tuning_finds_are_tried(tmp_path: Path, system: Pa
     tuned = tune_system(bad, source, reference, rounds=1, threads=1, seed=1, say=lambda line: None)
     assert tuned.weights != bad.weights
     assert matches(tuned.translate(source), reference) > matches(bad.translate(source), reference)
+
+
+def test_the_best_round_is_taken_though_a_later_one_is_worse(tmp_path: Path, system: Path) -> None:
+    start, random = load_system(system), np.random.default_rng(58)
+    source, reference = (
+        path.read_text("utf-8").splitlines() for path in write_corpus(tmp_path, "val", 6, 58)
+    )
+    # No weights give words in just any order.
+    reference = [" ".join(random.permutation(line.split())) for line in reference]
+    told: list[str] = []
+    tuned = tune_system(start, source, reference, rounds=2, threads=1, seed=58, say=told.append)
+    found = [float(re.findall(r"BLEU ([\d.]+)", line)[0]) for line in told]
+    assert found[-1] < max(found)
+    pairs = zip(tuned.translate(source), reference, strict=True)
+    counts = sum(count_matches([one], other)[0] for one, other in pairs)
+    assert bleu(counts) == pytest.approx(max(found), abs=0.01)
+
+
+def test_a_list_of_the_best_has_each_text_once(system: Path) -> None:
+    (found,) = load_system(system).candidates(["Xaver ruft Xaver Xaver ein Xaver."], 50)
+    texts = [text for text, _ in found]
+    assert len(set(texts)) == len(texts) > 1
+
+
+def test_the_noisy_channel_alone_chooses_by_two_features(tmp_path: Path, system: Path) -> None:
+    source, reference = write_corpus(tmp_path, "val", 8, 4)
+    channel = ("--weights", "phrase_backward=1, language_model=1")
+    lines = run("translate", system, source, *channel).stdout.splitlines()
+    weights = dict.fromkeys(FEATURES, 0.0) | {"phrase_backward": 1.0, "language_model": 1.0}
+    assert lines == load_system(system).with_weights(Weights(**weights)).translate(
+        source.read_text().splitlines()
+    )
+    assert matches(lines, reference.read_text("utf-8").splitlines()) > 4
+    # Words alone in turn find nothing.
+    assert run("translate", system, source, "--weights", "words=1").stdout.splitlines() != lines
+    for wrong in ("word=1", "words", "words=a", ""):
+        assert f"{wrong!r} is no NAME=NUMBER" in error_of("translate", system, source, "--weights", wrong)
+    assert "finite" in error_of("translate", system, source, "--weights", "words=nan")
 
 
 def matches(translations: list[str], references: list[str]) -> int:

@@ -26,9 +26,10 @@ _threads = click.option(
     show_default="up to 4",
     help="Sentences translated at a time.",
 )
-_stack = click.option("--stack", type=click.IntRange(1), help="Hypotheses a stack.  [default: as trained]")
-_limit = click.option(
-    "--distortion-limit", type=click.IntRange(0, 40), help="Words jumped over at most.  [default: as trained]"
+_weights = click.option(
+    "--weights",
+    help="Of features, all others having none, such as phrase_backward=1,language_model=1, "
+    "the noisy channel.  [default: as tuned]",
 )
 
 
@@ -174,19 +175,16 @@ def train(
 @click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path), default="-"
 )
-@_stack
-@_limit
+@_weights
 @_threads
-def translate(
-    folder: Path, file: Path, stack: int | None, distortion_limit: int | None, threads: int
-) -> None:
+def translate(folder: Path, file: Path, weights: str | None, threads: int) -> None:
     """Translate the lines of FILE, or of standard input.
 
     An empty line stays empty. Words that were never seen are passed through. A sentence may have any length;
     the time grows with it.
     """
     lines = _input_lines(file)
-    system = _load(folder, stack, distortion_limit)
+    system = _load(folder, weights)
     for found in system.candidates(lines, 1, threads=threads, report=_progress()):
         click.echo(found[0][0])
 
@@ -196,16 +194,14 @@ def translate(
 @click.option("--source", type=_existing_file, required=True, help="The test set.")
 @click.option("--reference", type=_existing_file, required=True, help="Its translation, line by line.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
-@_stack
-@_limit
+@_weights
 @_threads
 def evaluate(
     folder: Path,
     source: Path,
     reference: Path,
     output: Path | None,
-    stack: int | None,
-    distortion_limit: int | None,
+    weights: str | None,
     threads: int,
 ) -> None:
     """Measure a system on a test set: BLEU with its 95% interval, lower-cased, and chrF."""
@@ -217,7 +213,7 @@ def evaluate(
         raise ValueError(f"{source} is empty: there is nothing to measure")
     if output is not None and not output.absolute().parent.is_dir():
         raise click.UsageError(f"--output: there is no folder {output.parent}")
-    system = _load(folder, stack, distortion_limit)
+    system = _load(folder, weights)
     sources, references = zip(*pairs, strict=True)
     began = time.monotonic()
     translations = system.translate(sources, threads=threads, report=_progress())
@@ -233,18 +229,12 @@ def evaluate(
     )
 
 
-def _load(folder: Path, stack: int | None, distortion_limit: int | None) -> "System":
-    from dataclasses import replace
-
+def _load(folder: Path, weights: str | None) -> "System":
     from dragoman_training.smt.saved import load_system
+    from dragoman_training.smt.search.features import parse_weights
 
     system = load_system(folder)
-    search = system.search
-    if stack is not None:
-        search = replace(search, stack_size=stack)
-    if distortion_limit is not None:
-        search = replace(search, distortion_limit=distortion_limit)
-    return system.with_search(search)
+    return system if weights is None else system.with_weights(parse_weights(weights))
 
 
 def _input_lines(file: Path) -> Sequence[str]:

@@ -31,10 +31,6 @@ class System:
         """The same, with others."""
         return replace(self, weights=weights)
 
-    def with_search(self, search: SearchOptions) -> "System":
-        """The same, searching farther or less far."""
-        return replace(self, search=search)
-
     def translate(
         self, lines: Sequence[str], *, threads: int = 1, report: Report = lambda done, total: None
     ) -> list[str]:
@@ -49,7 +45,7 @@ class System:
         threads: int = 1,
         report: Report = lambda done, total: None,
     ) -> Iterator[list[tuple[str, Derivation]]]:
-        """Of each line its best translations, the best first."""
+        """Of each line its best translations, each text once, the best first."""
         decoder = Decoder(
             table=self.table,
             language_model=self.language_model,
@@ -61,10 +57,11 @@ class System:
             words = self.source_casing.within(split_words(line))
             numbers = [self.source.number(word) for word in words]
             large = begins_large(line)
-            return [
-                (self._text(derivation, large=large), derivation)
-                for derivation in decoder.decode(words, numbers, num_best)
-            ]
+            found: dict[str, Derivation] = {}
+            for derivation in decoder.decode(words, numbers, num_best):
+                # Other words may make the same text: the best of them stands for it.
+                found.setdefault(self._text(derivation, large=large), derivation)
+            return list(found.items())
 
         pool = ThreadPoolExecutor(threads)
         try:

@@ -79,7 +79,9 @@ class Decoder:
             self.options.distortion_limit,
         )
         assert graph.best != NOTHING
-        ways, scores = best_ways(graph, options, num_best)
+        first_of: dict[str, int] = {}
+        same_J = np.array([first_of.setdefault(word, place) for place, word in enumerate(words)])
+        ways, scores = best_ways(graph, options, same_J, num_best)
         return [self._derivation(score, way, words, options) for way, score in zip(ways, scores, strict=True)]
 
     def _derivation(

@@ -7,6 +7,7 @@ Shapes: F features.
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -54,3 +55,16 @@ class Weights:
 
 
 FEATURES = tuple(field.name for field in fields(Weights))
+
+
+def parse_weights(text: str) -> Weights:
+    """Weights written as `name=number,…`; features that are not named have none."""
+    given = dict.fromkeys(FEATURES, 0.0)
+    for part in text.split(","):
+        name, _, number = map(str.strip, part.partition("="))
+        with suppress(ValueError):
+            if name in given:
+                given[name] = float(number)
+                continue
+        raise ValueError(f"--weights: {part!r} is no NAME=NUMBER with a name of {', '.join(FEATURES)}")
+    return Weights(**given)

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dragoman_training.alignment.corpus.bitext import Offsets
 from dragoman_training.smt.search.options import Options
 from dragoman_training.smt.search.stacks import ALTERNATIVE, BACK, NOTHING, OPTION, Graph
 
@@ -18,8 +19,13 @@ MAX_WAYS = 20
 
 
 @njit(cache=True, nogil=True)
-def best_ways(graph: Graph, options: Options, num_best: int) -> tuple[list[NDArray[np.int64]], list[float]]:
-    """The options of each way, in the order of the translation, and its score. No two have the same words."""
+def best_ways(
+    graph: Graph, options: Options, same_J: Offsets, num_best: int
+) -> tuple[list[NDArray[np.int64]], list[float]]:
+    """The options of each way, in the order of the translation, and its score. No two have the same words.
+
+    `same_J` has the same number for source words that are the same: they may be passed through.
+    """
     ways: list[NDArray[np.int64]] = []
     scores: list[float] = []
     seen = {0}
@@ -46,7 +52,7 @@ def best_ways(graph: Graph, options: Options, num_best: int) -> tuple[list[NDArr
             chain = rest_of[chain]
             for place in range(options.word_first_O[option], options.word_first_O[option + 1]):
                 passed = options.pair_O[option] < 0
-                word = int(-1 - options.start_O[option] if passed else options.word_W[place])
+                word = int(-1 - same_J[options.start_O[option]] if passed else options.word_W[place])
                 signature = (signature ^ word) * 1099511628211
                 signature ^= signature >> 31
         if signature not in seen:

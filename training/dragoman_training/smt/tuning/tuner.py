@@ -42,7 +42,7 @@ def tune_system(
             firsts.append(found[0][0])
             new = [text for text, _ in found if text not in counts[line]]
             counts[line].update(zip(new, count_matches(new, references[line]), strict=True))
-            # Of several ways to one text the last one found.
+            # Of a text that was found in an earlier round too, its best way by the weights of this one.
             features[line].update({text: derivation.features_F for text, derivation in found})
         candidates = Candidates.of(
             [np.stack(list(own.values())) for own in features],
