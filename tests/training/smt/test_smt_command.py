@@ -105,7 +105,8 @@ def test_the_best_round_is_taken_though_a_later_one_is_worse(tmp_path: Path, sys
 
 
 def test_a_list_of_the_best_has_each_text_once(system: Path) -> None:
-    (found,) = load_system(system).candidates(["Xaver ruft Xaver Xaver ein Xaver."], 50)
+    (found,) = load_system(system).candidates(["Ein Hund dog ruft."], 50)
+    # One of them is passed through: before or behind the other, it is the same text.
     texts = [text for text, _ in found]
     assert len(set(texts)) == len(texts) > 1
 
