@@ -8,10 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tests.once import once, shared_folder
 
 # One thread: small matrices gain nothing from more, and the numbers do not depend on how many there are.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Where much else runs, an example takes as long as it takes.
+settings.register_profile("dragoman", deadline=None)
+settings.load_profile("dragoman")
 # Where the tests run in the background, Ctrl-C is ignored by them and all they start, unless told otherwise.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -46,8 +46,9 @@ CONFIGS: dict[str, ModelConfig] = {
         attention_units=9,
     ),
     "plain": PlainConfig(embedding_size=12, layers=1, units=14, reverse_source=False),
+    "plain-relu": PlainConfig(cell="rnn-relu", embedding_size=12, embedding_scale=4.0, layers=2, units=14),
     "plain-simple": PlainConfig(cell="rnn", embedding_size=12, embedding_scale=4.0, layers=2, units=14),
-    "plain-reversed": PlainConfig(embedding_size=12, embedding_scale=4.0, layers=3, units=14),
+    "plain-gru": PlainConfig(cell="gru", embedding_size=12, embedding_scale=4.0, layers=3, units=14),
     "luong-local-m": LuongConfig(
         embedding_size=12,
         encoder_units=7,
@@ -169,8 +170,10 @@ def make_checkpoint(config: ModelConfig, source: Tokenizer, target: Tokenizer) -
         if not isinstance(model, Transformer):
             model.output.embedding.weight.mul_(0.25)
         enlarged = model.output if isinstance(model, Transformer) else model
-        for parameter in enlarged.parameters():
-            parameter.mul_(2.5)
+        # What nothing bounds would grow from word to word.
+        is_bounded = getattr(config, "cell", None) != "rnn-relu"
+        for name, parameter in enlarged.named_parameters():
+            parameter.mul_(2.5 if is_bounded or "weight_hh" not in name else 1)
     is_pairs = not isinstance(config, LanguageModelConfig)
     recipe = Recipe(
         name="toy",

@@ -19,13 +19,13 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 import click
-from tests.mutants.mutation import mutations
+from tests.mutants.mutation import Mutation, mutations
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".mutants"
@@ -80,30 +80,34 @@ def drawn_mutants(number: int, seed: int, known: list[Mutant]) -> list[Mutant]:
     """So many others, of as many lines, in turns of each area."""
     taken = {(one.file, ast.dump(ast.parse(one.source))) for one in known}
     lines = {(one.file, one.line) for one in known if not one.equivalent}
-    ranked = {area: sorted(_every_mutant(area), key=lambda one: _rank(one, seed)) for area in AREAS}
     found: list[Mutant] = []
-    for turn in zip_longest(*ranked.values()):
-        for mutant in turn:
-            if mutant is None or len(found) >= number or (mutant.file, mutant.line) in lines:
+    for turn in zip_longest(*(_ranked_mutations(area, seed) for area in AREAS)):
+        for area, drawn in zip(AREAS, turn, strict=True):
+            if drawn is None or len(found) == number:
                 continue
-            if (mutant.file, ast.dump(ast.parse(mutant.source))) not in taken:
-                lines.add((mutant.file, mutant.line))
-                found.append(mutant)
+            path, mutation = drawn
+            source = (TREE / path).read_text()
+            changed = mutation.apply(source)
+            if (path, mutation.line) not in lines and (path, ast.dump(ast.parse(changed))) not in taken:
+                lines.add((path, mutation.line))
+                before, after = (text.splitlines()[mutation.line - 1].strip() for text in (source, changed))
+                found.append(Mutant(area, path, mutation.line, f"{before} -> {after}", changed))
+        if len(found) == number:
+            break
     return found
 
 
-def _every_mutant(area: str) -> Iterator[Mutant]:
+def _ranked_mutations(area: str, seed: int) -> list[tuple[str, Mutation]]:
+    """All of an area; which is drawn first does not depend on the others."""
+
+    every = []
     for path in _files(AREAS[area][0]):
         source = (TREE / path).read_text()
-        for mutation in mutations(source):
-            changed = mutation.apply(source)
-            before, after = (text.splitlines()[mutation.line - 1].strip() for text in (source, changed))
-            yield Mutant(area, path, mutation.line, f"{before} -> {after}", changed)
-
-
-def _rank(mutant: Mutant, seed: int) -> bytes:
-    """Says which is drawn first, whatever else is in the sources."""
-    return hashlib.sha256(f"{seed} {mutant.file} {mutant.name}".encode()).digest()
+        lines = source.splitlines()
+        for own in mutations(source):
+            drawn = f"{seed} {path} {lines[own.line - 1]} {own.replacement}".encode()
+            every.append((hashlib.sha256(drawn).digest(), path, own))
+    return [(path, own) for _, path, own in sorted(every, key=lambda ranked: ranked[0])]
 
 
 class Coverage:
@@ -119,8 +123,16 @@ class Coverage:
             recorded = {"digest": self.digest, **self._record(area)}
             path.write_text(json.dumps(recorded))
         self.seconds: float = recorded["seconds"]
-        self._lines: dict[str, dict[str, list[str]]] = recorded["lines"]
+        self._contexts: list[str] = recorded["contexts"]
+        """Tests and whether it is they that run a line, or a fixture for them."""
+        self._lines: dict[str, dict[str, list[int]]] = recorded["lines"]
         self._trees = {path: ast.parse((TREE / path).read_text()) for path in _files(self._folders)}
+        self._users: dict[str, set[tuple[str, int]]] = defaultdict(set)
+        """The lines that a name stands in."""
+        for path, tree in self._trees.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Name | ast.Attribute):
+                    self._users[node.id if isinstance(node, ast.Name) else node.attr].add((path, node.lineno))
 
     def is_recorded(self, file: str, line: int) -> bool:
         """Whether a test was seen to run the line, which is therefore not compiled."""
@@ -137,16 +149,14 @@ class Coverage:
         if (file, line) in asked:
             return []
         asked.add((file, line))
-        if found := self._lines.get(file, {}).get(str(line), []):
-            return found
-        name = _definition_at(self._trees[file], line)
-        users = {
-            (path, node.lineno)
-            for path, tree in self._trees.items()
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name | ast.Attribute)
-            and name in (getattr(node, "id", None), getattr(node, "attr", None))
-        }
+        if runs := [
+            self._contexts[place].rpartition("|") for place in self._lines.get(file, {}).get(str(line), [])
+        ]:
+            # What a fixture runs is run for all tests of the file.
+            files = {test.partition("::")[0] for test, _, when in runs if when != "run"}
+            direct = [test for test, _, _ in runs if test.partition("::")[0] not in files]
+            return list(dict.fromkeys([*direct, *sorted(files)]))
+        users = self._users[_definition_at(self._trees[file], line) or ""]
         return list(dict.fromkeys(test for user in sorted(users) for test in self._tests_of(*user, asked)))
 
     def _record(self, area: str) -> dict[str, object]:
@@ -163,19 +173,16 @@ class Coverage:
             raise click.ClickException(f"without any change the tests of {area} fail:\n{output[-3000:]}")
         data = CoverageData(data_file)
         data.read()
-        tests = {context.rpartition("|")[0] for context in data.measured_contexts()} - {""}
-        lines: dict[str, dict[int, list[str]]] = {}
-        for file in data.measured_files():
-            lines[str(Path(file).relative_to(TREE))] = own = {}
-            for line, contexts in data.contexts_by_lineno(file).items():
-                runs = {context.rpartition("|") for context in contexts if context}
-                # What a fixture runs is run for all tests of the file.
-                files = {test.partition("::")[0] for test, _, when in runs if when != "run"}
-                own[line] = sorted(
-                    {test for test, _, when in runs}
-                    | {test for test in tests if test.partition("::")[0] in files}
-                )
-        return {"seconds": time.monotonic() - began, "lines": lines}
+        contexts = sorted(data.measured_contexts() - {""})
+        number = {context: place for place, context in enumerate(contexts)}
+        lines = {
+            str(Path(file).relative_to(TREE)): {
+                line: [number[context] for context in sorted(found) if context]
+                for line, found in data.contexts_by_lineno(file).items()
+            }
+            for file in data.measured_files()
+        }
+        return {"seconds": time.monotonic() - began, "contexts": contexts, "lines": lines}
 
 
 def run_tests(

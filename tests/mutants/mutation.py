@@ -49,15 +49,12 @@ def mutations(source: str) -> list[Mutation]:
     begins = [0]
     for line in source.encode().splitlines(keepends=True):
         begins.append(begins[-1] + len(line))
-    return [
-        Mutation(
-            node.lineno,
-            begins[node.lineno - 1] + node.col_offset,
-            begins[node.end_lineno - 1] + node.end_col_offset,  # type: ignore[operator]
-            replacement,
-        )
-        for node, replacement in _changes(ast.parse(source))
-    ]
+    found = []
+    for node, replacement in _changes(ast.parse(source)):
+        start = begins[node.lineno - 1] + node.col_offset
+        length = len((ast.get_source_segment(source, node) or "").encode())
+        found.append(Mutation(node.lineno, start, start + length, replacement))
+    return found
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:

@@ -1,4 +1,4 @@
-"""A recurrent encoder layer as one ONNX LSTM or GRU node that knows the sentences' lengths.
+"""A recurrent encoder layer as one ONNX LSTM, GRU or RNN node that knows the sentences' lengths.
 
 The training package runs each direction by itself over padded sentences; ONNX has one operator for both. Its
 rules on CUDA: default activations, no clip, `linear_before_reset` for a GRU, the time axis first.
@@ -19,14 +19,16 @@ Attributes = dict[
     str, int | float | str | bool | Sequence[int] | Sequence[float] | Sequence[str] | Sequence[bool]
 ]
 
-GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
+GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 """For each gate in ONNX's order its place in PyTorch's: i f g o -> i o f c, and r z n -> z r h."""
+OPERATORS = {"LSTM": "LSTM", "GRU": "GRU", "RNN_TANH": "GRU", "RNN_RELU": "RNN"}
+"""Of PyTorch's layers the ONNX operators that do what they do."""
 ALWAYS = 100.0
 """The sigmoid of it is 1, and of its negative 0, to less than what a float32 can tell from a state."""
 
 
 class RecurrentNode(nn.Module):
-    """An LSTM or GRU node that torch.onnx.export puts into the graph as it is.
+    """A recurrent node that torch.onnx.export puts into the graph as it is.
 
     Can be exported and not run: PyTorch has no kernel for an ONNX node.
     """
@@ -57,6 +59,8 @@ class RecurrentNode(nn.Module):
         shapes = [(positions, *last_shape), last_shape]
         if self.operator == "GRU":
             attributes["linear_before_reset"] = 1
+        elif self.operator == "RNN":
+            attributes["activations"] = ["Relu"]
         else:
             shapes.append(last_shape)
         states_TNSH, *last = torch.onnx.ops.symbolic_multi_out(
@@ -92,7 +96,7 @@ class ForwardGraphLayer(RecurrentNode):
     """Does what a ForwardLayer does, in one node."""
 
     def __init__(self, layer: ForwardLayer) -> None:
-        super().__init__("LSTM" if isinstance(layer.rnn, nn.LSTM) else "GRU", "forward", (layer.rnn,))
+        super().__init__(OPERATORS[layer.rnn.mode], "forward", (layer.rnn,))
 
     def forward(self, inputs_STD: Tensor, length_S: Tensor) -> tuple[Tensor, ...]:
         """Returns states [S, T, H], 0 at padding, and hidden, and an LSTM's cell, at the end, [S, H]."""
@@ -103,11 +107,12 @@ class ForwardGraphLayer(RecurrentNode):
 def _gates(rnn: nn.RNNBase, name: str, operator: str) -> Tensor:
     """A parameter in ONNX's order: [G·H, ...].
 
-    A simple network is a GRU that never keeps and never resets. onnxruntime's own node for it does not give
-    a sentence the same bits in every batch, and this one does.
+    A simple network with tanh is a GRU that never keeps and never resets. onnxruntime's own node for it does
+    not give a sentence the same bits in every batch, and this one does. With ReLU it has to be its own: on
+    CUDA a GRU has tanh alone.
     """
     parameter: Tensor = getattr(rnn, name)
-    if not isinstance(rnn, nn.RNN):
+    if rnn.mode != "RNN_TANH":
         return reorder_gates(parameter, GATES[operator])
     closed = -ALWAYS if name == "bias_ih_l0" else 0.0
     return torch.cat([torch.full_like(parameter, closed), torch.full_like(parameter, -closed), parameter])

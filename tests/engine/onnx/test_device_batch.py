@@ -83,7 +83,7 @@ def travel_alike(bundle: Bundle, precision: str, *, shortlist: bool) -> None:
     ]
     assert [type(decoder) for decoder in decoders] == [HostDecoder, DeviceDecoder]
 
-    @settings(max_examples=6, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=6, derandomize=True, database=None)
     @given(seed=st.integers(0, 10_000), beam_size=st.sampled_from([1, 3]))
     def travel(seed: int, beam_size: int) -> None:
         journey, batches = Journey(seed, beam_size), [decoder.open_batch(beam_size) for decoder in decoders]

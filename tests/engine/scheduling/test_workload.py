@@ -59,7 +59,7 @@ arrivals = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     workload=st.lists(arrivals, max_size=12),
     max_rows=st.integers(2, 8),

@@ -224,7 +224,7 @@ async def test_odd_characters_have_an_answer(running: RunningServer, text: str) 
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_has_an_answer(sync_stub: TranslationServiceStub, text: str) -> None:
     request = pb.TranslateRequest(texts=[text], return_alignments=True, **GERMAN)
     (translation,) = sync_stub.Translate(request).translations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dragoman_bundle import Bundle, open_bundle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_server.text.cleaning import clean
@@ -61,7 +61,6 @@ def tokens(document: Document) -> list[Sequence[int]]:
     return [sentence.source for sentence in document.sentences]
 
 
-@settings(deadline=None)
 @given(text=SENTENCES, inserted=INSERTED)
 def test_what_shows_nothing_is_left_out_wherever_it_stands(
     text: str, inserted: Sequence[tuple[int, str]]
@@ -69,7 +68,6 @@ def test_what_shows_nothing_is_left_out_wherever_it_stands(
     assert clean(insert(text, inserted)).text == text
 
 
-@settings(deadline=None)
 @given(text=SENTENCES, inserted=INSERTED)
 def test_it_changes_neither_units_nor_tokens_nor_what_stands_between(
     bundle: Bundle, text: str, inserted: Sequence[tuple[int, str]]
@@ -83,7 +81,6 @@ def test_it_changes_neither_units_nor_tokens_nor_what_stands_between(
     assert [clean(gap).text for gap in document.gaps] == list(plain.gaps)
 
 
-@settings(deadline=None)
 @given(text=ANY)
 def test_offsets_are_monotone_and_lead_to_what_stands_there(text: str) -> None:
     cleaned = clean(text)
@@ -96,7 +93,6 @@ def test_offsets_are_monotone_and_lead_to_what_stands_there(text: str) -> None:
         assert character in clean(text[start:end]).text or text[start:end] == character
 
 
-@settings(deadline=None)
 @given(text=ANY)
 def test_what_is_clean_stays(text: str) -> None:
     once = clean(text).text
@@ -107,7 +103,6 @@ def test_what_is_clean_stays(text: str) -> None:
     ]
 
 
-@settings(deadline=None)
 @given(text=st.text(st.sampled_from("aäÄéñçøßąłőžďấ각한글аёйΆώ .,-")), inserted=INSERTED)
 def test_letters_and_marks_are_composed_with_their_place(
     text: str, inserted: Sequence[tuple[int, str]]

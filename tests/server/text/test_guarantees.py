@@ -72,7 +72,7 @@ ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer
 
 
 @ANSWERING
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(parts=st.lists(WORDS | SPANS, min_size=1, max_size=12))
 def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) -> None:
     text = " ".join(parts)
@@ -96,7 +96,7 @@ def test_protected_spans_come_out_once_each(answer: Answer, parts: list[str]) ->
 
 @ANSWERING
 @pytest.mark.parametrize("languages", [("zh", "en"), ("en", "zh"), ("de", "ja")], ids="-".join)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(parts=st.lists(WORDS | SPANS.filter(str.isascii), min_size=1, max_size=8))
 def test_so_they_do_where_one_language_writes_no_spaces(
     answer: Answer, languages: tuple[str, str], parts: list[str]
@@ -109,7 +109,7 @@ def test_so_they_do_where_one_language_writes_no_spaces(
 
 
 @ANSWERING
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     parts=st.lists(
         WORDS
@@ -236,7 +236,7 @@ class Tags(HTMLParser):
 
 
 @ANSWERING
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(text=MARKUP)
 def test_every_tag_is_there_once_and_they_nest(answer: Answer, text: str) -> None:
     before = Tags(text)

@@ -247,7 +247,7 @@ def assert_never_falls(values: list[float]) -> None:
         assert after >= before - 1e-9 * abs(before) - 1e-12
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(corpora)
 def test_likelihood_never_falls(bitext: Bitext) -> None:
     cooccurrence = Cooccurrence.of(bitext)

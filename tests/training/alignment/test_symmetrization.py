@@ -66,7 +66,7 @@ def links_of(matrix: np.ndarray) -> Links:
     return set(zip(*(axis.tolist() for axis in matrix.nonzero()), strict=True))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(matrices)
 def test_every_method_is_its_definition(both: tuple[np.ndarray, np.ndarray]) -> None:
     forward, backward = both

@@ -22,3 +22,11 @@ def test_words_stand_apart_in_any_script(line: str, expected: list[str]) -> None
     assert rule.normalize(line) == expected
     assert [line[start:end].lower() for start, end in rule.spans(line)] == expected
     assert WordRule().normalize(line) == line.lower().split()
+
+
+@pytest.mark.parametrize("character", ["\u00a0", "\u202f", "\u2028", "\u3000", "\x85", "\x0b"])
+def test_nothing_but_spaces_and_tabs_parts_words(character: str) -> None:
+    """Positions are those of other programs, which know no other spaces."""
+    line = f" 10{character}km\tweit  weg "
+    assert WordRule().split(line) == [f"10{character}km", "weit", "weg"]
+    assert [line[slice(*span)] for span in WordRule().spans(line)] == WordRule().split(line)

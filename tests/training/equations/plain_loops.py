@@ -78,11 +78,22 @@ def simple(input_G: Vector, recurrent_G: Vector, state: State) -> State:
     return np.tanh(input_G + recurrent_G), state[1]
 
 
-CELLS: dict[str, Callable[[Vector, Vector, State], State]] = {"gru": gru, "lstm": lstm, "rnn": simple}
+def simple_relu(input_G: Vector, recurrent_G: Vector, state: State) -> State:
+    """The same with max(0, x) (Le et al. 2015)."""
+    return np.maximum(0, input_G + recurrent_G), state[1]
+
+
+Cell = Literal["gru", "lstm", "rnn", "rnn-relu"]
+CELLS: dict[Cell, Callable[[Vector, Vector, State], State]] = {
+    "gru": gru,
+    "lstm": lstm,
+    "rnn": simple,
+    "rnn-relu": simple_relu,
+}
 
 
 def recurrent_layer(
-    cell: Literal["gru", "lstm", "rnn"],
+    cell: Cell,
     weights: Weights,
     name: str,
     inputs_TD: Sequence[Vector],
@@ -104,7 +115,7 @@ def recurrent_layer(
 
 
 def bidirectional_encoder(
-    cell: Literal["gru", "lstm", "rnn"], weights: Weights, num_layers: int, inputs_TD: Sequence[Vector]
+    cell: Cell, weights: Weights, num_layers: int, inputs_TD: Sequence[Vector]
 ) -> tuple[list[Vector], Vector, Vector]:
     """Annotations h_j = [→h_j; ←h_j] of layers on layers (Bahdanau et al. 2015, section 3.2 and A.2.1).
 

@@ -3,10 +3,8 @@
 Shapes: T source positions, U target positions, E embedding width.
 """
 
-from typing import Literal
-
 import pytest
-from tests.training.equations.plain_loops import Vector, linear, recurrent_layer, weights_of
+from tests.training.equations.plain_loops import Cell, Vector, linear, recurrent_layer, weights_of
 from tests.training.equations.tiny_pairs import SOURCES, TARGETS, assert_features, compute, model_of
 
 from dragoman_training.models import Plain, PlainConfig
@@ -27,8 +25,8 @@ def follow(model: Plain, source: list[int], target: list[int]) -> list[Vector]:
 
 
 @pytest.mark.parametrize("reverse_source", [True, False], ids=["reversed", "as written"])
-@pytest.mark.parametrize("cell", ["lstm", "rnn"])
-def test_decoder_begins_where_the_encoder_ends(reverse_source: bool, cell: Literal["lstm", "rnn"]) -> None:
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn", "rnn-relu"])
+def test_decoder_begins_where_the_encoder_ends(reverse_source: bool, cell: Cell) -> None:
     config = PlainConfig(
         cell=cell, embedding_size=6, embedding_scale=2.0, layers=2, units=5, reverse_source=reverse_source
     )

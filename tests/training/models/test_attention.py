@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -52,7 +52,6 @@ def look(
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("attention", ATTENTIONS)
-@settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
 def test_padding_of_any_length_changes_nothing(
     attention: str, window: str, lengths: list[int], padding: int
@@ -79,7 +78,6 @@ def test_padding_of_any_length_changes_nothing(
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
-@settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
 def test_what_is_had_alone_is_what_is_had_together(attention: str, lengths: list[int], padding: int) -> None:
     torch.manual_seed(len(lengths) + padding)
@@ -132,7 +130,6 @@ def test_heads_are_joined_to_sentences_without_a_copy_at_each_step() -> None:
         assert states.flatten(0, 1).data_ptr() == states.data_ptr()
 
 
-@settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
 def test_padding_of_any_length_changes_nothing_in_a_sentence_that_looks_at_itself(
     lengths: list[int], padding: int
@@ -150,7 +147,6 @@ def test_padding_of_any_length_changes_nothing_in_a_sentence_that_looks_at_itsel
             torch.testing.assert_close(found[here, :length], alone)
 
 
-@settings(deadline=None)
 @given(ages=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))
 def test_padding_before_a_past_of_any_age_changes_nothing(ages: list[int], padding: int) -> None:
     torch.manual_seed(len(ages) + padding)

@@ -42,6 +42,8 @@ NARROW = SIZES | {"encoder_units": 7}
 CONFIGS |= {
     "plain": PlainConfig(embedding_size=12, embedding_scale=4, units=14, layers=2, reverse_source=False),
     "plain-reversed": PlainConfig(embedding_size=12, units=14),
+    "plain-gru": PlainConfig(cell="gru", embedding_size=12, embedding_scale=4, units=14, layers=2),
+    "plain-relu": PlainConfig(cell="rnn-relu", embedding_size=12, units=14, layers=2),
     "plain-simple": PlainConfig(cell="rnn", embedding_size=12, embedding_scale=4, units=14, layers=2),
     "luong-dot": LuongConfig(**NARROW, score="dot"),  # type: ignore[arg-type]
     "luong-scaled-dot": LuongConfig(**NARROW, score="scaled_dot", input_feeding=False),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Deep recurrent encoder-decoder without attention (Sutskever et al. 2014), of LSTMs or simple networks.
+"""Deep recurrent encoder-decoder without attention (Sutskever et al. 2014), of any recurrent layers.
 
 Shapes: S sentences, K beam, R = S·K rows, T source positions, U target positions, E embedding width, H units.
 """
@@ -28,7 +28,8 @@ class PlainConfig:
     family: Literal["plain"] = "plain"
     """Names this family in a recipe."""
     cell: StackedCell = "lstm"
-    """`lstm`, as in the paper, or `rnn`, the simple network h = tanh(W x + U h + b) (Elman 1990)."""
+    """`lstm`, as in the paper; `gru`, the gated unit (Cho et al. 2014); `rnn`, the simple network
+    h = tanh(W x + U h + b) (Elman 1990), or `rnn-relu`, the same with ReLU in place of tanh."""
     reverse_source: bool = True
     """Whether the encoder reads a source's tokens from the last to the first, its end still last (section
     3.3)."""

@@ -16,8 +16,8 @@ def describe_model(config: ModelConfig) -> str:
     match config:
         case PlainConfig():
             order = "source reversed" if config.reverse_source else "source not reversed"
-            cell = "" if config.cell == "lstm" else "simple recurrent, "
-            return f"plain, {cell}{config.layers} layers, no attention, {order}"
+            cells = {"lstm": "", "gru": "GRU, ", "rnn": "simple recurrent, ", "rnn-relu": "ReLU recurrent, "}
+            return f"plain, {cells[config.cell]}{config.layers} layers, no attention, {order}"
         case LuongConfig():
             window = f", window {config.window}" if config.window else ""
             feeding = "input feeding" if config.input_feeding else "no input feeding"

@@ -99,8 +99,13 @@ class GRUCell(nn.Module):
 
     def forward(self, projected_RG: Tensor, hidden_RH: Tensor) -> Tensor:
         """One step: the projected input [R, 3H], biases included, and the state -> new hidden."""
-        r, z, n = projected_RG.chunk(3, dim=-1)
-        r_h, z_h, n_h = self.recurrent(hidden_RH).chunk(3, dim=-1)
-        candidate = (n + (r + r_h).sigmoid() * n_h).tanh()
-        update = (z + z_h).sigmoid()
-        return candidate + update * (hidden_RH - candidate)
+        return gru_gates(projected_RG, self.recurrent(hidden_RH), hidden_RH)
+
+
+def gru_gates(projected_RG: Tensor, recurrent_RG: Tensor, hidden_RH: Tensor) -> Tensor:
+    """The gates r z n of input and state before their activations [R, 3H], and the old hidden -> the new."""
+    r, z, n = projected_RG.chunk(3, dim=-1)
+    r_h, z_h, n_h = recurrent_RG.chunk(3, dim=-1)
+    candidate = (n + (r + r_h).sigmoid() * n_h).tanh()
+    update = (z + z_h).sigmoid()
+    return candidate + update * (hidden_RH - candidate)

@@ -10,21 +10,24 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from dragoman_training.models.layers.recurrent import lstm_gates
+from dragoman_training.models.layers.recurrent import gru_gates, lstm_gates
 
-StackedCell = Literal["lstm", "rnn"]
+StackedCell = Literal["lstm", "gru", "rnn", "rnn-relu"]
 
 
-def recurrent_layer(cell: StackedCell, input_size: int, hidden_size: int) -> nn.LSTM | nn.RNN:
-    """An LSTM, or the simple network of Elman (1990): h = tanh(W x + U h + b)."""
-    kind = nn.LSTM if cell == "lstm" else nn.RNN
-    return kind(input_size, hidden_size, batch_first=True)
+def recurrent_layer(cell: StackedCell, input_size: int, hidden_size: int) -> nn.RNNBase:
+    """An LSTM, a GRU, or the simple network of Elman (1990), h = tanh(W x + U h + b) or ReLU for tanh."""
+    if cell in ("lstm", "gru"):
+        kind = nn.LSTM if cell == "lstm" else nn.GRU
+        return kind(input_size, hidden_size, batch_first=True)
+    nonlinearity = "tanh" if cell == "rnn" else "relu"
+    return nn.RNN(input_size, hidden_size, nonlinearity=nonlinearity, batch_first=True)
 
 
 class ForwardLayer(nn.Module):
     """One layer that reads each sentence from its first token to its own last one."""
 
-    def __init__(self, rnn: nn.LSTM | nn.RNN) -> None:
+    def __init__(self, rnn: nn.RNNBase) -> None:
         """`rnn` has the batch first, and may be a decoder's too."""
         super().__init__()
         self.rnn = rnn
@@ -87,7 +90,7 @@ class StackedRecurrent(nn.Module):
         """One token of every row: the top layer's hidden state [R, H], and the new state."""
         new: dict[str, Tensor] = {}
         for number, layer in enumerate(self.layers):
-            assert isinstance(layer, nn.LSTM | nn.RNN)
+            assert isinstance(layer, nn.RNNBase)
             input_weight, recurrent_weight, input_bias, recurrent_bias = layer.all_weights[0]
             dropped_RD = self.dropout(inputs_RD) if number else inputs_RD
             projected_RG = functional.linear(dropped_RD, input_weight, input_bias)
@@ -96,7 +99,10 @@ class StackedRecurrent(nn.Module):
                 inputs_RD, new[f"cell{number}"] = lstm_gates(
                     projected_RG + recurrent_RG, state[f"cell{number}"]
                 )
+            elif isinstance(layer, nn.GRU):
+                inputs_RD = gru_gates(projected_RG, recurrent_RG, state[f"hidden{number}"])
             else:
-                inputs_RD = (projected_RG + recurrent_RG).tanh()
+                summed_RH = projected_RG + recurrent_RG
+                inputs_RD = summed_RH.relu() if layer.mode == "RNN_RELU" else summed_RH.tanh()
             new[f"hidden{number}"] = inputs_RD
         return inputs_RD, new
