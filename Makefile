@@ -8,7 +8,7 @@ TOO_OLD = Dragoman needs Python 3.11 or newer; name one that is: make PYTHON=pyt
 PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_server dragoman_training
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install check test test-long proto format clean
+.PHONY: help demo install check test test-long mutants proto format clean
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -35,12 +35,15 @@ test-long: .venv/everything  ## Run these: drills of whole servers, deep models
 proto: .venv/everything  ## Generate the stubs from proto/
 	$(BIN)/python proto/generate.py
 
+mutants: .venv/everything  ## Change lines one by one and name the changes that no test notices; goes on where it stopped
+	$(BIN)/python -m tests.mutants
+
 format: .venv/everything  ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 clean:  ## Remove .venv and caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .mutants .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 # It comes last: without it, as after Ctrl-C or where python3-venv is absent, .venv is made anew.
 .venv/bin/pip:

@@ -20,6 +20,7 @@ import tempfile
 import time
 import tomllib
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -33,18 +34,19 @@ TREE = CACHE / "tree"
 KNOWN = Path(__file__).with_name("known.toml")
 PACKAGES = ("clients", "bundle", "export", "server", "training")
 AREAS = {
-    "text": (("server/dragoman_server/text",), ("tests/server/text",)),
-    "engine": (("server/dragoman_server/engine",), ("tests/engine",)),
-    "gate": (("export/dragoman_export/parity",), ("tests/export/parity",)),
-    "jobs": (("clients/dragoman/jobs",), ("tests/clients/jobs", "tests/clients/formats")),
+    "text": (["server/dragoman_server/text"], ["tests/server/text"]),
+    "engine": (["server/dragoman_server/engine"], ["tests/engine"]),
+    "gate": (["export/dragoman_export/parity"], ["tests/export/parity"]),
+    "jobs": (["clients/dragoman/jobs"], ["tests/clients/jobs", "tests/clients/formats"]),
     "aligners": (
-        ("training/dragoman_training/alignment", "training/dragoman_training/smt"),
-        ("tests/training/alignment", "tests/training/smt"),
+        ["training/dragoman_training/alignment", "training/dragoman_training/smt"],
+        ["tests/training/alignment", "tests/training/smt"],
     ),
 }
+"""Folders of sources, and of the tests that are to hold them."""
 MAX_SURVIVING_SHARE = 0.1
-MEMORY_BYTES = 12 << 30
-"""A mutant may ask for more and more."""
+MAX_BYTES = 12 << 30
+"""Memory: a mutant may ask for more and more."""
 
 
 @dataclass(frozen=True)
@@ -54,36 +56,41 @@ class Mutant:
     area: str
     file: str
     line: int
-    name: str
+    change: str
     """The line before and after."""
     source: str
     equivalent: str | None = None
     """Why no test can notice it, of those that none can."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}  {self.change}"
 
 
 def known_mutants(root: Path) -> list[Mutant]:
     """Those of known.toml. Raises ValueError for one whose text is not in its file once."""
     found = []
     for entry in tomllib.loads(KNOWN.read_text())["mutant"]:
-        path, changed, line = entry["file"], (root / entry["file"]).read_text(), 0
+        path, line = entry["file"], 0
+        source = (root / path).read_text()
         for old, new in entry["changes"].items():
-            if changed.count(old) != 1:
-                raise ValueError(f"{KNOWN.name}: {old!r} is in {path} {changed.count(old)} times, not once")
-            line = line or changed[: changed.index(old)].count("\n") + 1
-            changed = changed.replace(old, new)
-        name = "; ".join(f"{old.strip()} -> {new.strip()}" for old, new in entry["changes"].items())
-        found.append(Mutant(_area_of(path), path, line, name, changed, entry.get("equivalent")))
+            if source.count(old) != 1:
+                raise ValueError(f"{KNOWN.name}: {old!r} is in {path} {source.count(old)} times, not once")
+            line = line or source[: source.index(old)].count("\n") + 1
+            source = source.replace(old, new)
+        change = "; ".join(f"{old.strip()} -> {new.strip()}" for old, new in entry["changes"].items())
+        area = next(area for area, (folders, _) in AREAS.items() if path.startswith(tuple(folders)))
+        found.append(Mutant(area, path, line, change, source, entry.get("equivalent")))
     return found
 
 
-def drawn_mutants(number: int, seed: int, known: list[Mutant]) -> list[Mutant]:
+def drawn_mutants(areas: Sequence[str], number: int, seed: int, known: Sequence[Mutant]) -> list[Mutant]:
     """So many others, of as many lines, in turns of each area."""
     taken = {(one.file, ast.dump(ast.parse(one.source))) for one in known}
     lines = {(one.file, one.line) for one in known if not one.equivalent}
     found: list[Mutant] = []
-    for turn in zip_longest(*(_ranked_mutations(area, seed) for area in AREAS)):
-        for area, drawn in zip(AREAS, turn, strict=True):
-            if drawn is None or len(found) == number:
+    for turn in zip_longest(*(_ranked_mutations(area, seed) for area in areas)):
+        for area, drawn in zip(areas, turn, strict=True):
+            if drawn is None or len(found) >= number:
                 continue
             path, mutation = drawn
             source = (TREE / path).read_text()
@@ -92,14 +99,13 @@ def drawn_mutants(number: int, seed: int, known: list[Mutant]) -> list[Mutant]:
                 lines.add((path, mutation.line))
                 before, after = (text.splitlines()[mutation.line - 1].strip() for text in (source, changed))
                 found.append(Mutant(area, path, mutation.line, f"{before} -> {after}", changed))
-        if len(found) == number:
+        if len(found) >= number:
             break
     return found
 
 
 def _ranked_mutations(area: str, seed: int) -> list[tuple[str, Mutation]]:
     """All of an area; which is drawn first does not depend on the others."""
-
     every = []
     for path in _files(AREAS[area][0]):
         source = (TREE / path).read_text()
@@ -114,87 +120,82 @@ class Coverage:
     """Which tests of an area run which lines."""
 
     def __init__(self, area: str) -> None:
-        """Records it where nothing recorded holds any more."""
+        """Records it where what was recorded is of other sources or tests."""
         self._folders, self._tests = AREAS[area]
-        self.digest = _digest((*self._folders, *self._tests))
-        path = CACHE / f"{area}.json"
+        digest = hashlib.sha256()
+        for name in _files([*self._folders, *self._tests]):
+            digest.update(name.encode() + b"\0" + (TREE / name).read_bytes())
+        self.digest, path = digest.hexdigest(), CACHE / f"{area}.json"
         recorded = json.loads(path.read_text()) if path.exists() else {}
         if recorded.get("digest") != self.digest:
-            recorded = {"digest": self.digest, **self._record(area)}
+            print(f"{area}: recording which tests run which lines", flush=True)
+            recorded = self._record() | {"digest": self.digest}
             path.write_text(json.dumps(recorded))
         self.seconds: float = recorded["seconds"]
         self._contexts: list[str] = recorded["contexts"]
-        """Tests and whether it is they that run a line, or a fixture for them."""
+        """Tests, and whether it is they that run a line or a fixture for them."""
         self._lines: dict[str, dict[str, list[int]]] = recorded["lines"]
         self._trees = {path: ast.parse((TREE / path).read_text()) for path in _files(self._folders)}
         self._users: dict[str, set[tuple[str, int]]] = defaultdict(set)
         """The lines that a name stands in."""
-        for path, tree in self._trees.items():
+        for name, tree in self._trees.items():
             for node in ast.walk(tree):
                 if isinstance(node, ast.Name | ast.Attribute):
-                    self._users[node.id if isinstance(node, ast.Name) else node.attr].add((path, node.lineno))
+                    self._users[node.id if isinstance(node, ast.Name) else node.attr].add((name, node.lineno))
 
-    def is_recorded(self, file: str, line: int) -> bool:
-        """Whether a test was seen to run the line, which is therefore not compiled."""
-        return bool(self._lines.get(file, {}).get(str(line)))
+    def recorded(self, file: str, line: int) -> list[str]:
+        """The tests that were seen to run a line. None is seen where it is compiled, or run at import."""
+        runs = [
+            self._contexts[place].rpartition("|") for place in self._lines.get(file, {}).get(str(line), [])
+        ]
+        # What a fixture runs is run for all tests of the file.
+        files = dict.fromkeys(test.partition("::")[0] for test, _, when in runs if when != "run")
+        return [*(test for test, _, _ in runs if test.partition("::")[0] not in files), *files]
 
     def tests_of(self, file: str, line: int) -> list[str]:
-        """Those that run a line; what is compiled and constants are run by those that use them.
+        """The tests that run a line, or else what uses the function or constant that it is of.
 
         Where none is known, as of what runs in other processes alone, all of the area.
         """
-        return self._tests_of(file, line, set()) or list(self._tests)
+        open_places, asked, found = [(file, line)], set(), {}
+        while open_places:
+            place = open_places.pop()
+            if place not in asked:
+                asked.add(place)
+                tests = self.recorded(*place)
+                found |= dict.fromkeys(tests)
+                if not tests:
+                    open_places += self._users[_definition_at(self._trees[place[0]], place[1])]
+        return list(found) or self._tests
 
-    def _tests_of(self, file: str, line: int, asked: set[tuple[str, int]]) -> list[str]:
-        if (file, line) in asked:
-            return []
-        asked.add((file, line))
-        if runs := [
-            self._contexts[place].rpartition("|") for place in self._lines.get(file, {}).get(str(line), [])
-        ]:
-            # What a fixture runs is run for all tests of the file.
-            files = {test.partition("::")[0] for test, _, when in runs if when != "run"}
-            direct = [test for test, _, _ in runs if test.partition("::")[0] not in files]
-            return list(dict.fromkeys([*direct, *sorted(files)]))
-        users = self._users[_definition_at(self._trees[file], line) or ""]
-        return list(dict.fromkeys(test for user in sorted(users) for test in self._tests_of(*user, asked)))
-
-    def _record(self, area: str) -> dict[str, object]:
+    def _record(self) -> dict[str, object]:
         from coverage import CoverageData
 
-        print(f"{area}: recording which tests run which lines", flush=True)
-        data_file, began = CACHE / "coverage", time.monotonic()
-        data_file.unlink(missing_ok=True)
-        options = [f"--cov={TREE / folder}" for folder in self._folders]
-        code, output = run_tests(
-            [*self._tests, *options, "--cov-context=test", "--cov-report="], 3600, data_file
-        )
+        began, file = time.monotonic(), CACHE / "coverage"
+        file.unlink(missing_ok=True)
+        options = ["--cov-context=test", "--cov-report=", *(f"--cov={TREE / each}" for each in self._folders)]
+        code, output = run_tests([*self._tests, *options], 7200, COVERAGE_FILE=str(file))
         if code != 0:
-            raise click.ClickException(f"without any change the tests of {area} fail:\n{output[-3000:]}")
-        data = CoverageData(data_file)
+            raise click.ClickException(f"without any change tests fail:\n{output[-3000:]}")
+        data = CoverageData(file)
         data.read()
         contexts = sorted(data.measured_contexts() - {""})
         number = {context: place for place, context in enumerate(contexts)}
         lines = {
-            str(Path(file).relative_to(TREE)): {
+            str(Path(name).relative_to(TREE)): {
                 line: [number[context] for context in sorted(found) if context]
-                for line, found in data.contexts_by_lineno(file).items()
+                for line, found in data.contexts_by_lineno(name).items()
             }
-            for file in data.measured_files()
+            for name in data.measured_files()
         }
         return {"seconds": time.monotonic() - began, "contexts": contexts, "lines": lines}
 
 
-def run_tests(
-    arguments: list[str], seconds: float, coverage_file: Path | None = None, numba_cache: str = ""
-) -> tuple[int, str]:
+def run_tests(arguments: Sequence[str], seconds: float, **environment: str) -> tuple[int, str]:
     """pytest's exit code and what it wrote; 124 where it took too long."""
-    environment = {
-        **os.environ,
+    environment |= {
         "PYTHONPATH": os.pathsep.join(str(TREE / package) for package in PACKAGES),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "COVERAGE_FILE": str(coverage_file or os.devnull),
-        **({"NUMBA_CACHE_DIR": numba_cache} if numba_cache else {}),
     }
     with tempfile.TemporaryFile("w+") as output, tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
         # One argument a line, of which there may be thousands.
@@ -202,8 +203,9 @@ def run_tests(
         listed.flush()
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", f"@{listed.name}"],
-            cwd=TREE, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES)),
+            cwd=TREE, env=os.environ | environment, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES)),
         )  # fmt: skip
         try:
             code = process.wait(seconds)
@@ -222,16 +224,16 @@ def is_killed(mutant: Mutant, coverage: Coverage) -> bool:
     """Whether a test fails with it."""
     path = TREE / mutant.file
     source, times = path.read_text(), path.stat()
-    tests = coverage.tests_of(mutant.file, mutant.line)
-    try:
-        path.write_text(mutant.source)
-        # Compiled code that is kept holds that of other files, and does not go when these change.
-        with tempfile.TemporaryDirectory() as folder:
-            numba_cache = "" if coverage.is_recorded(mutant.file, mutant.line) else folder
-            code, output = run_tests(tests, 60 + 3 * coverage.seconds, numba_cache=numba_cache)
-    finally:
-        path.write_text(source)
-        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    # Compiled code that is kept holds that of other files, and does not go when these change.
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = {} if coverage.recorded(mutant.file, mutant.line) else {"NUMBA_CACHE_DIR": folder}
+        try:
+            path.write_text(mutant.source)
+            tests = coverage.tests_of(mutant.file, mutant.line)
+            code, output = run_tests(tests, 60 + 3 * coverage.seconds, **fresh)
+        finally:
+            path.write_text(source)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     if code == 4 and "ERROR collecting" not in output and "conftest" not in output:
         raise click.ClickException(f"the tests recorded can't be run:\n{output[-3000:]}")
     return code != 0
@@ -239,9 +241,8 @@ def is_killed(mutant: Mutant, coverage: Coverage) -> bool:
 
 def copy_tree() -> None:
     """Makes the copy what the tree is: all files that git knows or would."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout
+    command = ["git", "ls-files", "-co", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     wanted = {line for line in listed.splitlines() if (ROOT / line).is_file()}
     for path in list(TREE.rglob("*")):
         relative = path.relative_to(TREE)
@@ -254,22 +255,11 @@ def copy_tree() -> None:
             shutil.copy2(source, copy)
 
 
-def _files(folders: tuple[str, ...]) -> list[str]:
+def _files(folders: Sequence[str]) -> list[str]:
     return sorted(str(path.relative_to(TREE)) for folder in folders for path in (TREE / folder).rglob("*.py"))
 
 
-def _area_of(file: str) -> str:
-    return next(area for area, (folders, _) in AREAS.items() if file.startswith(folders))
-
-
-def _digest(folders: tuple[str, ...]) -> str:
-    digest = hashlib.sha256()
-    for path in _files(folders):
-        digest.update(path.encode() + b"\0" + (TREE / path).read_bytes())
-    return digest.hexdigest()
-
-
-def _definition_at(tree: ast.Module, line: int) -> str | None:
+def _definition_at(tree: ast.Module, line: int) -> str:
     """The name of the function, or of the constant of the module or of a class, that a line is in."""
     body = tree.body
     while node := next((each for each in body if each.lineno <= line <= (each.end_lineno or 0)), None):
@@ -281,58 +271,52 @@ def _definition_at(tree: ast.Module, line: int) -> str | None:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 return name
         break
-    return None
-
-
-def _describe(mutant: Mutant) -> str:
-    return f"{mutant.file}:{mutant.line}  {mutant.name}"
+    return ""
 
 
 @click.command()
-@click.option(
-    "--number", default=100, show_default=True, help="Mutants in all, those of known.toml among them."
-)
+@click.option("--number", default=100, show_default=True, help="Mutants, those of known.toml among them.")
 @click.option("--seed", default=1, show_default=True, help="Of what is drawn.")
-def main(number: int, seed: int) -> None:
+@click.option("--area", "areas", type=click.Choice(list(AREAS)), multiple=True, help="Of these alone.")
+def main(number: int, seed: int, areas: Sequence[str]) -> None:
     """Change lines one by one and name the changes that no test notices."""
-    # Ended like by Ctrl-C, so that the tests end with it.
+    # Ended as by Ctrl-C, so that the tests end with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     CACHE.mkdir(exist_ok=True)
     copy_tree()
-    known = known_mutants(TREE)
+    areas = areas or list(AREAS)
+    known = [one for one in known_mutants(TREE) if one.area in areas]
     tried = [one for one in known if not one.equivalent]
-    tried += drawn_mutants(number - len(tried), seed, known)
+    tried += drawn_mutants(areas, number - len(tried), seed, known)
     results = CACHE / "results.jsonl"
-    done = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
-    # A test that fails goes on to; one more may notice what none did.
-    killed = {(each["file"], each["name"]) for each in done if each["killed"]}
-    survived = {(each["file"], each["name"], each["digest"]) for each in done if not each["killed"]}
+    results.touch()
+    # Tests of later may notice what those of then did not.
+    done = {
+        (each["file"], each["change"], each["survives_digest"])
+        for each in map(json.loads, results.read_text().splitlines())
+    }
     coverage: dict[str, Coverage] = {}
     survivors = []
     for place, mutant in enumerate(tried, 1):
-        if (mutant.file, mutant.name) in killed:
+        if (mutant.file, mutant.change, None) in done:
             continue
         if mutant.area not in coverage:
             coverage[mutant.area] = Coverage(mutant.area)
-        own = coverage[mutant.area]
-        if (mutant.file, mutant.name, own.digest) not in survived:
-            began = time.monotonic()
-            is_dead = is_killed(mutant, own)
+        own, began = coverage[mutant.area], time.monotonic()
+        if (mutant.file, mutant.change, own.digest) not in done:
+            survives = None if is_killed(mutant, own) else own.digest
             with results.open("a") as file:
-                entry = {"file": mutant.file, "name": mutant.name, "digest": own.digest, "killed": is_dead}
+                entry = {"file": mutant.file, "change": mutant.change, "survives_digest": survives}
                 file.write(json.dumps(entry) + "\n")
-            outcome = "killed" if is_dead else "SURVIVED"
-            took = f"{time.monotonic() - began:.0f} s"
-            print(f"{place}/{len(tried)} {outcome} in {took}: {_describe(mutant)}", flush=True)
-            if is_dead:
+            told = f"{'SURVIVES' if survives else 'killed'} after {time.monotonic() - began:.0f} s"
+            print(f"{place}/{len(tried)} {told}: {mutant}", flush=True)
+            if not survives:
                 continue
         survivors.append(mutant)
     for mutant in known:
         if mutant.equivalent:
-            print(f"equivalent: {_describe(mutant)}: {mutant.equivalent}")
-    print(f"{len(survivors)} of {len(tried)} survive")
-    for mutant in survivors:
-        print(f"  {_describe(mutant)}")
+            print(f"equivalent: {mutant}: {mutant.equivalent}")
+    print(f"{len(survivors)} of {len(tried)} survive", *survivors, sep="\n  ")
     sys.exit(len(survivors) > MAX_SURVIVING_SHARE * len(tried) or any(one in known for one in survivors))
 
 
