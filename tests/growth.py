@@ -8,7 +8,7 @@ LEAST_SECONDS = 0.02
 """Less is too little to be timed."""
 MAX_RATIO = 2.6
 """Twice the work may take this many times as long; what takes the square of it takes four times."""
-NUM_DOUBLINGS = 3
+NUM_DOUBLINGS = 2
 """Tries, as what is linear may take one step up where a buffer is full; a square never passes."""
 
 
