@@ -31,6 +31,8 @@ def test_the_queue_takes_all_or_nothing() -> None:
 def test_bulk_fills_no_more_than_its_share_of_the_queue() -> None:
     limits = EngineLimits(max_queue=4, max_bulk_share=0.5)
     limits.check_queue(coming={INTERACTIVE: 2}, waiting={INTERACTIVE: 0, BULK: 2})
+    # Of its share others take nothing.
+    limits.check_queue(coming={BULK: 1}, waiting={INTERACTIVE: 2, BULK: 1})
     full = (
         "1 bulk sentences do not fit in the queue: 2 of 2 are waiting; come again later or with fewer, "
         "or start the server with a larger --max-bulk-share or --max-queue"
