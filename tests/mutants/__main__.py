@@ -193,9 +193,11 @@ class Coverage:
 
 def run_tests(arguments: Sequence[str], seconds: float, **environment: str) -> tuple[int, str]:
     """pytest's exit code and what it wrote; 124 where it took too long."""
-    environment |= {
+    environment = {
+        **os.environ,
         "PYTHONPATH": os.pathsep.join(str(TREE / package) for package in PACKAGES),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(CACHE / "numba"),
+        **environment,
     }
     with tempfile.TemporaryFile("w+") as output, tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
         # One argument a line, of which there may be thousands.
@@ -203,8 +205,7 @@ def run_tests(arguments: Sequence[str], seconds: float, **environment: str) -> t
         listed.flush()
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", f"@{listed.name}"],
-            cwd=TREE, env=os.environ | environment, stdout=output, stderr=subprocess.STDOUT,
-            start_new_session=True,
+            cwd=TREE, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES)),
         )  # fmt: skip
         try:
@@ -243,16 +244,10 @@ def copy_tree() -> None:
     """Makes the copy what the tree is: all files that git knows or would."""
     command = ["git", "ls-files", "-co", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    wanted = {line for line in listed.splitlines() if (ROOT / line).is_file()}
-    for path in list(TREE.rglob("*")):
-        relative = path.relative_to(TREE)
-        if path.is_file() and "__pycache__" not in relative.parts and str(relative) not in wanted:
-            path.unlink()
-    for name in wanted:
-        source, copy = ROOT / name, TREE / name
-        if not copy.exists() or copy.stat().st_mtime_ns != source.stat().st_mtime_ns:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, copy)
+    shutil.rmtree(TREE, ignore_errors=True)
+    for name in filter(lambda name: (ROOT / name).is_file(), listed.splitlines()):
+        (TREE / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, TREE / name)
 
 
 def _files(folders: Sequence[str]) -> list[str]:
