@@ -2,7 +2,8 @@
 
 import pytest
 
-from dragoman_server.text.protection.masks import occurrences
+from dragoman_server.text.protection.masks import masks_for, occurrences
+from dragoman_server.text.protection.protected import Protected, SpanKind
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,12 @@ from dragoman_server.text.protection.masks import occurrences
 )
 def test_a_mask_is_a_word_of_its_own(mask: str, answer: str, expected: list[tuple[int, int]]) -> None:
     assert occurrences(mask, answer) == expected
+
+
+@pytest.mark.parametrize("sentence", ["", "Ich bin in Boston.", "ICH BIN IN BOSTON.", "bostoner"])
+def test_a_word_of_the_sentence_however_it_is_written_is_no_mask(sentence: str) -> None:
+    item = Protected(span=(0, 1), kind=SpanKind.PLACEHOLDER)
+    first, second = masks_for([item, item], ["{a}", "{b}"], sentence, variant=0) or []
+    assert first.casefold() not in sentence.casefold()
+    assert (first == "Boston") == (not sentence)
+    assert first != second
