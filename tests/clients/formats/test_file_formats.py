@@ -260,3 +260,15 @@ def test_every_format_is_read_by_the_bare_install():
                 imported.add(node.module.split(".")[0])
     needed = {each for name in imported for each in distributions.get(name, ())} - {"dragoman"}
     assert {"polib", "markdown-it-py"} <= needed <= installed
+
+
+def test_a_document_may_have_as_many_bytes_as_the_limit_and_no_more(translate, tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman.jobs.formats.document.MAX_DOCUMENT_BYTES", 1 << 20)
+    source, output = tmp_path / "in.html", tmp_path / "out.html"
+    text = "<p>ja</p>" + " " * ((1 << 20) - 9)
+    source.write_text(text)
+    translate(source, output)
+    assert output.read_text() == text.replace("ja", "JA")
+    source.write_text(f"{text} ")
+    with pytest.raises(JobError, match=r"in\.html has more than 1 MiB.*split it"):
+        translate(source, tmp_path / "out2.html")
