@@ -298,6 +298,16 @@ def test_ten_thousand_nested_tags_come_back(bundle: Bundle) -> None:
     assert not tags.open
 
 
+def test_so_do_a_thousand_around_one_sentence_of_a_model_that_takes_it(bundle: Bundle) -> None:
+    decoding = replace(bundle.manifest.decoding, max_source_tokens=10_000)
+    bundle = replace(bundle, manifest=replace(bundle.manifest, decoding=decoding))
+    text = "Ein " + "<b>a " * 1_000 + "ist " + "</b>" * 1_000 + "da."
+    found = translated(text, bundle, HTML, copies)
+    assert found.num_units == 1
+    assert (found.text.count("<b>"), found.text.count("</b>")) == (1_000, 1_000)
+    assert Tags(found.text).nests
+
+
 def test_a_text_of_nothing_but_tags_comes_back(bundle: Bundle) -> None:
     text = "<div><br><i></i><!-- Ja. --></div> "
     found = translated(text, bundle, HTML, forgets)
