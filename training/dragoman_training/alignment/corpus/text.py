@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dragoman_bundle.languages import UNSPACED_CHARACTERS
 
-_RUN = re.compile(r"[^ \t]+")
+_RUN = re.compile(r"[^ \t\r\n]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class WordRule:
 
     tokenize: bool = False
     """Whether punctuation stands apart, and each character of a script that writes no spaces, with the marks
-    on it; else words lie between spaces and tabs alone, as other aligners have it."""
+    on it; else they lie between spaces, tabs and ends of lines alone, as other aligners have it."""
     lowercase: bool = True
     """Whether the case of letters means nothing."""
 
