@@ -149,7 +149,7 @@ class Coverage:
         return [*(test for test, _, _ in runs if test.partition("::")[0] not in files), *files]
 
     def tests_of(self, file: str, line: int) -> list[str]:
-        """The tests that run a line, or else what uses the function or constant that it is of."""
+        """The tests that run a line, or else what uses the compiled function or constant that it is of."""
         open_places, asked, found = [(file, line)], set(), {}
         while open_places:
             place = open_places.pop()
@@ -247,15 +247,15 @@ def _files(folders: Sequence[str]) -> list[str]:
 
 
 def _definition_at(tree: ast.Module, line: int) -> str:
-    """The name of the function, or of the constant of the module or of a class, that a line is in."""
+    """The name of the compiled function, or of the constant of a module or class, that a line is in."""
     body = tree.body
     while node := next((each for each in body if each.lineno <= line <= (each.end_lineno or 0)), None):
         match node:
             case ast.ClassDef(body=body):
                 continue
-            case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
-                return name
-            case ast.AnnAssign(target=ast.Name(id=name)):
+            case ast.FunctionDef(name=name, decorator_list=decorators):
+                return name if any("njit" in ast.unparse(each) for each in decorators) else ""
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 return name
         break
     return ""
