@@ -146,3 +146,16 @@ def test_streams_that_break_at_random_lose_nothing_and_double_nothing() -> None:
     for thread in threads:
         thread.join(10)
     assert not any(thread.is_alive() for thread in threads)
+
+
+def test_nobody_waits_for_units_of_a_closed_job() -> None:
+    dealt = spread(6, max_ahead=2)
+    share = dealt.share()
+    units = share.stream()
+    assert [next(units).number, next(units).number, next(units, None)] == [1, 2, None]
+    told: list[bool] = []
+    waiting = threading.Thread(target=lambda: told.append(share.has_more()), daemon=True)
+    waiting.start()
+    dealt.close()
+    waiting.join(30)
+    assert told == [False]
