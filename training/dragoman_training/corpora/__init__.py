@@ -1,0 +1,1 @@
+"""Training text made of the corpora that there are: `dragoman corpora`."""

@@ -1,0 +1,80 @@
+"""`dragoman corpora`: training text of the corpora in a folder, for both directions."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option(
+    "--data",
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with the corpora, of which those are read that are there.",
+)
+@click.option("--from", "source", default="de", show_default=True, help="Source language.")
+@click.option("--to", "target", default="en", show_default=True, help="Target language. One of both is en.")
+@click.option("--both", is_flag=True, help="Write the other direction too.")
+@click.option(
+    "--with",
+    "optional",
+    multiple=True,
+    help="Also translate into the texts of this corpus, such as mdn. Repeatable.",
+)
+@click.option("--without", multiple=True, help="Leave this corpus out, such as docs-gnome. Repeatable.")
+@click.option(
+    "--leave-out",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Leave out pairs with a line of this file, or a field of it between tabs or bars. Repeatable.",
+)
+@click.option(
+    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder to write to."
+)
+def corpora(
+    data: Path,
+    source: str,
+    target: str,
+    both: bool,
+    optional: tuple[str, ...],
+    without: tuple[str, ...],
+    leave_out: tuple[Path, ...],
+    out: Path,
+) -> None:
+    """Make training text of corpora.
+
+    Markup is taken off, pieces of sentences, unequal pairs and whatever stands in a test set are left out,
+    and entries of dictionaries, names, numbers and dates become pairs. Of each direction OUT/de-en has train,
+    valid and ui-heldout files, samples of each kind, and a report of what was left out and why. The same
+    corpora give the same files.
+
+    \b
+    Examples:
+      dragoman corpora --data data --from de --to en --both --out data/general
+      dragoman corpora --data data --from en --to fr --out data/general
+    """
+    from rich.console import Console
+
+    from dragoman_training.corpora.cleaning import STOP_WORDS
+    from dragoman_training.corpora.prepared import Prepared
+    from dragoman_training.corpora.sources import SOURCES, CorporaError
+    from dragoman_training.corpora.writing import write
+
+    report = Console(stderr=True, highlight=False).print
+    if "en" not in (source, target) or source == target:
+        raise click.UsageError(
+            f"--from {source} --to {target}: one of both languages, and not the other, is en"
+        )
+    language = target if source == "en" else source
+    if language not in STOP_WORDS:
+        raise click.UsageError(f"{language} is none of {', '.join(sorted(STOP_WORDS))}")
+    names = {one.name for one in SOURCES} | {"wiktionary"}
+    if unknown := {*optional, *without} - names:
+        raise click.UsageError(f"{', '.join(sorted(unknown))} is none of {', '.join(sorted(names))}")
+    try:
+        prepared = Prepared(data, language, without=set(without), leave_out=leave_out, report=report)
+        directions = [True, False] if both else [target == "en"]
+        for into_english in directions:
+            write(prepared, set(optional), out, report, into_english=into_english)
+    except CorporaError as error:
+        raise click.ClickException(str(error)) from error

@@ -1,0 +1,164 @@
+"""The corpora of a pair of languages, read and cleaned once for both directions."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dragoman_training.corpora import cleaning, dictionary, held_out
+from dragoman_training.corpora.cleaning import Pair, key_of, num_words
+from dragoman_training.corpora.draws import draw
+from dragoman_training.corpora.sources import (
+    DICTIONARIES,
+    SOURCES,
+    CorporaError,
+    Source,
+    read_lines,
+    read_pairs,
+)
+
+MAX_REPEATS = 3
+"""Pairs with the same side, but for everyday sentences and words."""
+MAX_MACHINE_PAIRS = 300_000
+VALIDATED_SOURCE = "microsoft-docs"
+SHARE_VALIDATION = 0.0012
+"""Of that source's pairs so many are held out to validate on."""
+IN_TEST_SET = "in a test set"
+HELD_OUT = "held out"
+NO_SENTENCE = "of a machine: no plain sentence"
+TORN = "of a machine: torn apart"
+SPARE = "of a machine: more than are used"
+_MARKUP = re.compile(r"[`*_<>{}\[\]\\|=~]|\w\(|//|::")
+
+
+@dataclass(kw_only=True)
+class Kept:
+    """The pairs of one kind, and what was left out of it."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    num_read: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+class Prepared:
+    """The pairs of each corpus, and what is held out of them."""
+
+    def __init__(
+        self,
+        folder: Path,
+        language: str,
+        *,
+        without: set[str],
+        leave_out: Iterable[Path],
+        report: Callable[[str], None],
+    ) -> None:
+        """Reads the corpora of English and `language`. Raises CorporaError where `folder` has none."""
+        self.language = language
+        self.folder = folder
+        self.credits: dict[str, str] = {}
+        self.strings = held_out.held_out_strings(folder, language)
+        """Interface strings to measure with."""
+        self.validation: list[Pair] = []
+        """Pairs of documentation to validate on."""
+        self.kept: dict[str, Kept] = {}
+        self._test_keys = held_out.test_set_keys(folder, language, leave_out)
+        self._held_keys = {key_of(side) for pair in self.strings for side in pair}
+        began = time.process_time()
+        for source in SOURCES:
+            if source.name in without:
+                continue
+            kept = Kept()
+            pairs = self._read(source, kept)
+            if not source.is_raw:
+                pairs = cleaning.without_repeats(pairs, MAX_REPEATS, kept.left_out)
+            kept.pairs = _cleanest(pairs, kept.left_out) if source.only_source else list(pairs)
+            if kept.num_read:
+                self.kept[source.name] = kept
+                self.credits[source.name] = f"{source.credit} ({source.licence})"
+                seconds = time.process_time() - began
+                report(
+                    f"{source.name}: {len(kept.pairs):,} of {kept.num_read:,} pairs ({seconds:.0f} s so far)"
+                )
+        if not self.kept:
+            raise CorporaError(
+                f"{folder} has no corpora of en and {language}: docs/training.md says which are read"
+            )
+        for kept in self.kept.values():
+            kept.pairs = list(self.allowed(kept.pairs, kept.left_out))
+        self.entries: list[dictionary.Entry] = []
+        """Those of the dictionaries."""
+        for path in (folder / pattern.format(other=language) for pattern in DICTIONARIES):
+            if path.exists() and "wiktionary" not in without:
+                self.entries += dictionary.read_entries(read_lines(path))
+                self.credits["wiktionary"] = "Wiktionary, Matthias Buchmeier (CC BY-SA 3.0)"
+        texts = (
+            pair
+            for name in ("tatoeba", VALIDATED_SOURCE)
+            if name in self.kept
+            for pair in self.kept[name].pairs
+        )
+        self.counts = dictionary.count(self.entries, texts)
+
+    def allowed(self, pairs: Iterable[Pair], left_out: Counter[str]) -> Iterator[Pair]:
+        """The pairs without a side that stands in a test set or is held out."""
+        for pair in pairs:
+            keys = key_of(pair[0]), key_of(pair[1])
+            if not self._test_keys.isdisjoint(keys):
+                left_out[IN_TEST_SET] += 1
+            elif not self._held_keys.isdisjoint(keys):
+                left_out[HELD_OUT] += 1
+            elif all(keys):
+                yield pair
+
+    def _read(self, source: Source, kept: Kept) -> Iterator[Pair]:
+        for pair in read_pairs(source, self.folder, self.language):
+            kept.num_read += 1
+            if source.is_raw:
+                yield pair
+                continue
+            if (source.is_optional_target or source.only_source) and _MARKUP.search(pair[0]):
+                kept.left_out[cleaning.CODE] += 1
+                continue
+            if source.only_source and not (pair[0].endswith(".") and 4 <= num_words(pair[0]) <= 40):
+                kept.left_out[NO_SENTENCE] += 1
+                continue
+            if source.is_tokenized:
+                pair = cleaning.detokenized(pair[0]), cleaning.detokenized(pair[1])
+            parts = list(cleaning.sentences(pair)) if source.has_paragraphs else [pair]
+            if not parts:
+                kept.left_out["with another number of sentences"] += 1
+            for part in parts:
+                found = cleaning.clean(part, self.language)
+                if isinstance(found, str):
+                    kept.left_out[found] += 1
+                elif (
+                    source.name == VALIDATED_SOURCE
+                    and draw(key_of(found[0]), "validation") < SHARE_VALIDATION
+                ):
+                    self.validation.append(found)
+                    self._held_keys.update(map(key_of, found))
+                    kept.left_out[HELD_OUT] += 1
+                else:
+                    yield found
+
+
+def _is_to_validate_on(pair: Pair) -> bool:
+    return draw(key_of(pair[0]), "validation") < SHARE_VALIDATION
+
+
+def _cleanest(pairs: Iterable[Pair], left_out: Counter[str]) -> list[Pair]:
+    """The machine's sentences without signs of what it does badly, each English side once, and not too many.
+
+    Which of too many does not depend on their order.
+    """
+    chosen: dict[str, Pair] = {}
+    for english, other in pairs:
+        if re.search(r" [-.,;:]|- ", other) or cleaning.is_torn(other, english):
+            left_out[TORN] += 1
+        else:
+            chosen.setdefault(key_of(english), (english, other))
+    best = sorted(chosen.values(), key=lambda pair: draw(pair[0], "machine"))
+    left_out[SPARE] += max(0, len(best) - MAX_MACHINE_PAIRS)
+    return best[:MAX_MACHINE_PAIRS]
