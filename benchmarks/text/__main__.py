@@ -3,7 +3,6 @@ costs."""
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -26,14 +25,13 @@ from benchmarks.options import (
     repeats_option,
 )
 from benchmarks.report import Column, Report, Row, Table
-from benchmarks.text.hard_texts import HardText, read_hard_texts
+from benchmarks.text.hard_texts import HardText, read_hard_texts, translate
 from benchmarks.text.insertions import OTHER_TERMS, SPANS, TAGS, TERMS, with_spans, with_tags
 from benchmarks.text.kind_lines import KINDS, lines
 from dragoman_server.offline.system import BundleSystem, open_bundle_system
-from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
+from dragoman_server.text.options import Protection
 from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
 from dragoman_server.text.protection.terms import Term, TermIndex
-from dragoman_server.text.segmentation import Segmentation
 from dragoman_server.text.translated import TranslatedText
 from dragoman_server.text.warnings import WarningKind
 
@@ -175,23 +173,11 @@ def _columns(first: str) -> list[Column]:
     ]
 
 
-def _translate(
-    system: BundleSystem, texts: Sequence[str], protection: Protection, *, is_html: bool = False
-) -> list[TranslatedText]:
-    options: TranslationOptions = replace(
-        system.options,
-        protection=protection,
-        text_format=TextFormat.HTML if is_html else TextFormat.PLAIN,
-        segmentation=Segmentation.SENTENCE,
-    )
-    return system.translate_texts(texts, options)
-
-
 def _measure_hard_texts(system: BundleSystem, hard: Sequence[HardText], show: bool) -> list[Row]:
     counts: dict[str, list[int]] = {}
     for line in hard:
-        [off] = _translate(system, [line.text], _OFF)
-        [on] = _translate(system, [line.text], Protection(), is_html=line.is_html)
+        [off] = translate(system, [line.text], _OFF)
+        [on] = translate(system, [line.text], Protection(), is_html=line.is_html)
         if show:
             click.echo(f"{line.kind}\t{line.passes(on.text)}\t{line.text}\t{off.text}\t{on.text}", err=True)
         for kind in (line.kind, "all"):
@@ -216,8 +202,8 @@ def _measure_lines(system: BundleSystem, language: str, show: bool) -> list[Row]
         others = [line.same_as or "" for line in chosen]
         passed = []
         for protection, is_html in ((_OFF, False), (Protection(), kind == "markup")):
-            found = [each.text for each in _translate(system, texts, protection, is_html=is_html)]
-            same = [each.text for each in _translate(system, others, protection)]
+            found = [each.text for each in translate(system, texts, protection, is_html=is_html)]
+            same = [each.text for each in translate(system, others, protection)]
             passed.append([line.passes(*answers) for line, *answers in zip(chosen, found, same, strict=True)])
             if show and is_html == (kind == "markup"):
                 for line, answer, has_passed in zip(chosen, found, passed[-1], strict=True):
@@ -232,7 +218,7 @@ def _measure_spans(system: BundleSystem, sentences: Sequence[str]) -> list[Row]:
     for kind in SPANS:
         lines = with_spans(sentences, kind)
         texts = [line.text for line in lines]
-        off, on = _translate(system, texts, _OFF), _translate(system, texts, Protection())
+        off, on = translate(system, texts, _OFF), translate(system, texts, Protection())
         rows.append(
             {
                 "kind": kind,
@@ -247,7 +233,7 @@ def _measure_spans(system: BundleSystem, sentences: Sequence[str]) -> list[Row]:
             }
         )
     texts = list(with_tags(sentences))
-    off, on = _translate(system, texts, _OFF), _translate(system, texts, Protection(), is_html=True)
+    off, on = translate(system, texts, _OFF), translate(system, texts, Protection(), is_html=True)
     rows.append(
         {
             "kind": "markup",
@@ -284,8 +270,8 @@ def _measure_terms(system: BundleSystem, corpus: Corpus) -> list[Row]:
             continue
         index = TermIndex([Term(source=word, target=target) for word, target in terms.items()])
         texts = [sentence for sentence, _, _ in chosen]
-        off = _translate(system, texts, Protection())
-        on = _translate(system, texts, Protection(finders=(index,)))
+        off = translate(system, texts, Protection())
+        on = translate(system, texts, Protection(finders=(index,)))
         wanted = [terms[word] for _, _, word in chosen]
         golden = [[reference for _, reference, _ in chosen]]
         rows.append(
@@ -341,7 +327,7 @@ def _measure_costs(system: BundleSystem, corpus: Corpus, repeats: int) -> list[R
 def _costs_of(system: BundleSystem, texts: Sequence[str], mode: str) -> Callable[[], tuple[float, list[str]]]:
     def run() -> tuple[float, list[str]]:
         began = cpu_seconds()
-        found = _translate(system, texts, _MODES[mode])
+        found = translate(system, texts, _MODES[mode])
         return cpu_seconds() - began, [each.text for each in found]
 
     return run

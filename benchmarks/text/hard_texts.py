@@ -2,10 +2,15 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+
+from dragoman_server.offline.system import BundleSystem
+from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
+from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.translated import TranslatedText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +33,19 @@ class HardText:
         answer = read(answer)
         has_all = all(any(read(word) in answer for word in words) for words in self.must)
         return has_all and not any(read(word) in answer for word in self.must_not)
+
+
+def translate(
+    system: BundleSystem, texts: Sequence[str], protection: Protection, *, is_html: bool = False
+) -> list[TranslatedText]:
+    """The texts' translations, sentence by sentence, as the service's callers get them."""
+    options: TranslationOptions = replace(
+        system.options,
+        protection=protection,
+        text_format=TextFormat.HTML if is_html else TextFormat.PLAIN,
+        segmentation=Segmentation.SENTENCE,
+    )
+    return system.translate_texts(texts, options)
 
 
 def read_hard_texts(path: Path) -> list[HardText]:

@@ -1,0 +1,205 @@
+"""`python -m benchmarks.shipped`: bundles' quality by kind of text, and what a sentence takes."""
+
+from pathlib import Path
+
+import click
+from dragoman_bundle import BundleError, open_bundle
+from rich.console import Console
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from benchmarks.corpus import Corpus, read_corpus
+from benchmarks.cpu_time import cpu_seconds
+from benchmarks.machine import describe_machine
+from benchmarks.options import CONTEXT, beam_option, command_line, json_option, limit_option, markdown_option
+from benchmarks.report import Column, Report, Row, Table
+from benchmarks.shipped.judging import judge, mix, read_strings, read_words
+from benchmarks.text.hard_texts import read_hard_texts, translate
+from dragoman_server.offline.system import BundleSystem, open_bundle_system
+from dragoman_server.text.options import Protection
+
+HERE = Path(__file__).parent
+NUM_TIMED = 100
+"""Sentences that are translated one after the other to be timed."""
+
+
+@click.command(context_settings=CONTEXT)
+@click.option(
+    "--bundle",
+    "bundles",
+    multiple=True,
+    default=("models/de-en/1",),
+    show_default=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="Bundle to measure. Repeatable; all are of one pair of languages.",
+)
+@click.option(
+    "--data",
+    default=Path("data"),
+    show_default=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with tests/ud-pud, tatoeba-de-en and the like, and hard-texts, of which any may lack.",
+)
+@click.option(
+    "--strings",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Interface strings held out: the ui-heldout.tsv of `dragoman corpora`.",
+)
+@click.option(
+    "--mixed",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write everyday lines with all bundles' outputs, mixed, to this file; the JSON says whose they are.",
+)
+@limit_option
+@beam_option
+@json_option
+@markdown_option
+def main(
+    bundles: tuple[str, ...],
+    data: Path,
+    strings: Path | None,
+    mixed: Path | None,
+    limit: int | None,
+    beam: int,
+    json_path: Path | None,
+    markdown_path: Path | None,
+) -> None:
+    """Measure how good models are at news, everyday sentences, words, interface strings and hard texts."""
+    console = Console(highlight=False)
+    scores: list[Row] = []
+    shares: list[Row] = []
+    outputs: dict[str, list[str]] = {}
+    everyday: list[str] = []
+    try:
+        manifest = open_bundle(Path(bundles[0])).manifest
+        source, target = manifest.source_language, manifest.target_language
+        everyday_path = HERE / f"everyday.{source}-{target}.txt"
+        if everyday_path.exists():
+            everyday = everyday_path.read_text(encoding="utf-8").splitlines()[:limit]
+        for location in bundles:
+            with open_bundle_system(
+                location,
+                source_language=source,
+                target_language=target,
+                beam_size=beam,
+                device="cpu",
+                precision="auto",
+            ) as system:
+                scores += _scores(system, location, _corpora(data, source, target, limit))
+                shares += _shares(system, location, source, target, data, strings, limit)
+                outputs[location] = system.translate(everyday)
+    except (BundleError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    lines, keys = mix(everyday, outputs, seed=1)
+    if mixed:
+        mixed.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    elif len(bundles) == 1:
+        for line, output in zip(everyday, outputs[bundles[0]], strict=True):
+            console.print(f"{line}\n    {output}", markup=False)
+    Report(
+        command=command_line("benchmarks.shipped"),
+        results={
+            "machine": describe_machine(),
+            "scores": scores,
+            "shares": shares,
+            "everyday": outputs,
+            "mixed": keys,
+        },
+        tables=[
+            Table(
+                title="Sentences",
+                columns=[
+                    Column(key="bundle", header="bundle"),
+                    Column(key="texts", header="texts"),
+                    Column(key="count", header="sentences", format=",d"),
+                    Column(key="bleu", header="BLEU", format=".2f"),
+                    Column(key="chrf", header="chrF", format=".2f"),
+                    Column(key="milliseconds", header="ms of the processors, alone", format=".1f"),
+                ],
+                rows=scores,
+            ),
+            Table(
+                title="Texts that have few translations",
+                columns=[
+                    Column(key="bundle", header="bundle"),
+                    Column(key="texts", header="texts"),
+                    Column(key="count", header="count", format=",d"),
+                    Column(key="right", header="right", format=".1%"),
+                    Column(key="loosely", header="but for case or full stop", format=".1%"),
+                    Column(key="stops", header="with a full stop of its own", format=".1%"),
+                ],
+                rows=shares,
+            ),
+        ],
+    ).publish(console, json_path=json_path, markdown_path=markdown_path)
+
+
+def _corpora(data: Path, source: str, target: str, limit: int | None) -> dict[str, Corpus]:
+    """The test sets that there are, by name."""
+    found: dict[str, Corpus] = {}
+    for name, stem in (
+        ("ud-pud", "tests/ud-pud/pud"),
+        ("tatoeba val", f"tatoeba-{source}-{target}/val"),
+        ("tatoeba val", f"tatoeba-{target}-{source}/val"),
+    ):
+        sides = data / f"{stem}.{source}", data / f"{stem}.{target}"
+        if all(side.exists() for side in sides):
+            found[name] = read_corpus(*sides, limit)
+    return found
+
+
+def _scores(system: BundleSystem, bundle: str, corpora: dict[str, Corpus]) -> list[Row]:
+    rows: list[Row] = []
+    for name, corpus in corpora.items():
+        outputs = system.translate(corpus.sources)
+        assert corpus.references is not None
+        references = [list(corpus.references)]
+        timed = corpus.sources[:NUM_TIMED]
+        began = cpu_seconds()
+        for sentence in timed:
+            system.translate([sentence])
+        rows.append(
+            {
+                "bundle": bundle,
+                "texts": name,
+                "count": len(outputs),
+                "bleu": BLEU().corpus_score(outputs, references).score,
+                "chrf": CHRF().corpus_score(outputs, references).score,
+                "milliseconds": 1000 * (cpu_seconds() - began) / len(timed),
+            }
+        )
+    return rows
+
+
+def _shares(
+    system: BundleSystem,
+    bundle: str,
+    source: str,
+    target: str,
+    data: Path,
+    strings: Path | None,
+    limit: int | None,
+) -> list[Row]:
+    rows: list[Row] = []
+    words_path = HERE / f"words.{source}-{target}.tsv"
+    found = {"common words": read_words(words_path)} if words_path.exists() else {}
+    if strings:
+        found["interface strings"] = read_strings(strings)
+    for name, references in found.items():
+        chosen = dict(list(references.items())[:limit])
+        rows.append({"bundle": bundle, **judge(name, chosen, system.translate(list(chosen)))})
+    hard_path = data / "hard-texts" / f"{source}-{target}.jsonl"
+    if hard_path.exists():
+        hard = read_hard_texts(hard_path)[:limit]
+        passed = sum(
+            line.passes(translate(system, [line.text], Protection(), is_html=line.is_html)[0].text)
+            for line in hard
+        )
+        rows.append(
+            {"bundle": bundle, "texts": "hard texts", "count": len(hard), "right": passed / len(hard)}
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    main()
