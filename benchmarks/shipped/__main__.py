@@ -186,7 +186,9 @@ def _shares(
     if strings:
         found["interface strings"] = read_strings(strings)
     for name, references in found.items():
-        chosen = dict(list(references.items())[:limit])
+        # Evenly spread: the lists are ordered, by part of speech or by spelling.
+        step = -(-len(references) // (limit or len(references)))
+        chosen = dict(list(references.items())[::step])
         rows.append({"bundle": bundle, **judge(name, chosen, system.translate(list(chosen)))})
     hard_path = data / "hard-texts" / f"{source}-{target}.jsonl"
     if hard_path.exists():

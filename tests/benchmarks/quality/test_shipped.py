@@ -65,7 +65,7 @@ def test_bundles_are_measured_side_by_side(benchmark: Callable[..., Any], tmp_pa
     other = shutil.copytree(bundle, tmp_path / "de-en" / "1")
     ran = benchmark(
         "shipped", "--bundle", bundle, "--bundle", other, "--data", tmp_path,
-        "--strings", tmp_path / "strings.tsv",         "--mixed", mixed, "--limit", 2, "--beam", 1,
+        "--strings", tmp_path / "strings.tsv", "--mixed", mixed, "--limit", 2, "--beam", 1,
     )  # fmt: skip
     assert [row["texts"] for row in ran.results["scores"]] == ["ud-pud", "tatoeba val"] * 2
     assert [(row["texts"], row["count"]) for row in ran.results["shares"]] == [
