@@ -214,7 +214,7 @@ def _german_phrases(entry: Entry, times: int, counts: Counts, *, into_english: b
             return
         for _ in range(1 + times // 3):
             yield f"{'an' if _AN.match(english) else 'a'} {english}", f"{ein} {other}"
-        frames = _NOUN_FRAMES
+        frames: tuple[Pair, ...] = _NOUN_FRAMES
         words = {"der": der, "Der": der.capitalize(), "mein": mein, "kein": kein}
         if into_english and draw(other, "lower case") < 0.3:
             yield english, other.lower()

@@ -5,6 +5,7 @@ import lzma
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dragoman_training.corpora.cleaning import Pair
 
@@ -182,7 +183,7 @@ def read_pairs(source: Source, folder: Path, language: str) -> Iterator[Pair]:
 
 def read_lines(path: Path) -> Iterator[str]:
     """The lines of a text file, which may be compressed, without their ends."""
-    opened = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
+    opened: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
     with opened(path, "rt", encoding="utf-8", newline="\n") as file:
         for line in file:
             yield line.rstrip("\n")

@@ -91,7 +91,8 @@ def rename(pair: Pair, language: str) -> Pair:
     """The pair with another man's, woman's and city's name, where both sides have the one there is."""
     english, other = pair
     generator = random.Random(english + other)
-    man, woman, (german_city, english_city) = map(generator.choice, (MEN, WOMEN, CITIES))
+    man, woman = generator.choice(MEN), generator.choice(WOMEN)
+    german_city, english_city = generator.choice(CITIES)
     replaced = [("Tom", "Tom", man, man), ("Mary", "Maria|Mary|Marie|María", woman, woman)]
     if language == "de":
         replaced.append(("Boston", "Boston", english_city, german_city))
