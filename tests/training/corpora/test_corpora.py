@@ -252,6 +252,17 @@ def test_the_form_of_address_is_marked_where_it_is_sure() -> None:
     assert formality("Is that yours? And yours?", "Ist das deins? Geben Sie es mir, und dein Buch.") is None
 
 
+def test_tags_are_for_german_alone(tmp_path: Path) -> None:
+    pairs = [
+        (f"You open the {spelt(number)} door.", f"Tu ouvres la porte du {spelt(number)}.")
+        for number in range(50)
+    ]
+    write_tsv(tmp_path / "general" / "microsoft-docs.en-fr.human.tsv.xz", pairs)
+    result = run("--data", tmp_path, "--from", "en", "--to", "fr", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert sorted(pairs_of(tmp_path / "en-fr")) == sorted(pairs)
+
+
 def test_the_same_corpora_give_the_same_files_in_any_order_of_lines(
     data: Path, out: Path, tmp_path: Path
 ) -> None:

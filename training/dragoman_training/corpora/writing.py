@@ -46,7 +46,7 @@ def write(
         words = 0
         for number, (english, other) in enumerate(pairs):
             text, translation = (other, english) if into_english else (english, other)
-            line = tagged(kind, text, english, other, source), translation
+            line = tagged(kind, text, translation, target), translation
             # Repeated pairs are spread over the file; the same pairs give the same order.
             placed = draw(f"{number} {text}", kind), *line
             of_kind.append(placed)
@@ -152,12 +152,12 @@ def phrases(*, into_english: bool) -> Iterator[Pair]:
                 yield pair
 
 
-def tagged(kind: str, text: str, english: str, other: str, source: str) -> str:
+def tagged(kind: str, text: str, translation: str, target: str) -> str:
     """The source text with the tag that it asks for, if any."""
     if kind == "microsoft-docs-machine":
         return f"{MACHINE} {text}"
-    if source == "en" and draw(english + other, "formality") < SHARE_TAGGED:
-        tag = formality(english, other)
+    if target == "de" and draw(text + translation, "formality") < SHARE_TAGGED:
+        tag = formality(text, translation)
         return f"{tag} {text}" if tag else text
     return text
 
