@@ -23,7 +23,9 @@ class Endless:
         self.num_given_up = 0
         self.may_end = threading.Event()
 
-    def open_file(self, file: object, options: object, *, check: Callable[[], None], **others: object) -> None:
+    def open_file(
+        self, file: object, options: object, *, check: Callable[[], None], **others: object
+    ) -> None:
         self.num_begun += 1
         try:
             while not self.may_end.is_set():
