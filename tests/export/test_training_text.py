@@ -78,6 +78,12 @@ def test_what_auto_came_to_is_an_option(luong: Checkpoint) -> None:
     assert "training.precision" not in text_of(luong, {"precision": "bf16"}, precision="bf16")
 
 
+def test_weights_of_files_are_no_files(luong: Checkpoint) -> None:
+    data = replace(luong.recipe.data, train_weights=(2.5,))
+    member = replace(luong, recipe=replace(luong.recipe, data=data))
+    assert text_of(member, {}) == text_of(luong, {})
+
+
 def test_what_it_was_begun_with_is_needed_too(luong: Checkpoint) -> None:
     told = "With the data, and the checkpoint that training began with, in a folder"
     assert told in text_of(luong, {}, start_from="general/best.safetensors")

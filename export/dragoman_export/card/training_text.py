@@ -121,7 +121,8 @@ def _data_options(data: DataConfig) -> list[str]:
         options.append(f'--set "data.hugging_face=$DATA/{path_tail(data.hugging_face, 1)}"')
     for field in dataclasses.fields(data):
         value = getattr(data, field.name)
-        if isinstance(value, tuple) and value:
+        # Numbers that go with the files are in the recipe.
+        if isinstance(value, tuple) and value and isinstance(value[0], str):
             are_told_apart = len({path_tail(path, 1) for path in value}) == len(value)
             paths = [f"$DATA/{path_tail(path, 1 if are_told_apart else 2)}" for path in value]
             files = paths[0] if len(paths) == 1 else "[" + ", ".join(f"'{path}'" for path in paths) + "]"
