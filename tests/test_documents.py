@@ -64,7 +64,9 @@ def test_commands_and_their_options_are_there() -> None:
 
 
 def test_benchmarks_that_documents_name_are_there() -> None:
-    shown = {name for path in DOCUMENTS for name in _BENCHMARK.findall(path.read_text())}
+    # What a version changed is named as it was then.
+    lasting = [path for path in DOCUMENTS if path.name != "CHANGELOG.md"]
+    shown = {name for path in lasting for name in _BENCHMARK.findall(path.read_text())}
     assert len(shown) > 10
     for name in sorted(shown):
         assert importlib.util.find_spec(name.rstrip(".")) is not None, name

@@ -8,18 +8,15 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.image import imread
+from tests.deploy.panels import Panel, read_annotations, read_panels
+from tests.deploy.prometheus import Prometheus, PrometheusError, running_prometheus
 from tests.server.conftest import free_port
 from tests.server.copying_bundle import write_bundle
 from tests.server.server_process import ServerProcess
 
-from benchmarks.dashboard.drawing import draw
-from benchmarks.dashboard.panels import Panel, read_annotations, read_panels
-from benchmarks.dashboard.prometheus import Prometheus, PrometheusError, running_prometheus
 from dragoman import Client, DragomanError
 
 pytestmark = pytest.mark.skipif(
@@ -167,24 +164,6 @@ def test_every_rule_is_evaluated(watched: Prometheus, rules: list[dict[str, Any]
         # Those over days, too: all that there is counts.
         if "record" in rule:
             assert has_data(watched, rule["record"]), rule["record"]
-
-
-def test_the_dashboards_questions_are_drawn(watched: Prometheus, tmp_path: Path) -> None:
-    panels = {panel.kind: panel for panel in read_panels(RATE_INTERVAL) if panel.row.endswith("?")}
-    assert panels.keys() == {"timeseries", "heatmap", "table"}
-    now = time.time()
-    draw(
-        sorted(panels.values(), key=lambda panel: panel.place[1]),
-        watched,
-        begin=now - 5,
-        end=now,
-        step_seconds=SCRAPE_SECONDS,
-        marks=[now - 2],
-        caption="A test.",
-        path=tmp_path / "picture.png",
-    )
-    height, width, _ = imread(tmp_path / "picture.png").shape
-    assert min(height, width) > 300
 
 
 def test_what_is_no_expression_is_an_error(watched: Prometheus) -> None:

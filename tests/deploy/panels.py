@@ -28,50 +28,25 @@ class Panel:
     """Something that is drawn."""
 
     title: str
-    row: str
-    """The heading it stands under."""
     kind: str
     """As Grafana calls it, such as "timeseries"."""
-    unit: str
-    is_stacked: bool
-    is_logarithmic: bool
-    on_the_right: frozenset[str]
-    """Series whose axis is the right one."""
-    place: tuple[int, int, int, int]
-    """Left edge, upper edge, width and height, of 24 columns."""
     targets: tuple[Target, ...]
 
 
 def read_panels(rate_interval: str) -> list[Panel]:
     """Of every server and model; rates are over `rate_interval`."""
-    panels, row = [], ""
-    for panel in json.loads(DASHBOARD.read_text())["panels"]:
-        if panel["type"] == "row":
-            row = panel["title"]
-            continue
-        custom = panel["fieldConfig"]["defaults"].get("custom", {})
-        defaults, place = panel["fieldConfig"]["defaults"], panel["gridPos"]
-        panels.append(
-            Panel(
-                title=panel["title"],
-                row=row,
-                kind=panel["type"],
-                unit=defaults["unit"],
-                is_stacked="stacking" in custom,
-                is_logarithmic="scaleDistribution" in custom,
-                on_the_right=frozenset(
-                    override["matcher"]["options"]
-                    for override in panel["fieldConfig"]["overrides"]
-                    if {"id": "custom.axisPlacement", "value": "right"} in override["properties"]
-                ),
-                place=(place["x"], place["y"], place["w"], place["h"]),
-                targets=tuple(
-                    Target(expression=fill_in(target["expr"], rate_interval), legend=target["legendFormat"])
-                    for target in panel["targets"]
-                ),
-            )
+    return [
+        Panel(
+            title=panel["title"],
+            kind=panel["type"],
+            targets=tuple(
+                Target(expression=fill_in(target["expr"], rate_interval), legend=target["legendFormat"])
+                for target in panel["targets"]
+            ),
         )
-    return panels
+        for panel in json.loads(DASHBOARD.read_text())["panels"]
+        if panel["type"] != "row"
+    ]
 
 
 def read_annotations(rate_interval: str) -> list[str]:

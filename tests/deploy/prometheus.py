@@ -29,7 +29,6 @@ class Series:
     """What a query has for one set of labels."""
 
     labels: dict[str, str]
-    times: Sequence[float]
     values: Sequence[float]
 
 
@@ -44,19 +43,8 @@ class Prometheus:
         found = self._get("query", query=expression)["result"]
         if found and not isinstance(found[0], dict):
             # A scalar.
-            return [Series({}, [found[0]], [float(found[1])])]
-        return [Series(each["metric"], [each["value"][0]], [float(each["value"][1])]) for each in found]
-
-    def query_range(self, expression: str, begin: float, end: float, step_seconds: float) -> list[Series]:
-        """What it was from one moment to another. Raises PrometheusError."""
-        found = self._get("query_range", query=expression, start=begin, end=end, step=step_seconds)["result"]
-        return [
-            Series(
-                each["metric"],
-                *zip(*((float(at), float(value)) for at, value in each["values"]), strict=True),
-            )
-            for each in found
-        ]
+            return [Series({}, [float(found[1])])]
+        return [Series(each["metric"], [float(each["value"][1])]) for each in found]
 
     def rules(self) -> list[dict[str, Any]]:
         """Each rule with its `health`, as it was last evaluated."""
