@@ -3,11 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from onnxruntime import InferenceSession, SessionOptions
+from onnxruntime import InferenceSession
 
 _CALLS = ("run", "run_with_iobinding", "run_with_ort_values")
 _OF_A_STEP = "token"
@@ -63,24 +62,3 @@ def clocked_sessions() -> Iterator[SessionClock]:
         for call in _CALLS:
             stack.enter_context(mock.patch.object(InferenceSession, call, clocked(call)))
         yield clock
-
-
-@contextmanager
-def profiled_sessions(folder: Path) -> Iterator[list[InferenceSession]]:
-    """Has every session that is opened meanwhile write a profile to the folder when it is told to end it.
-
-    What is handed out fills up with the sessions.
-    """
-    sessions: list[InferenceSession] = []
-    original = InferenceSession.__init__
-
-    def open_profiled(
-        self: InferenceSession, graph: Any, options: SessionOptions, *arguments: Any, **named: Any
-    ) -> None:
-        options.enable_profiling = True
-        options.profile_file_prefix = str(folder / f"profile-{len(sessions)}")
-        original(self, graph, options, *arguments, **named)
-        sessions.append(self)
-
-    with mock.patch.object(InferenceSession, "__init__", open_profiled):
-        yield sessions
