@@ -4,6 +4,7 @@ import datetime
 import os
 import platform
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -47,3 +48,22 @@ def _read_cpuinfo(path: Path) -> tuple[str, frozenset[str]]:
     lines = path.read_text().split("\n\n")[0].splitlines()
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     return fields.get("model name", platform.machine()), frozenset(fields.get("flags", "").split())
+
+
+def memory_of(process: int) -> int:
+    """Bytes of a process and its descendants; a page that several hold is counted once, in parts (PSS)."""
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, IndexError):
+            # Behind the name, which may hold anything: the state, and the parent.
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    family = {process}
+    while more := {child for child, parent in parents.items() if parent in family} - family:
+        family |= more
+    total = 0
+    for member in family:
+        # One that has just ended holds nothing.
+        with suppress(OSError):
+            rollup = Path(f"/proc/{member}/smaps_rollup").read_text()
+            total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+    return 1024 * total
