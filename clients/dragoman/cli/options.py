@@ -4,12 +4,12 @@ import math
 import os
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
 from dragoman.client import Client
-from dragoman.connection.channel import PING_SECONDS
+from dragoman.connection.channel import PING_SECONDS, ClientCertificate
 from dragoman.errors import InvalidRequestError
 from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
 
@@ -48,6 +48,13 @@ OPTIONS = {
 """Which option sets a field of a request."""
 
 
+class ConnectionArguments(TypedDict):
+    """How a client shows who calls."""
+
+    certificate: ClientCertificate | None
+    token: str | None
+
+
 class Seconds(click.FloatRange):
     """A number of seconds; nan, which every range takes, is none."""
 
@@ -76,18 +83,20 @@ def open_client(
     server: str, *, timeout_seconds: float | None = 600.0, ping_seconds: float | None = PING_SECONDS
 ) -> Client:
     """A client of `--server` with the environment's token and certificate. Raises InvalidRequestError."""
+    return Client(
+        server, timeout_seconds=timeout_seconds, ping_seconds=ping_seconds, **connection_arguments()
+    )
+
+
+def connection_arguments() -> ConnectionArguments:
+    """The environment's token and certificate, as clients take them. Raises InvalidRequestError."""
     chain, key = os.environ.get(CERTIFICATE_VARIABLE), os.environ.get(KEY_VARIABLE)
     if bool(chain) != bool(key):
         raise InvalidRequestError(
             f"{CERTIFICATE_VARIABLE} and {KEY_VARIABLE} are set together, or neither is"
         )
-    return Client(
-        server,
-        timeout_seconds=timeout_seconds,
-        ping_seconds=ping_seconds,
-        certificate=(chain, key) if chain and key else None,
-        token=os.environ.get(TOKEN_VARIABLE) or None,
-    )
+    certificate = (chain, key) if chain and key else None
+    return {"certificate": certificate, "token": os.environ.get(TOKEN_VARIABLE) or None}
 
 
 def timeout_option(help_text: str) -> Callable[[Command], Command]:
