@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
+from benchmarks.measuring import MeasurementError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,16 +22,16 @@ class Corpus:
 
 
 def read_corpus(source: Path, reference: Path | None, limit: int | None) -> Corpus:
-    """The first `limit` sentences of a file and its reference. Raises ClickException if they do not fit."""
+    """The first `limit` sentences of a file and its reference. Raises MeasurementError if they do not fit."""
     sources = _read_lines(source)
     references = None if reference is None else _read_lines(reference)
     if references is not None and len(references) != len(sources):
-        raise click.ClickException(
+        raise MeasurementError(
             f"{source} has {len(sources)} lines and {reference} {len(references)}: they must be as many"
         )
     chosen = [number for number, line in enumerate(sources) if line.strip()][:limit]
     if not chosen:
-        raise click.ClickException(f"{source} holds no sentence")
+        raise MeasurementError(f"{source} holds no sentence")
     return Corpus(
         name=source.name,
         sources=tuple(sources[number] for number in chosen),
@@ -43,7 +43,7 @@ def _read_lines(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise click.ClickException(
+        raise MeasurementError(
             f"{path} cannot be read: {error.strerror}. docs/performance.md says where Multi30k is from; "
             "--input and --reference name other files"
         ) from error

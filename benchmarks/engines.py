@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from dragoman_bundle import Bundle, open_bundle
 
+from benchmarks.measuring import MeasurementError
 from dragoman_server.config import Batching, EngineConfig
 from dragoman_server.engine import Admission, Engine
 from dragoman_server.engine.events import Listener, ignore
@@ -19,29 +20,23 @@ from dragoman_server.text.options import Protection, TranslationOptions
 from dragoman_server.text.segmentation import Segmentation
 
 
-class SystemMissingError(Exception):
-    """The bundle, or what was given beside it, lacks what a system is made of."""
+def open_decoder(bundle: Bundle, *, precision: str, shortlist: bool, num_threads: int = 1) -> OnnxDecoder:
+    """The bundle's graphs on the CPU, with so many threads a call.
 
-
-def open_decoder(
-    bundle: Bundle, *, precision: str, shortlist: bool, num_threads: int = 1, spins: bool = False
-) -> OnnxDecoder:
-    """The bundle's graphs on the CPU, with so many threads for each call.
-
-    Raises SystemMissingError for a precision or shortlist that it lacks.
+    Raises MeasurementError for a precision or shortlist that the bundle lacks.
     """
     if precision not in bundle.manifest.precisions:
         present = ", ".join(bundle.manifest.precisions)
-        raise SystemMissingError(
+        raise MeasurementError(
             f"{bundle.path} has no {precision} graphs, only {present}; "
             f"`dragoman export` adds them with --precisions {precision},{present}"
         )
     if shortlist and bundle.shortlist is None:
-        raise SystemMissingError(
+        raise MeasurementError(
             f"{bundle.path} has no shortlist; `dragoman export --help` says how to add one"
         )
     options = DecoderOptions(
-        device="cpu", precision=precision, num_threads=num_threads, spins=spins, use_shortlist=shortlist
+        device="cpu", precision=precision, num_threads=num_threads, use_shortlist=shortlist
     )
     return opening.open_decoder(bundle, options)
 
@@ -65,13 +60,9 @@ def running_engine(
     threads: int = 1,
     continuous: bool = True,
     listener: Listener = ignore,
-    in_one_process: bool = False,
     max_rows: int = EngineConfig.max_rows,
 ) -> Iterator[EnginePool]:
-    """So many engines as the server has them, but for its queue's limit.
-
-    With `in_one_process` they are threads of this one, and share the decoder.
-    """
+    """So many engines as the server has them, but for its queue's limit."""
     batching: Batching = "continuous" if continuous else "request"
     config = EngineConfig(
         threads=threads,
@@ -80,9 +71,9 @@ def running_engine(
         max_queue_seconds=math.inf,
         batching=batching,
     )
-    if in_one_process or threads == 1:
+    if threads == 1:
         limits = engine_limits(config, beam_size)
-        engines = [Engine(decoder, limits=limits, listener=listener) for _ in range(threads)]
+        engines = [Engine(decoder, limits=limits, listener=listener)]
         engine = EnginePool(engines, Admission.to(decoder, limits))
         engine.start()
     else:

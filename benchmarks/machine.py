@@ -1,19 +1,22 @@
-"""What ran the measurement: figures mean nothing without it."""
+"""The machine that measures: what it is, who gets which cores, what processes take of it."""
 
 import datetime
 import os
 import platform
-from collections.abc import Iterable
-from contextlib import suppress
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_int8")
 """Instruction sets that the products of a model profit from, as Linux calls them."""
 PACKAGES = ("numpy", "onnxruntime", "onnxruntime-gpu", "torch", "grpcio", "sacrebleu")
 
 
-def describe_machine(packages: Iterable[str] = PACKAGES) -> dict[str, object]:
+def describe_machine(packages: Iterable[str] = PACKAGES) -> dict[str, Any]:
     """Processor, instruction sets, cores that may be used, load, versions and date, for a report."""
     model, flags = _read_cpuinfo(Path("/proc/cpuinfo"))
     return {
@@ -50,8 +53,69 @@ def _read_cpuinfo(path: Path) -> tuple[str, frozenset[str]]:
     return fields.get("model name", platform.machine()), frozenset(fields.get("flags", "").split())
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cores:
+    """The cores of a server and of the load generator, which must not take the server's."""
+
+    server: tuple[int, ...]
+    generator: tuple[int, ...]
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether each has its own."""
+        return not set(self.server) & set(self.generator)
+
+
+def share_out(num_server_threads: int) -> Cores:
+    """As many cores for the server as it has threads and the others for the generator.
+
+    Both get all of them where none would be left for the generator.
+    """
+    cores = tuple(usable_cores())
+    if hasattr(os, "sched_setaffinity") and len(cores) > num_server_threads:
+        return Cores(server=cores[:num_server_threads], generator=cores[num_server_threads:])
+    return Cores(server=cores, generator=cores)
+
+
+@contextmanager
+def pinned_to(cores: tuple[int, ...]) -> Iterator[None]:
+    """Keeps this thread, and all threads and processes that it starts meanwhile, on these cores."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def cpu_seconds() -> float:
+    """Processor seconds of all threads and of living children so far, however busy the machine is. Linux."""
+    children = _descendants(os.getpid()) - {os.getpid()}
+    ticks = 0
+    for child in children:
+        with suppress(OSError):
+            # Behind the name, which may hold anything: utime and stime are the 14th and 15th field of all.
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
 def memory_of(process: int) -> int:
-    """Bytes of a process and its descendants; a page that several hold is counted once, in parts (PSS)."""
+    """Bytes of a process and its descendants; pages that several hold are counted once (PSS). Linux."""
+    total = 0
+    for member in _descendants(process):
+        # One that has just ended holds nothing.
+        with suppress(OSError):
+            rollup = Path(f"/proc/{member}/smaps_rollup").read_text()
+            total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+    return 1024 * total
+
+
+def _descendants(process: int) -> set[int]:
+    """The process and all that it started."""
     parents: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, IndexError):
@@ -60,10 +124,4 @@ def memory_of(process: int) -> int:
     family = {process}
     while more := {child for child, parent in parents.items() if parent in family} - family:
         family |= more
-    total = 0
-    for member in family:
-        # One that has just ended holds nothing.
-        with suppress(OSError):
-            rollup = Path(f"/proc/{member}/smaps_rollup").read_text()
-            total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
-    return 1024 * total
+    return family

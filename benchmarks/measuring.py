@@ -1,12 +1,19 @@
 """Repeats that are fair on a machine with other work: A B A B and not A A B B. Does not know what it runs."""
 
 import statistics
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from rich.console import Console
+
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+
+
+class MeasurementError(Exception):
+    """Something cannot be measured here; the message says what is missing, and how to have it."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +39,20 @@ def ratio(values: Sequence[float], others: Sequence[float]) -> Summary:
     return summarize([value / other for value, other in zip(values, others, strict=True)])
 
 
-def interleave(
-    cases: Mapping[K, Callable[[], T]], repeats: int, on_done: Callable[[int, K, T], None]
-) -> dict[K, list[T]]:
-    """What each case returned at each repeat. All of them are run before any is run again.
+def say(text: str) -> None:
+    """Tells on stderr what happens, so that a long run can be watched."""
+    Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
 
-    `on_done` is told the number of the repeat, from 1 on, the case, and what it returned.
-    """
+
+def in_turns(cases: Mapping[K, Callable[[], T]], repeats: int, show: Callable[[T], str]) -> dict[K, list[T]]:
+    """What each case returned at each repeat, told by `show`. All cases are run before any is run again."""
     results: dict[K, list[T]] = {name: [] for name in cases}
-    for repeat in range(1, repeats + 1):
+    total, done, began = repeats * len(cases), 0, time.monotonic()
+    for _ in range(repeats):
         for name, run in cases.items():
             result = run()
             results[name].append(result)
-            on_done(repeat, name, result)
+            done += 1
+            left = (time.monotonic() - began) / done * (total - done)
+            say(f"[{done}/{total}, {left:.0f} s left] {name}: {show(result)}")
     return results

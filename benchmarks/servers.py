@@ -18,12 +18,14 @@ from typing import Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from benchmarks.measuring import MeasurementError
+
 START_SECONDS, STOP_SECONDS = 300.0, 60.0
 MAX_CALLS = 1_000_000
 """Calls and queued sentences that a measured server admits: a benchmark finds its limits elsewhere."""
 
 
-class ServerError(RuntimeError):
+class ServerError(MeasurementError):
     """A server did not start, or ended on its own."""
 
 
@@ -35,7 +37,7 @@ class Server:
     ) -> None:
         self.log = folder / f"{name}.log"
         self.models = models
-        self.port, self.metrics_port, self.http_port = free_port(), free_port(), free_port()
+        self.port, self.metrics_port = free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
         given = {
             "--models": models,

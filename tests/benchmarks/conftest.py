@@ -57,12 +57,12 @@ class Ran:
 
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Callable[..., Ran]:
-    """Runs `python -m benchmarks.NAME` in the root, as a person does."""
+    """Runs `python -m benchmarks NAME` in the root, as a person does."""
 
     def run(name: str, *arguments: object) -> Ran:
         files = ["--json", tmp_path / "results.json", "--markdown", tmp_path / "results.md"]
         done = subprocess.run(
-            [sys.executable, "-m", f"benchmarks.{name}", *map(str, (*arguments, *files))],
+            [sys.executable, "-m", "benchmarks", name, *map(str, (*arguments, *files))],
             cwd=ROOT,
             capture_output=True,
             text=True,

@@ -10,7 +10,7 @@ from dragoman_server.engine.request import Sentence
 from dragoman_server.engine.search.beam import Beams
 
 HOST_SECONDS = 0.0004
-"""What Python does between two steps of an engine, while it holds the lock (benchmarks.decode --profile)."""
+"""What Python does between two steps of an engine, while it holds the lock (benchmarks decode --profile)."""
 MAX_LOCK_SHARE = 0.5
 """Share of the time that the engines of a process hold the lock at most."""
 NUM_STEPS = 4

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.segmentation.corpora import CORPORA, LISTS, read_lines
-from benchmarks.segmentation.cuts import count_missed_cuts, wrong_cuts
+from benchmarks.scenarios.segmentation import CORPORA, LISTS, count_missed_cuts, read_lines, wrong_cuts
 from dragoman_server.text.segmentation import Segmentation, segment
 from dragoman_server.text.sentence_rules import read_rules, rules_for
 

@@ -1,1 +1,0 @@
-"""Word aligners on gold alignments: error rate, time and memory, beside other toolkits."""

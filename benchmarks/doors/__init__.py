@@ -1,1 +1,0 @@
-"""What callers of gRPC notice of load on the HTTP door."""

@@ -1,1 +1,0 @@
-"""The engine beside CTranslate2 on the same weights: speed, latencies of callers, memory."""

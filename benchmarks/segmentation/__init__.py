@@ -1,1 +1,0 @@
-"""How well texts are cut into sentences."""

@@ -1,1 +1,0 @@
-"""How good a shipped model is at what its users translate: words, strings, everyday lines, news."""

@@ -1,1 +1,0 @@
-"""What of a text comes through a model's translation, with protection and without."""

@@ -1,1 +1,0 @@
-"""Which use of a few cores serves throughput, and which latency."""

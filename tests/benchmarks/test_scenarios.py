@@ -1,0 +1,233 @@
+"""Every scenario on the toy model or a few lines, as a person runs it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from tests.server.copying_bundle import MANIFEST, write_bundle
+
+from benchmarks.peers import FOLDER
+from benchmarks.scenarios.alignment.attention import attention_rows
+from benchmarks.scenarios.alignment.sets import spell
+from benchmarks.scenarios.peers import command
+from benchmarks.scenarios.peers.comparison import FILE, settings_of_peer
+from benchmarks.scenarios.peers.models import SIZES, MarianSize
+from benchmarks.scenarios.policy.simulation import Simulation
+from benchmarks.scenarios.policy.workload import Length, Workload, read_lengths
+from benchmarks.scenarios.text.lines import KINDS, NUM_LINES
+from dragoman_server.engine.request import Priority
+
+pytestmark = pytest.mark.long
+Run = Callable[..., Any]
+SYSTEMS = [*("torch_batched", "onnx_static", "engine_fp32", "engine_int8", "engine_int8_shortlist")]
+ALIKE = [Length(source_tokens=16, steps=10)]
+
+
+def test_decode_translates_alike_with_every_system(benchmark: Run, toy: Any) -> None:
+    ran = benchmark(
+        *("decode", "--bundle", toy.bundle, "--checkpoint", toy.checkpoint),
+        *("--input", toy.source, "--reference", toy.reference, "--limit", 20),
+        *("--beams", "1,2", "--threads", 1, "--repeats", 2, "--profile"),
+    )
+    rows = ran.results["rows"]
+    assert [(row["system"], row["beam"]) for row in rows] == [
+        (system, beam) for beam in (1, 2) for system in SYSTEMS
+    ]
+    assert all(row["words_per_second"] > row["sentences_per_second"] > 0 for row in rows)
+    # The same model in fp32 says the same, however it is run.
+    scores = {(row["system"], row["beam"]): row["bleu"] for row in rows}
+    assert min(scores.values()) > 80
+    assert scores["torch_batched", 1] == scores["onnx_static", 1]
+    assert scores["torch_batched", 2] == scores["onnx_static", 2] == scores["engine_fp32", 2]
+    assert {host["system"] for host in ran.results["host"]} == {"engine_int8", "engine_int8_shortlist"}
+    assert all(0 < host["outside_share"] < 1 for host in ran.results["host"])
+    assert "with one thread" in ran.results["skipped"]["engine_int8_wide, beam 1, threads 1"]
+
+
+def test_serve_measures_both_modes_at_every_load(benchmark: Run, toy: Any) -> None:
+    ran = benchmark(
+        *("serve", "--bundle", toy.bundle, "--input", toy.source, "--limit", 20, "--beam", 2),
+        *("--threads", 1, "--loads", "25,50", "--seconds", 0.5, "--repeats", 1),
+        *("--saturation-sentences", 40, "--concurrency", 8, "--bulk-streams", 2),
+    )
+    capacity = {row["case"]: row["rate"] for row in ran.results["capacity"]}
+    assert capacity.keys() == {"continuous", "request", "file", "offline", "job"}
+    served = next(row["value"] for row in ran.results["aims"] if "a sentence a call" in row["name"])
+    assert served == pytest.approx(capacity["continuous"] / capacity["offline"])
+    rows = ran.results["rows"]
+    assert [(row["mode"], row["load"]) for row in rows] == [
+        (mode, load) for load in (0.25, 0.5) for mode in ("continuous", "request")
+    ]
+    alone, beside = ran.results["beside_bulk"]
+    for row in (*rows, alone, beside):
+        assert 0 < row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"]
+        assert row["failed"] == 0
+        # Beam 2: no step has fewer rows.
+        assert row["mean_rows"] >= 2
+    assert (alone["streams"], alone["bulk_per_second"], beside["streams"]) == (0, 0, 2)
+    assert beside["bulk_per_second"] > 0
+    assert beside["mean_rows"] > alone["mean_rows"]
+
+
+def test_device_decodes_alike_with_both_kinds_of_batch(benchmark: Run, toy: Any) -> None:
+    ran = benchmark(
+        *("device", "--bundle", toy.bundle, "--device", "cpu", "--precisions", "fp16,fp32,int8"),
+        *("--input", toy.source, "--limit", 12, "--sentences", "1,8", "--beam", 3),
+        *("--threads", 1, "--repeats", 2),
+    )
+    # The bundle has no fp16: two precisions, each with two sizes.
+    assert [row["same_tokens"] for row in ran.results["ratios"]] == [1.0] * 4
+    assert len(ran.results["rows"]) == 8
+    assert all(row["regroup_ms"] > 0 and row["step_ms"] > 0 for row in ran.results["rows"])
+
+
+def test_shortlist_compares_sizes(benchmark: Run, toy: Any) -> None:
+    pairs = (toy.source, toy.reference)
+    ran = benchmark(
+        *("shortlist", "--bundle", toy.bundle, "--train", *pairs, "--test", *pairs, "--targets", "5,50"),
+        *("--limit", 10, "--beam", 2, "--threads", 1, "--repeats", 1),
+    )
+    plain, small, large = ran.results["rows"]
+    assert plain["times"] == 1
+    assert small["candidates"] < large["candidates"]
+    assert 0 < small["covered"] <= large["covered"] <= 100
+
+
+def test_segmentation_counts_by_corpus_and_list(benchmark: Run, tmp_path: Path) -> None:
+    corpus = tmp_path / "data" / "tatoeba-de-en" / "train.de"
+    corpus.parent.mkdir(parents=True)
+    corpus.write_text("Er liebt mich.\nIch gehe!\nWer?\nOhne Punkt\n123.\n", encoding="utf-8")
+    (tmp_path / "de.txt").write_text("Am 3. Mai.\nEr kam. Sie ging.\n", encoding="utf-8")
+    ran = benchmark("segmentation", "--data", tmp_path / "data", "--lists", tmp_path, "--limit", 4, "--show")
+    row = next(row for row in ran.results["rows"] if row["language"] == "de")
+    assert 1 <= row["num_pairs"] <= 2
+    assert (row["num_missed"], row["num_listed"], row["num_wrong"]) == (0, 2, 1)
+    assert "Er kam. Sie ging." in ran.output
+
+
+def test_text_measures_what_comes_through(benchmark: Run, tmp_path: Path) -> None:
+    hard = [
+        {"text": "Hallo {name}!", "kind": "placeholder", "must": [["{name}"]]},
+        {"text": "<b>Hallo</b>", "kind": "markup", "must": [["<b>"]], "must_not": [], "format": "html"},
+    ]
+    (tmp_path / "hard").write_text("\n".join(map(json.dumps, hard)))
+    (tmp_path / "de").write_text("Der Hund ist da.\nIch habe ein Haus.\n")
+    (tmp_path / "en").write_text("The dog is there.\nI have a house.\n")
+    files = ("--input", tmp_path / "de", "--reference", tmp_path / "en")
+    found = benchmark("text", "--hard-texts", tmp_path / "hard", *files, "--repeats", 1).results
+    counted = [(row["kind"], row["num_lines"], row["num_on"]) for row in found["hard_texts"]]
+    assert counted == [("placeholder", 1, 1), ("markup", 1, 1), ("all", 2, 2)]
+    assert all(row["num_on"] == row["num_lines"] == 2 for row in (*found["kept"], *found["terms"]))
+    lines = [(row["kind"], row["num_lines"], row["num_on"]) for row in found["lines"]]
+    assert lines == [(kind, NUM_LINES, NUM_LINES) for kind in KINDS]
+    assert [row["protection"] for row in found["costs"]] == ["off", "on"] * 2
+    assert all(row["milliseconds"] > 0 for row in found["costs"])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A corpus, and a test whose links somebody drew."""
+    files = {
+        "tatoeba-de-en/train.de": "Der Hund.\nDie Katze.\nHund, Katze!\n" * 10,
+        "tatoeba-de-en/train.en": "The dog.\nThe cat.\nDog, cat!\n" * 10,
+        "alignment/de-en-bicici/test.de": "hund und katze .\n",
+        "alignment/de-en-bicici/test.en": "dog and cat .\n",
+        "alignment/de-en-bicici/test.gold": "0-0 1-1 2-2 3p3\n",
+    }
+    for name, text in files.items():
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_text(text)
+    return tmp_path / "data"
+
+
+def test_alignment_scores_and_times_each_model(benchmark: Run, data: Path) -> None:
+    given = ("--data", data, "--sets", "de-en", "--models", "ibm1,ibm4", "--peers", "", "--limit", 20)
+    rows = benchmark("alignment", *given).results["rows"]
+    assert [row["system"] for row in rows] == ["ibm1", "ibm4"]
+    assert rows[1]["grow-diag-final-and"] == 0
+    assert all(row["cpu_seconds"] > 0 and row["mebibytes"] > 10 for row in rows)
+
+
+@pytest.mark.parametrize("languages", [("de", "en"), ("en", "de")])
+@pytest.mark.parametrize(("gold", "error"), [("0-0 1-1 2p2\n", 0.0), ("0-1 1-0\n", 100.0)])
+def test_alignment_of_attention_is_held_against_links_that_people_drew(
+    data: Path, tmp_path: Path, gold: str, error: float, languages: tuple[str, str]
+) -> None:
+    for name, text in (("gold", gold), ("de", "ab cd .\n"), ("en", "ab  cd .\n")):
+        (data / "alignment" / "de-en-bicici" / f"test.{name}").write_text(text)
+    name = "-".join(languages)
+    manifest = replace(MANIFEST, name=name, source_language=languages[0], target_language=languages[1])
+    write_bundle(tmp_path / "models", manifest=manifest)
+    [row] = attention_rows(tmp_path / "models" / name / "1", data)
+    assert (row["set"], row["model"], row["pairs"]) == ("de-en", f"{name}/1", 1)
+    assert row["strongest"] == row["served"] == pytest.approx(error)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("mr president , i agree ( partly ) .", "mr president, i agree (partly)."),
+        ("qu’ il n’ y a que l’ âne ; « bien » !", "qu’il n’y a que l’âne; «bien»!"),
+        ("it 's the miller 's , isn 't it ?", "it's the miller's, isn't it?"),
+    ],
+)
+def test_alignment_spells_words_as_people_write_them(words: str, line: str) -> None:
+    [spelled] = spell([words.split()], None)
+    assert spelled.text == line
+    assert [spelled.text[start] for start in spelled.starts] == [word[0] for word in words.split()]
+
+
+def test_policy_is_the_same_every_time_and_by_hand() -> None:
+    some = Workload(name="some", seconds=2.0, callers_per_second=50.0, waiting_bulk=20)
+    first, second = (Simulation(some, read_lengths(), 1).run() for _ in range(2))
+    assert first == second != Simulation(some, read_lengths(), 2).run()
+    everybody = Simulation(Workload(name="all", seconds=0.0, offline=100), ALIKE, 1).run()
+    assert everybody.num_answered == {Priority.INTERACTIVE: 100, Priority.BULK: 0}
+    assert len(everybody.call_seconds) == everybody.num_encoded == 100
+    alone = Simulation(Workload(name="one", seconds=100.0, callers_per_second=0.1), ALIKE, 1).run()
+    # By hand: an encoding 0.4 + 16 * 0.082, a regrouping 0.235, and ten steps of 0.645 each, in milliseconds.
+    assert min(alone.call_seconds) == pytest.approx((1.712 + 0.235 + 10 * 0.645) / 1000)
+
+
+@pytest.mark.parametrize(("threads", "shares"), [(1, {(1, 1)}), (2, {(2, 1), (1, 2)})])
+def test_peers_may_have_workers_or_threads_with_a_batch_each(threads: int, shares: set[Any]) -> None:
+    found = list(settings_of_peer(FILE, 4, threads, 96))
+    assert {(each["workers"], each["threads_per_worker"]) for each in found} == shares
+    assert all(96 // each["workers"] in {other["batch"] for other in found} for each in found)
+
+
+@pytest.mark.skipif(
+    not (FOLDER / "ctranslate2-marian" / "ready").is_file(),
+    reason="no CTranslate2: `python -m benchmarks peers --sizes small` installs it",
+)
+def test_peers_decode_served_and_not_with_a_shortlist(
+    tmp_path: Path, toy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "width": 32, "feed_forward": 64, "heads": 4}
+    monkeypatch.setitem(SIZES, "tiny", MarianSize(**sizes, vocabulary=900))
+
+    def run(*arguments: object) -> list[dict[str, Any]]:
+        given = ["--sizes", "tiny", "--input", toy.source, "--models", tmp_path, "--limit", 6, "--threads", 1]
+        given += ["--repeats", 1, "--json", tmp_path / "found.json", "--shortlist", *arguments]
+        done = CliRunner().invoke(command, [*map(str, given)])
+        assert done.exit_code == 0, done.output
+        rows: list[dict[str, Any]] = json.loads((tmp_path / "found.json").read_text())["rows"]
+        return rows
+
+    speed = run()
+    assert [(row["input"], row["beam"]) for row in speed] == [
+        (source, beam) for beam in (4, 1) for source in ("a file", "a sentence alone")
+    ]
+    assert all(row["shortlist"] and row["ratio"] > 0 for row in speed)
+    served = run("--no-export", "--measure", "served", "--seconds", 0.5)
+    assert [(row["system"], row["load"]) for row in served] == [
+        (system, load) for load in (0.25, 0.5, 0.75) for system in ("engine", "ctranslate2")
+    ]
+    assert all(row["failed"] == 0 and 0 < row["p50_ms"] <= row["p99_ms"] for row in served)
+    memory = run("--no-export", "--measure", "memory")
+    assert [(row["threads"], row["system"]) for row in memory] == [(1, "engine"), (1, "ctranslate2")]
+    assert all(row["ready"] > 0 and row["after"] > 0 for row in memory)

@@ -1,0 +1,77 @@
+"""`python -m benchmarks shipped`, and the lists that it judges by."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.scenarios.shipped.judging import judge, mix, read_strings, read_words
+
+ROOT = Path(__file__).parents[2]
+LISTS = ROOT / "benchmarks" / "scenarios" / "shipped"
+
+
+@pytest.mark.parametrize("pair", ["de-en", "en-de"])
+def test_the_lists_have_what_they_say(pair: str) -> None:
+    words = read_words(LISTS / f"words.{pair}.tsv")
+    assert len(words) >= 500
+    texts = [text for word, accepted in words.items() for text in (word, *accepted)]
+    assert not [text for text in texts if not text or text != text.strip()]
+    assert not [word for word, accepted in words.items() if len(set(accepted)) < len(accepted)]
+    lines = (LISTS / f"everyday.{pair}.txt").read_text().splitlines()
+    assert len(set(lines)) == len(lines) == 60
+    assert all(5 <= len(line.split()) <= 25 for line in lines)
+
+
+def test_an_output_is_right_by_any_reference_and_a_full_stop_of_its_own_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "strings.tsv"
+    path.write_text("Cancel\tAbbrechen\tStornieren\nGo!\tLos!\nSave\tSpeichern\nMr.\tHerr\n")
+    strings = read_strings(path)
+    assert list(strings) == ["Cancel", "Go!", "Save", "Mr."]
+    row = judge("strings", strings, ["Stornieren", "Los!", "speichern.", "Herr."])
+    assert row == {"texts": "strings", "count": 4, "right": 0.5, "loosely": 1.0, "stops": 0.25}
+
+
+def test_mixed_outputs_are_in_an_order_that_the_key_alone_knows() -> None:
+    texts = [str(number) for number in range(40)]
+    outputs = {name: [f"{name}{number}" for number in range(40)] for name in ("old", "new")}
+    lines, keys = mix(texts, outputs, seed=1)
+    assert {tuple(key) for key in keys} == {("old", "new"), ("new", "old")}
+    for number, key in enumerate(keys):
+        assert lines[3 * number : 3 * number + 3] == [
+            f"{number + 1}. {number}",
+            *(f"   {letter}: {name}{number}" for letter, name in zip("ab", key, strict=True)),
+        ]
+    assert mix(texts, outputs, seed=1) == (lines, keys)
+
+
+def test_bundles_are_measured_side_by_side(benchmark: Callable[..., Any], tmp_path: Path) -> None:
+    for name, lines in {
+        "tests/ud-pud/pud.de": ["Der Hund ist da."],
+        "tests/ud-pud/pud.en": ["The dog is there."],
+        "tatoeba-de-en/val.de": ["Ich habe ein Haus."],
+        "tatoeba-de-en/val.en": ["I have a house."],
+        "hard-texts/de-en.jsonl": [
+            '{"text": "Hallo {a}!", "kind": "x", "must": [["{a}"]], "must_not": ["y"]}'
+        ],
+        "strings.tsv": ["Hund\tdog"],
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    mixed = tmp_path / "mixed.txt"
+    bundle = ROOT / "models" / "de-en" / "1"
+    other = shutil.copytree(bundle, tmp_path / "de-en" / "1")
+    ran = benchmark(
+        "shipped", "--bundle", bundle, "--bundle", other, "--data", tmp_path,
+        "--strings", tmp_path / "strings.tsv", "--mixed", mixed, "--limit", 2, "--beam", 1,
+    )  # fmt: skip
+    assert [row["texts"] for row in ran.results["scores"]] == ["ud-pud", "tatoeba val"] * 2
+    assert [(row["texts"], row["count"]) for row in ran.results["shares"]] == [
+        ("common words", 2),
+        ("interface strings", 1),
+        ("hard texts", 1),
+    ] * 2
+    assert all(row["right"] == 1 for row in ran.results["shares"] if row["texts"] == "hard texts")
+    assert len(mixed.read_text().splitlines()) == 6

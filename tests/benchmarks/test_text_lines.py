@@ -1,0 +1,69 @@
+"""The texts scenario's lines come through whatever a model answers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from dragoman_bundle import Bundle
+from tests.server.text.answering import ANSWERS, Answer, shipped, translated
+
+from benchmarks.scenarios.text.lines import KINDS, NUM_LINES, HardText, Line, lines
+from dragoman_server.text.options import TextFormat, TranslationOptions
+
+
+def test_capitals_are_compared_as_capitals() -> None:
+    line = HardText(text="", kind="capitals", must=(("GOOD", "FINE"),), must_not=("x",), is_html=False)
+    assert line.passes("GOOD.")
+    assert not line.passes("good.")
+    assert not line.passes("GOOD x")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+def test_lines_of_all_kinds_come_through_whatever_a_model_answers(kind: str, answer: Answer) -> None:
+    chosen = list(lines(kind, "de"))
+    assert len({line.text for line in chosen}) == NUM_LINES
+    assert lost_of(chosen, shipped(), answer) == []
+
+
+@pytest.mark.parametrize("languages", [("en", "de"), ("en", "fr"), ("en", "es"), ("en", "nl"), ("fr", "de")])
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+def test_lines_come_through_between_other_languages(languages: tuple[str, str], answer: Answer) -> None:
+    source, target = languages
+    bundle = shipped()
+    manifest = replace(bundle.manifest, source_language=source, target_language=target)
+    chosen = [line for kind in KINDS for line in list(lines(kind, source))[::14]]
+    assert lost_of(chosen, replace(bundle, manifest=manifest), answer) == []
+
+
+def lost_of(chosen: Sequence[Line], bundle: Bundle, answer: Answer) -> list[tuple[str, str]]:
+    """The lines that do not come through, with what came of them."""
+    lost = []
+    for line in chosen:
+        options = TranslationOptions(
+            beam_size=1,
+            length_penalty=1.0,
+            text_format=TextFormat.HTML if line.is_html else TextFormat.PLAIN,
+        )
+        found = translated(line.text, bundle, options, answer).text
+        other = translated(line.same_as, bundle, options, answer).text if line.same_as else None
+        if not line.passes(found, other):
+            lost.append((line.text, found))
+    return lost
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (Line(kind="url", text="Siehe a.de.", spans=("a.de",)), "See."),
+        (Line(kind="url", text="Siehe a.de.", spans=("a.de",)), "See a.de a.de."),
+        (
+            Line(kind="markup", text="<b>a</b> <i>b</i>", spans=("<b>", "</b>", "<i>", "</i>")),
+            "<b><i></b></i>",
+        ),
+        (Line(kind="invisible", text="a\u00ad", same_as="a"), "b"),
+    ],
+    ids=["lost", "twice", "crossed", "other"],
+)
+def test_a_line_that_did_not_come_through_is_noticed(line: Line, answer: str) -> None:
+    assert not line.passes(answer, "c")
