@@ -8,7 +8,7 @@ TOO_OLD = Dragoman needs Python 3.11 or newer; name one that is: make PYTHON=pyt
 PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_server dragoman_training
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install check test test-long mutants proto format clean
+.PHONY: help demo install check size test test-long mutants proto format clean
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -24,6 +24,10 @@ check: .venv/everything  ## Lint, format, types, imports, and whether the stubs 
 	$(BIN)/mypy $(addprefix -p ,$(PACKAGES))
 	$(BIN)/lint-imports
 	$(BIN)/python proto/generate.py --check
+	$(BIN)/python .ci/size.py
+
+size:  ## Count lines of Python by room beside their budget; with STRICT=--strict, fail beyond one
+	@$(PYTHON) .ci/size.py $(STRICT)
 
 # In the order of their folders: reordered by their number, the one file of a real model would come last and alone.
 test: .venv/everything  ## Run the tests, but for those that take minutes each
