@@ -1,4 +1,4 @@
-"""The toy model as the benchmarks take it: a checkpoint, a bundle with everything in it, sentences."""
+"""Runs a scenario as a person does."""
 
 import json
 import subprocess
@@ -9,41 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-
-from dragoman_export.cli import export
 
 ROOT = Path(__file__).parents[2]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Toy:
-    """What the commands are given."""
-
-    checkpoint: Path
-    bundle: Path
-    source: Path
-    reference: Path
-
-
-@pytest.fixture(scope="session")
-def toy(
-    remembered_traces: None,
-    toy_checkpoint: Path,
-    toy_folder: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Toy:
-    """The toy model in fp32 and int8, with a shortlist."""
-    bundle = tmp_path_factory.mktemp("measured") / "toy" / "1"
-    options = ["--shortlist", "--recipe-folder", str(toy_folder)]
-    result = CliRunner().invoke(export, [str(toy_checkpoint), "--out", str(bundle), *options])
-    assert result.exit_code == 0, result.output
-    return Toy(
-        checkpoint=toy_checkpoint,
-        bundle=bundle,
-        source=toy_folder / "test.de",
-        reference=toy_folder / "test.en",
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
