@@ -106,13 +106,13 @@ def test_device_decodes_alike_with_both_kinds_of_batch(benchmark: Run, source: P
 
 def test_shortlist_compares_sizes(benchmark: Run, source: Path, reference: Path) -> None:
     ran = benchmark(
-        *("shortlist", "--train", source, reference, "--test", source, reference, "--targets", "5,50"),
+        *("shortlist", "--train", source, reference, "--test", source, reference, "--targets", "1,50"),
         *("--limit", 10, "--beam", 2, "--threads", 1, "--repeats", 1),
     )
     plain, small, large = ran.results["rows"]
     assert plain["times"] == 1
-    assert small["candidates"] < large["candidates"]
-    assert 0 < small["covered"] <= large["covered"] <= 100
+    assert 0 < small["candidates"] <= large["candidates"]
+    assert 0 < small["covered"] <= large["covered"] == 100
 
 
 def test_segmentation_counts_by_corpus_and_list(benchmark: Run, tmp_path: Path) -> None:
