@@ -10,6 +10,7 @@ from benchmarks.report import Row, Table
 from benchmarks.scenarios.alignment.sets import SETS, Spelled, Test, read_test
 from dragoman_server.text.alignment import Alignment
 from dragoman_server.text.pair import Pair, PairOptions, PairTooLongError, complete_pair, prepare_pair
+from dragoman_server.wanted import Wanted
 from dragoman_training.alignment.output.pharaoh import GoldLinks, Link
 from dragoman_training.alignment.output.scoring import score_links
 
@@ -62,7 +63,7 @@ def _align(bundle: Bundle, precision: str, test: Test) -> list[tuple[Alignment, 
     pairs: list[Pair | None] = []
     for source, target in zip(test.sources, test.targets, strict=True):
         try:
-            pairs.append(prepare_pair(source.text, target.text, bundle, options, None))
+            pairs.append(prepare_pair(source.text, target.text, bundle, options, Wanted()))
         except PairTooLongError:
             pairs.append(None)
     decoder = open_decoder(bundle, precision=precision, shortlist=False)
