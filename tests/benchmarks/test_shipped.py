@@ -47,6 +47,7 @@ def test_mixed_outputs_are_in_an_order_that_the_key_alone_knows() -> None:
     assert mix(texts, outputs, seed=1) == (lines, keys)
 
 
+@pytest.mark.long
 def test_bundles_are_measured_side_by_side(benchmark: Callable[..., Any], tmp_path: Path) -> None:
     for name, lines in {
         "tests/ud-pud/pud.de": ["Der Hund ist da."],
