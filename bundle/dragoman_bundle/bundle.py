@@ -4,7 +4,7 @@ Owns the reading side. Must not know what runs the graphs.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from dragoman_bundle.errors import (
@@ -71,6 +71,10 @@ class Bundle(BundleGraphs):
 
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
+
+    def tagged(self, tag: str) -> "Bundle":
+        """The bundle with a tag before every source; as it is for an empty one. Raises ValueError."""
+        return replace(self, source_tokenizer=self.source_tokenizer.tagged(tag)) if tag else self
 
     @property
     def graphs(self) -> BundleGraphs:

@@ -66,13 +66,19 @@ MANIFEST = Manifest(
 
 
 def write_bundle(
-    models: Path, *, manifest: Manifest = MANIFEST, max_source_tokens: int | None = None, slowness: int = 0
+    models: Path,
+    *,
+    manifest: Manifest = MANIFEST,
+    max_source_tokens: int | None = None,
+    slowness: int = 0,
+    tags: tuple[str, ...] = (),
 ) -> Path:
     """Writes a copying bundle to its place in the folder `models` and returns that.
 
-    `slowness` is the side of a square matrix that every step multiplies by itself.
+    `slowness` is the side of a square matrix that every step multiplies by itself, `tags` are pieces of their
+    own.
     """
-    tokenizer = _train_tokenizer()
+    tokenizer = _train_tokenizer(tags)
     vocabulary = sentencepiece.SentencePieceProcessor(model_proto=tokenizer).vocab_size()
     decoding = manifest.decoding
     if max_source_tokens is not None:
@@ -90,14 +96,15 @@ def write_bundle(
     return place
 
 
-def _train_tokenizer() -> bytes:
+def _train_tokenizer(tags: tuple[str, ...]) -> bytes:
     model = io.BytesIO()
     letters = "aäbcdefghijklmnoöpqrsßtuüvwxyzAÄBCDEFGHIJKLMNOÖPQRSTUÜVWXYZéèçñ0123456789.,;:!?-'\"()"
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter([f"{letters} {letters}"] * 4),
         model_writer=model,
         model_type="char",
-        vocab_size=len(letters) + 5,
+        vocab_size=len(letters) + 5 + len(tags),
+        user_defined_symbols=list(tags),
         character_coverage=1.0,
         pad_id=IDS.pad,
         unk_id=IDS.unk,

@@ -3,6 +3,7 @@
 Owns the sentencepiece model of one side of a bundle. Must not know how ids are batched or decoded.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,7 @@ class Tokenizer:
         self.unk_id: int = self._processor.unk_id()
         self.bos_id: int = self._processor.bos_id()
         self.eos_id: int = self._processor.eos_id()
+        self._first: list[int] = []
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
@@ -53,14 +55,28 @@ class Tokenizer:
     def encode(self, text: str) -> TokenizedText:
         """Tokenizes one sentence. Characters the vocabulary lacks become unknown tokens."""
         mapping = self._processor.encode(text, return_type="offset_mapping", return_bytes=False)
-        return TokenizedText(text=text, ids=mapping["ids"], spans=mapping["offsets"])
+        first = self._first if mapping["ids"] else []
+        spans = [(0, 0)] * len(first) + mapping["offsets"]
+        return TokenizedText(text=text, ids=[*first, *mapping["ids"]], spans=spans)
 
     def encode_ids(self, texts: Sequence[str], *, num_threads: int = -1) -> list[list[int]]:
         """Token ids of many sentences: the fast path, without spans.
 
         `num_threads` is how many sentencepiece starts for many texts; -1: as many as there are cores.
         """
-        return self._encode_all(texts, int, num_threads)
+        found = self._encode_all(texts, int, num_threads)
+        return [[*self._first, *ids] if ids else [] for ids in found] if self._first else found
+
+    def tagged(self, tag: str) -> "Tokenizer":
+        """The tokenizer with a tag before every sentence, whose tokens cover nothing of it.
+
+        Raises ValueError where the vocabulary has no such tag.
+        """
+        if self.id_of(tag) is None:
+            raise ValueError(f"the vocabulary has no tag {tag!r}")
+        tagged = copy.copy(self)
+        tagged._first = self._processor.encode(tag, out_type=int)
+        return tagged
 
     def decode_text(self, ids: Sequence[int]) -> str:
         """Joins tokens to a text: the fast path, without spans."""

@@ -11,6 +11,12 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Formality(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FORMALITY_UNSPECIFIED: _ClassVar[Formality]
+    FORMALITY_FORMAL: _ClassVar[Formality]
+    FORMALITY_INFORMAL: _ClassVar[Formality]
+
 class TextFormat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     TEXT_FORMAT_UNSPECIFIED: _ClassVar[TextFormat]
@@ -55,6 +61,9 @@ class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FINISH_REASON_UNSPECIFIED: _ClassVar[FinishReason]
     FINISH_REASON_STOP: _ClassVar[FinishReason]
     FINISH_REASON_LENGTH: _ClassVar[FinishReason]
+FORMALITY_UNSPECIFIED: Formality
+FORMALITY_FORMAL: Formality
+FORMALITY_INFORMAL: Formality
 TEXT_FORMAT_UNSPECIFIED: TextFormat
 TEXT_FORMAT_PLAIN: TextFormat
 TEXT_FORMAT_HTML: TextFormat
@@ -84,20 +93,22 @@ FINISH_REASON_STOP: FinishReason
 FINISH_REASON_LENGTH: FinishReason
 
 class DecodingOptions(_message.Message):
-    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "target_prefix", "length_policy")
+    __slots__ = ("beam_size", "num_hypotheses", "length_penalty", "max_output_tokens", "target_prefix", "length_policy", "formality")
     BEAM_SIZE_FIELD_NUMBER: _ClassVar[int]
     NUM_HYPOTHESES_FIELD_NUMBER: _ClassVar[int]
     LENGTH_PENALTY_FIELD_NUMBER: _ClassVar[int]
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TARGET_PREFIX_FIELD_NUMBER: _ClassVar[int]
     LENGTH_POLICY_FIELD_NUMBER: _ClassVar[int]
+    FORMALITY_FIELD_NUMBER: _ClassVar[int]
     beam_size: int
     num_hypotheses: int
     length_penalty: float
     max_output_tokens: int
     target_prefix: str
     length_policy: LengthPolicy
-    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., target_prefix: _Optional[str] = ..., length_policy: _Optional[_Union[LengthPolicy, str]] = ...) -> None: ...
+    formality: Formality
+    def __init__(self, beam_size: _Optional[int] = ..., num_hypotheses: _Optional[int] = ..., length_penalty: _Optional[float] = ..., max_output_tokens: _Optional[int] = ..., target_prefix: _Optional[str] = ..., length_policy: _Optional[_Union[LengthPolicy, str]] = ..., formality: _Optional[_Union[Formality, str]] = ...) -> None: ...
 
 class Protection(_message.Message):
     __slots__ = ("automatic", "do_not_translate", "patterns", "terms", "glossaries", "untranslated_elements")

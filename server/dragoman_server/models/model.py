@@ -66,6 +66,10 @@ class ServedModel(ABC):
         """Whether an engine ended that nothing brings back."""
         return self.loaded is not None and self.loaded.engine.has_ended
 
+    def knows(self, tag: str) -> bool:
+        """Whether it was trained with the tag, as far as it is loaded."""
+        return self.loaded is not None and self.loaded.bundle.source_tokenizer.id_of(tag) is not None
+
     @property
     def key(self) -> str:
         """ "name/version"."""

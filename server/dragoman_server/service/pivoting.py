@@ -40,6 +40,7 @@ def first_request(message: pb.TranslateRequest, pivot: str) -> pb.TranslateReque
     asked.ClearField("pivot_language")
     asked.options.ClearField("num_hypotheses")
     asked.options.ClearField("target_prefix")
+    asked.options.ClearField("formality")
     return asked
 
 

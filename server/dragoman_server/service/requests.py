@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dragoman_bundle import Bundle
+from dragoman_bundle.tags import FORMAL, INFORMAL
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.aligners.aligner import ServedAligner
@@ -37,6 +38,11 @@ _LENGTH_POLICIES = {
     pb.LENGTH_POLICY_SPLIT: LengthPolicy.SPLIT,
     pb.LENGTH_POLICY_REJECT: LengthPolicy.REJECT,
     pb.LENGTH_POLICY_TRUNCATE: LengthPolicy.TRUNCATE,
+}
+_FORMALITIES = {
+    pb.FORMALITY_UNSPECIFIED: "",
+    pb.FORMALITY_FORMAL: FORMAL,
+    pb.FORMALITY_INFORMAL: INFORMAL,
 }
 _SEGMENTATIONS = {
     pb.SEGMENTATION_UNSPECIFIED: Segmentation.SENTENCE,
@@ -243,6 +249,12 @@ class RequestReader:
             violations.append(
                 _violation("options.length_policy", f"is {options.length_policy}, which is not known")
             )
+        source_tag = _FORMALITIES.get(options.formality)
+        if source_tag is None:
+            violations.append(_violation("options.formality", f"is {options.formality}, which is not known"))
+        elif source_tag and not model.knows(source_tag):
+            description = f"is set, and {model.key} was not trained for it; leave it out"
+            violations.append(_violation("options.formality", description))
         if message.segmentation not in _SEGMENTATIONS:
             violations.append(_violation("segmentation", f"is {message.segmentation}, which is not known"))
         _check_priority(message, violations)
@@ -271,6 +283,7 @@ class RequestReader:
             max_text_tokens=self._limits.max_text_tokens,
             max_interactive_tokens=self._limits.max_interactive_tokens,
             text_format=_TEXT_FORMATS[message.text_format],
+            source_tag=source_tag or "",
             protection=protection,
         )
 

@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman_bundle.tags import FIRST_TAG, LAST_TAG
+
 Span = tuple[int, int]
 
 # Unicode's property Default_Ignorable_Code_Point, and the control characters that are no white space. The
@@ -20,10 +22,15 @@ _IGNORABLE = (
 )
 # Vocabularies hardly ever have these, and nearly always the plain hyphen. Each takes the place of one.
 _HYPHENS = "‐‑‒−˗﹣"
-_PLAIN_HYPHEN = str.maketrans(_HYPHENS, "-" * len(_HYPHENS))
+_TAGS_OF_MODELS = "".join(map(chr, range(ord(FIRST_TAG), ord(LAST_TAG) + 1)))
+_UNKNOWN = "\uf8fe"
+_FOR_TOKENIZER = str.maketrans(
+    _HYPHENS + _TAGS_OF_MODELS, "-" * len(_HYPHENS) + _UNKNOWN * len(_TAGS_OF_MODELS)
+)
 
 _IGNORABLES = re.compile(f"[{_IGNORABLE}]+")
-_UNCLEAN = re.compile(f"[{_IGNORABLE}{_HYPHENS}]")
+# A vocabulary may have pieces for these, which a caller's text must not hold for the model.
+_UNCLEAN = re.compile(f"[{_IGNORABLE}{_HYPHENS}{FIRST_TAG}-{LAST_TAG}]")
 
 _NON_JOINER, _JOINER = "\u200c", "\u200d"
 # Scripts whose letters the joiners tell to join or not: those from Arabic to Burmese, and their relatives.
@@ -55,7 +62,8 @@ class CleanedText:
     text: str
     """Without characters that show nothing, and with letters and their marks composed."""
     tokenizer_text: str
-    """`text` with a plain hyphen for each character that looks like one; as long as `text`."""
+    """`text` with a plain hyphen for each character that looks like one, and none that is a model's tag; as
+    long as `text`."""
     starts: Sequence[int]
     """For each character of `text`, where its origin begins in the caller's text."""
     ends: Sequence[int]
@@ -115,7 +123,7 @@ def clean(text: str) -> CleanedText:
     return CleanedText(
         caller_text=text,
         text=visible,
-        tokenizer_text=visible.translate(_PLAIN_HYPHEN),
+        tokenizer_text=visible.translate(_FOR_TOKENIZER),
         starts=starts,
         ends=ends,
     )

@@ -71,6 +71,8 @@ class TranslationOptions:
     """Most source tokens of all texts together that are decoded as interactive; None: any number."""
     text_format: TextFormat = TextFormat.PLAIN
     """The format of the texts."""
+    source_tag: str = ""
+    """The tag that every source has for the model; it knows it."""
     protection: Protection = field(default_factory=Protection)
     """The parts of the texts that come out unchanged."""
 

@@ -241,13 +241,12 @@ def _prepare(request: TranslationRequest, wanted: Wanted, check_room: Callable[[
     violations = []
     num_sentences = num_tokens = 0
     ranges = request.ranges or ((),) * len(request.texts)
+    bundle = request.model.bundle.tagged(request.options.source_tag)
     for field, text, of_text in zip(request.text_fields, request.texts, ranges, strict=True):
         wanted.check()
         check_room()
         try:
-            documents.append(
-                prepare(text, request.model.bundle, request.options, wanted.deadline, of_text, wanted)
-            )
+            documents.append(prepare(text, bundle, request.options, wanted.deadline, of_text, wanted))
         except (TextTooLongError, UnitTooLongError, TermOutputError) as error:
             violations.append(Violation(field=field, description=str(error)))
             continue
@@ -410,7 +409,7 @@ def _go_on(
 ) -> tuple[list[Document], list[T]]:
     """The documents with these results, and what is written of them once they have no more sentences."""
     remaining = iter(futures)
-    bundle = model.bundle
+    bundle = model.bundle.tagged(documents[0].options.source_tag)
     advanced = [
         advance(document, [next(remaining).result() for _ in document.sentences], bundle)
         for document in documents

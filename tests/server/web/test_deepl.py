@@ -7,7 +7,11 @@ from urllib.parse import urlencode
 
 import deepl
 import pytest
-from tests.server.web.conftest import Web, ask
+from dragoman_bundle.tags import FORMAL, INFORMAL
+from tests.server.copying_bundle import write_bundle
+from tests.server.web.conftest import Web, ask, serving
+
+from dragoman_server.config import EngineConfig
 
 DOG = "Der Hund schläft im Garten."
 
@@ -43,6 +47,36 @@ def test_its_own_client_lists_languages_and_usage(client: deepl.DeepLClient) -> 
     before = client.get_usage().character.count
     client.translate_text(DOG, target_lang="EN-GB")
     assert client.get_usage().character.count == before + len(DOG)
+
+
+@pytest.mark.parametrize(
+    ("formality", "tag"),
+    [
+        ("more", FORMAL),
+        ("less", INFORMAL),
+        ("prefer_more", FORMAL),
+        ("prefer_less", INFORMAL),
+        ("default", ""),
+    ],
+)
+def test_formality_is_the_tag_of_a_model_that_knows_it(polite: Web, formality: str, tag: str) -> None:
+    client = deepl.DeepLClient("nobody asks", server_url=polite.url)
+    try:
+        assert client.get_target_languages()[0].supports_formality
+        found = client.translate_text("Ja.", source_lang="DE", target_lang="EN-GB", formality=formality)
+    finally:
+        client.close()
+    assert isinstance(found, deepl.TextResult)
+    assert found.text == f"{tag} Ja.".strip()
+
+
+@pytest.fixture(scope="module")
+def polite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    """A server whose model copies, tags too."""
+    models = tmp_path_factory.mktemp("polite")
+    write_bundle(models, tags=(FORMAL, INFORMAL))
+    with serving(models=models, engine=EngineConfig(device="cpu", threads=1)) as web:
+        yield web
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from typing import Literal
 
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.names import check_language, check_name
+from dragoman_bundle.tags import FIRST_TAG, LAST_TAG
 
 from dragoman_training.data.pair_filter import FilterConfig
 from dragoman_training.data.subword_sampling import SubwordSamplingConfig
@@ -136,14 +137,14 @@ class VocabularyConfig:
     punctuation at half width, "²" as "2", "½" as "1⁄2", and so no model writes them otherwise. `identity`
     keeps them apart, as Chinese and Japanese want it."""
     tags: tuple[str, ...] = ()
-    """Characters for private use (U+E000 to U+F8FF), each of which is a piece of its own. A source that
-    begins with one and a space is marked by it, as formal or as translated by a machine."""
+    """Characters from U+E000 to U+E00F, each of which is a piece of its own. A source that begins with one
+    and a space is marked by it: U+E000 as formal, U+E001 as informal, U+E002 as translated by a machine."""
 
     def __post_init__(self) -> None:
         for tag in self.tags:
-            if len(tag) != 1 or not "\ue000" <= tag <= "\uf8ff":
+            if len(tag) != 1 or not FIRST_TAG <= tag <= LAST_TAG:
                 raise RecipeError(
-                    f"vocabulary.tags has {tag!r}, but each is one character from U+E000 to U+F8FF"
+                    f"vocabulary.tags has {tag!r}, but each is one character from U+E000 to U+E00F"
                 )
         require_at_least(self, "vocabulary", size=8, max_pairs=1, character_coverage=0.98)
         require_at_most(self, "vocabulary", size=1_000_000, character_coverage=1)

@@ -22,7 +22,7 @@ from dragoman_server.errors import (
 from dragoman_server.glossaries import Glossary
 from dragoman_server.quoting import list_names, quote
 from dragoman_server.service.statuses import status_of
-from dragoman_server.web.apis.languages import language_name, targets_by_source
+from dragoman_server.web.apis.languages import knows_formality, language_name, targets_by_source
 from dragoman_server.web.apis.translating import translate_texts
 from dragoman_server.web.endpoint import Api
 from dragoman_server.web.exchange import Exchange
@@ -37,9 +37,15 @@ UNLIMITED_CHARACTERS = 1_000_000_000_000
 _FORBIDDEN, _BAD_REQUEST, _QUOTA_EXCEEDED = 403, 400, 456
 # DeepL's clients refuse a bare "EN" or "PT" as a target, and its list has none.
 _REGIONS = {"en": ("EN-GB", "EN-US"), "pt": ("PT-BR", "PT-PT")}
+_FORMALITIES = {
+    "less": pb.FORMALITY_INFORMAL,
+    "more": pb.FORMALITY_FORMAL,
+    "prefer_less": pb.FORMALITY_INFORMAL,
+    "prefer_more": pb.FORMALITY_FORMAL,
+}
 # Of these any other value would change the translation.
 _VALUES: Mapping[str, tuple[str, ...]] = {
-    "formality": ("", "default", "prefer_less", "prefer_more"),
+    "formality": ("", "default", *_FORMALITIES),
     "split_sentences": ("", "0", "1", "nonewlines", "false", "true"),
     "tag_handling": ("", "html", "xml"),
     "tag_handling_version": ("", "v1", "v2"),
@@ -94,6 +100,7 @@ async def translate(exchange: Exchange) -> Response:
             template.protection.untranslated_elements.extend(_names(fields, "ignore_tags"))
         _read_split(fields, texts, template, has_tags=has_tags)
         _read_glossaries(fields, exchange, template)
+        _read_formality(fields, exchange, template)
         answers = await translate_texts(exchange.core, call, texts, template, field="text")
     return JSONResponse(
         {
@@ -121,7 +128,9 @@ async def languages(exchange: Exchange) -> Response:
         return JSONResponse([_language(code.upper()) for code in pairs])
     targets = sorted({target for targets in pairs.values() for target in targets})
     codes = [code for target in targets for code in _REGIONS.get(target.lower(), (target.upper(),))]
-    return JSONResponse([{**_language(code), "supports_formality": False} for code in codes])
+    return JSONResponse(
+        [{**_language(code), "supports_formality": knows_formality(exchange.core, code)} for code in codes]
+    )
 
 
 async def usage(exchange: Exchange) -> Response:
@@ -231,6 +240,20 @@ def _refuse_others(fields: Fields) -> None:
             violations.append(Violation(field=name, description=description))
     if violations:
         raise InvalidRequestError(violations)
+
+
+def _read_formality(fields: Fields, exchange: Exchange, template: pb.TranslateRequest) -> None:
+    """Sets it where a model knows it. Raises InvalidRequestError where none does that must."""
+    value = (fields.string("formality") or "").lower()
+    if value not in _FORMALITIES:
+        return
+    if knows_formality(exchange.core, template.target_language):
+        template.options.formality = _FORMALITIES[value]
+    elif not value.startswith("prefer_"):
+        description = (
+            f"is {value}, and no model that is loaded was trained for it; leave it out, or prefer it"
+        )
+        raise refusal("formality", description)
 
 
 def _read_split(fields: Fields, texts: list[str], template: pb.TranslateRequest, *, has_tags: bool) -> None:

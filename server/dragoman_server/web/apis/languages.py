@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from dragoman_bundle.languages import primary_language
+from dragoman_bundle.tags import FORMAL
 
 from dragoman_server.models.model import ServedModel
 from dragoman_server.service.core import ServiceCore
@@ -45,6 +46,14 @@ def targets_by_source(core: ServiceCore) -> dict[str, list[str]]:
     for source, targets in found.items():
         targets.discard(source)
     return {source: sorted(found[source]) for source in sorted(found)}
+
+
+def knows_formality(core: ServiceCore, target: str) -> bool:
+    """Whether models that translate to the language, or to a region of it, know how to address a reader."""
+    language = primary_language(target)
+    return any(
+        model.knows(FORMAL) for model in core.models if primary_language(model.languages[1]) == language
+    )
 
 
 def all_languages(models: Iterable[ServedModel]) -> list[str]:
