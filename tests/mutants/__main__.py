@@ -39,8 +39,8 @@ AREAS = {
     "gate": (["export/dragoman_export/parity"], ["tests/export/parity"]),
     "jobs": (["clients/dragoman/jobs"], ["tests/clients/jobs", "tests/clients/formats"]),
     "aligners": (
-        ["training/dragoman_training/alignment", "training/dragoman_training/smt"],
-        ["tests/training/alignment", "tests/training/smt"],
+        ["training/dragoman_training/alignment", "training/dragoman_training/classics"],
+        ["tests/training/alignment", "tests/training/classics"],
     ),
 }
 """Folders of sources, and of the tests that are to hold them."""

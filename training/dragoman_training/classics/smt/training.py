@@ -1,0 +1,119 @@
+"""The training of a system: words linked, phrases extracted, a language model."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dragoman_training.alignment.chain import ModelName
+from dragoman_training.alignment.corpus.bitext import Bitext, Sentences, Vocabulary
+from dragoman_training.alignment.corpus.text import WordRule
+from dragoman_training.alignment.output.symmetrization import Matrix, Method
+from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
+from dragoman_training.classics.smt.language_model.kneser_ney import MAX_ORDER, estimate
+from dragoman_training.classics.smt.phrases.table import MAX_WORDS, learn_phrases
+from dragoman_training.classics.smt.search.decoder import SearchOptions
+from dragoman_training.classics.smt.search.features import Weights
+from dragoman_training.classics.smt.surface import Casing, split_words
+from dragoman_training.classics.smt.system import System
+
+MAX_STORED_OPTIONS = 50
+"""Translations of a source phrase that are saved."""
+BLOCK_PAIRS = 10_000
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemOptions:
+    """How a system is trained."""
+
+    aligner: ModelName = "hmm"
+    """The last model of the chain that links the words."""
+    symmetrize: Method = "grow-diag-final-and"
+    """How the links of both directions become one alignment."""
+    max_phrase_words: int = 7
+    """Words of a phrase, on either side; 1 makes a word-based system."""
+    order: int = 4
+    """Words of the language model's n-grams."""
+    min_counts: Sequence[int] = (1, 1, 1)
+    """How often an n-gram of 1, 2, … words occurs at least."""
+    max_words: int = 100
+    """A pair with a longer sentence is not learnt from."""
+    search: SearchOptions = SearchOptions()  # noqa: RUF009
+
+    def __post_init__(self) -> None:
+        # Told before minutes of training.
+        if not 1 <= self.max_phrase_words <= MAX_WORDS:
+            raise ValueError(f"phrases of up to {self.max_phrase_words} words: it is from 1 to {MAX_WORDS}")
+        if not 1 <= self.order <= MAX_ORDER:
+            raise ValueError(f"a language model of order {self.order}: it is from 1 to {MAX_ORDER}")
+
+
+def train_system(
+    lines: Sequence[tuple[str, str]],
+    options: SystemOptions,
+    *,
+    more_target: Sequence[str] = (),
+    say: Say = lambda line: None,
+) -> System:
+    """A system with weights that are not tuned yet. `more_target` is text for the language model alone.
+
+    Raises ValueError where there is nothing to learn from.
+    """
+    began = time.monotonic()
+
+    def tell(line: str) -> None:
+        say(f"{line}; {time.monotonic() - began:.0f} s")
+
+    split = [(split_words(one), split_words(other)) for one, other in lines]
+    casing = Casing.of(one for one, _ in split)
+    target_casing = Casing.of(other for _, other in split)
+    cased = [(casing.within(one), target_casing.within(other)) for one, other in split]
+    usable = [pair for pair in cased if 0 < min(map(len, pair)) <= max(map(len, pair)) <= options.max_words]
+    more = [target_casing.within(words) for words in map(split_words, more_target) if words]
+    if not usable:
+        raise ValueError(
+            f"none of the {len(lines)} sentence pairs has words on both sides, and at most "
+            f"{options.max_words}: there is nothing to learn from"
+        )
+    links = _link(usable, options, tell)
+    source = Vocabulary.of(one for one, _ in usable)
+    target = Vocabulary.of([*(other for _, other in usable), *more])
+    bitext = Bitext(
+        *(
+            Sentences.of(
+                [[vocabulary.number(word) for word in pair[side]] for pair in usable], len(vocabulary.words)
+            )
+            for side, vocabulary in enumerate((source, target))
+        )
+    )
+    table = learn_phrases(bitext, links, max_words=options.max_phrase_words, max_options=MAX_STORED_OPTIONS)
+    tell(f"{len(table):,} phrase pairs")
+    text = [[target.number(word) for word in words] for words in [*(other for _, other in usable), *more]]
+    model = estimate(text, len(target.words), order=options.order, min_counts=options.min_counts)
+    tell(f"{len(model.automaton.word_T):,} n-grams of up to {options.order} words")
+    return System(
+        source=source,
+        target=target,
+        source_casing=casing,
+        table=table,
+        language_model=model,
+        weights=Weights(),
+        search=options.search,
+    )
+
+
+def _link(pairs: Sequence[tuple[list[str], list[str]]], options: SystemOptions, tell: Say) -> list[Matrix]:
+    """The links of the words, without regard to case."""
+    lowered = [([word.lower() for word in one], [word.lower() for word in other]) for one, other in pairs]
+
+    def report(iteration: Iteration) -> None:
+        tell(
+            f"{iteration.model} {iteration.number}/{iteration.num_iterations}: "
+            f"perplexity {iteration.perplexity[0]:.2f}, backward {iteration.perplexity[1]:.2f}"
+        )
+
+    aligner = train_aligner(lowered, TrainingOptions(model=options.aligner), WordRule(), report)
+    links: list[Matrix] = []
+    for first in range(0, len(lowered), BLOCK_PAIRS):
+        links += aligner.align(lowered[first : first + BLOCK_PAIRS], options.symmetrize)
+    return links
