@@ -23,9 +23,8 @@ from benchmarks.measuring import in_turns, ratio, summarize
 from benchmarks.report import Row, Table
 from dragoman_export.shortlist.builder import ShortlistOptions, make_shortlist
 from dragoman_server.offline.system import BundleSystem
-from dragoman_training.alignment.pieces.counting import count_links
-from dragoman_training.alignment.pieces.learning import learn_table
-from dragoman_training.alignment.saved import load_aligner
+from dragoman_training.alignment.aligner import load_aligner
+from dragoman_training.alignment.pieces import count_links, learn_table
 from dragoman_training.data.corpus import read_parallel
 from dragoman_training.data.training_corpus import token_pairs
 

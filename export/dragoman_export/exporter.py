@@ -38,7 +38,7 @@ from dragoman_export.shortlist.graphs import make_shortlist_graphs
 from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_export.subject import Subject, subject_of
 from dragoman_export.tokenizer_files import write_tokenizers
-from dragoman_training.alignment.saved import load_aligner
+from dragoman_training.alignment.aligner import load_aligner
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.models import Seq2Seq, Transformer

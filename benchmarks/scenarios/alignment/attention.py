@@ -11,8 +11,7 @@ from benchmarks.scenarios.alignment.sets import SETS, Spelled, Test, read_test
 from dragoman_server.text.alignment import Alignment
 from dragoman_server.text.pair import Pair, PairOptions, PairTooLongError, complete_pair, prepare_pair
 from dragoman_server.wanted import Wanted
-from dragoman_training.alignment.output.pharaoh import GoldLinks, Link
-from dragoman_training.alignment.output.scoring import score_links
+from dragoman_training.alignment.links import GoldLinks, Link, score_links
 
 MAX_TARGET_TOKENS = 1024
 

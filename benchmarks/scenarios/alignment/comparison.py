@@ -11,8 +11,8 @@ from benchmarks.report import Row, Table
 from benchmarks.scenarios.alignment.attention import attention_rows, attention_table
 from benchmarks.scenarios.alignment.sets import SETS, prepare
 from benchmarks.scenarios.alignment.systems import METHODS, PEERS, our_system
-from dragoman_training.alignment.chain import CHAIN
-from dragoman_training.alignment.output.scoring import score_links
+from dragoman_training.alignment.links import score_links
+from dragoman_training.alignment.training import CHAIN
 
 
 @scenario(

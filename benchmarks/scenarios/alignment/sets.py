@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measuring import MeasurementError
-from dragoman_training.alignment.corpus.text import WordRule, read_lines
-from dragoman_training.alignment.output.pharaoh import GoldLinks, Link, read_gold
-from dragoman_training.smt.surface import Casing
+from dragoman_training.alignment.links import GoldLinks, Link, read_gold
+from dragoman_training.alignment.text import WordRule, read_lines
+from dragoman_training.classics.smt.system import Casing
 
 RULE = WordRule(tokenize=True)
 """What is a word of a corpus."""

@@ -16,10 +16,9 @@ import numpy as np
 from benchmarks.measuring import MeasurementError
 from benchmarks.peers import make_environment
 from benchmarks.scenarios.alignment.sets import Task
-from dragoman_training.alignment.corpus.text import read_pairs
-from dragoman_training.alignment.output.pharaoh import Link, read_links
-from dragoman_training.alignment.output.symmetrization import Matrix, Method, symmetrize
-from dragoman_training.alignment.saved import load_aligner
+from dragoman_training.alignment.aligner import load_aligner
+from dragoman_training.alignment.links import Link, Matrix, Method, read_links, symmetrize
+from dragoman_training.alignment.text import read_pairs
 
 METHODS: tuple[Method, ...] = ("forward", "backward", "grow-diag-final-and", "intersection")
 Alignments = list[frozenset[Link]]

@@ -13,9 +13,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
 from dragoman_training.alignment.aligner import Aligner
-from dragoman_training.alignment.pieces.counting import count_links
-from dragoman_training.alignment.pieces.learning import learn_table
-from dragoman_training.alignment.pieces.table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable, count_links, learn_table
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.training_corpus import TrainingCorpusError, token_pairs

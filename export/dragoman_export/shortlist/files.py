@@ -10,7 +10,7 @@ from dragoman_bundle.shortlist import Shortlist
 from dragoman_export.shortlist.builder import ShortlistOptions, learn_shortlist
 from dragoman_export.shortlist.lexicon import read_lexicon
 from dragoman_export.subject import Subject
-from dragoman_training.alignment.saved import load_aligner
+from dragoman_training.alignment.aligner import load_aligner
 from dragoman_training.data.corpus import read_parallel
 
 

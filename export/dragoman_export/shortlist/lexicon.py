@@ -14,7 +14,7 @@ from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
 from dragoman_export.shortlist.builder import ShortlistOptions, make_shortlist, shortlist_of
-from dragoman_training.alignment.pieces.table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable
 
 NULL = "NULL"
 """What a lexicon calls the side of a word that stands for none of the other side."""

@@ -7,7 +7,7 @@ from math import log
 
 import numpy as np
 
-from dragoman_training.alignment.corpus.bitext import Bitext, Sentences
+from dragoman_training.alignment.bitext import Bitext, Sentences
 
 Pair = tuple[Sequence[int], Sequence[int]]
 Alignment = tuple[int, ...]

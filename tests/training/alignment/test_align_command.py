@@ -12,44 +12,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from dragoman_training.alignment.aligner import load_aligner
 from dragoman_training.alignment.cli import align
-from dragoman_training.alignment.output.symmetrization import METHODS
-from dragoman_training.alignment.saved import load_aligner
+from dragoman_training.alignment.links import METHODS
 
-GERMAN = [
-    "der",
-    "hund",
-    "katze",
-    "sieht",
-    "hört",
-    "baum",
-    "haus",
-    "grün",
-    "alt",
-    "neu",
-    "vogel",
-    "fisch",
-    "und",
-    "nicht",
-    "ruft",
-]
-ENGLISH = [
-    "the",
-    "dog",
-    "cat",
-    "sees",
-    "hears",
-    "tree",
-    "house",
-    "green",
-    "old",
-    "new",
-    "bird",
-    "fish",
-    "and",
-    "not",
-    "calls",
-]
+WORDS = (
+    "der the, hund dog, katze cat, sieht sees, hört hears, baum tree, haus house, grün green, alt old, "
+    "neu new, vogel bird, fisch fish, und and, nicht not, ruft calls"
+)
+GERMAN, ENGLISH = map(list, zip(*(pair.split() for pair in WORDS.split(", ")), strict=True))
 
 
 def write_corpus(folder: Path, num_pairs: int = 300) -> tuple[Path, Path]:
@@ -111,7 +82,7 @@ def test_perplexity_of_each_iteration_is_told(tmp_path: Path) -> None:
     source, target = write_corpus(tmp_path)
     result = run(
         "train", "--source", source, "--target", target, "--out", tmp_path / "out", "--iterations", "2,2,2",
-        "--diagonal", "--no-agreement", "--bayes", "--spelling", 0,
+        "--diagonal", "--no-agreement", "--spelling", 0,
     )  # fmt: skip
     steps = [line.split(":")[0] for line in result.stderr.splitlines()[:-1]]
     assert steps == ["ibm1 1/2", "ibm1 2/2", "ibm2 1/2", "ibm2 2/2", "hmm 1/2", "hmm 2/2"]
@@ -127,20 +98,13 @@ def test_score_and_show(tmp_path: Path, aligner: Path) -> None:
         "score", tmp_path / "links", tmp_path / "gold", *files
     )
     picture = run("show", aligner, "baum Alt", "old tree").stdout.splitlines()
-    assert [line.rstrip() for line in picture] == [
-        "      baum",
-        "      │  Alt",
-        "old      ██",
-        "tree  ██",
-    ]
+    assert [line.rstrip() for line in picture] == ["      baum", "      │  Alt", "old      ██", "tree  ██"]
 
 
 @pytest.mark.parametrize("model", ["hmm", "ibm3", "ibm4", "ibm5"])
 def test_saved_aligner_links_what_the_trained_one_does(tmp_path: Path, model: str) -> None:
-    from dragoman_training.alignment.saved import save_aligner
-
     loaded = load_aligner(train(tmp_path, "--model", model))
-    save_aligner(loaded, tmp_path / "again")
+    loaded.save(tmp_path / "again")
     again = load_aligner(tmp_path / "again")
     random = np.random.default_rng(2)
     pairs = [
@@ -270,16 +234,8 @@ def test_failure_while_saving_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
     source, target = write_corpus(tmp_path)
     command = [sys.executable, "-c", "from dragoman_training.alignment.cli import align; align()", "train"]
-    options = [
-        "--source",
-        source,
-        "--target",
-        target,
-        "--out",
-        tmp_path / "out",
-        "--iterations",
-        "1000000000,0,1",
-    ]
+    options = ["--source", source, "--target", target, "--out", tmp_path / "out"]
+    options += ["--iterations", "1000000000,0,1"]
     with subprocess.Popen(
         [*command, *map(str, options)], stderr=subprocess.PIPE, text=True, env=dict(os.environ)
     ) as process:

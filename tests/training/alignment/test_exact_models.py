@@ -12,64 +12,54 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.training.alignment.brute_force import NULL, NUM_TARGET, PAIRS, Alignment, Expectation, bitext_of
 
-from dragoman_training.alignment.agreement import count_agreed
-from dragoman_training.alignment.corpus.bitext import Bitext
-from dragoman_training.alignment.corpus.cooccurrence import Cooccurrence
-from dragoman_training.alignment.lexicon import Smoothing, estimate_lexicon, exp_digamma, uniform_lexicon
-from dragoman_training.alignment.models.diagonal import Diagonal
-from dragoman_training.alignment.models.hmm import (
-    Jumps,
-    estimate_jumps,
-    expect_hmm,
-    posteriors_hmm,
-    viterbi_hmm,
-)
-from dragoman_training.alignment.models.ibm1 import expect1
-from dragoman_training.alignment.models.ibm2 import (
+from dragoman_training.alignment.bitext import Bitext, Links
+from dragoman_training.alignment.hmm import Hmm
+from dragoman_training.alignment.lexicon import estimate_lexicon, uniform_lexicon
+from dragoman_training.alignment.models import (
+    DiagonalModel,
+    Direction,
+    Model,
+    Model1,
     Shapes,
-    estimate_positions,
-    expect2,
-    posteriors2,
-    uniform_positions,
+    expect,
+    normalize,
 )
-
-MAXIMUM_LIKELIHOOD = Smoothing()
-CLASS_OF_WORD = np.array([0, 1, 1], np.int32)
-
-
-def random_lexicon(cooccurrence: Cooccurrence, seed: int = 1) -> np.ndarray:
-    count = np.random.default_rng(seed).uniform(0.1, 1, len(cooccurrence.target_P))
-    return estimate_lexicon(cooccurrence, count, MAXIMUM_LIKELIHOOD)
+from dragoman_training.alignment.training import count_agreed
+from dragoman_training.classics.fertility import Model2, PositionTable
 
 
-def by_pair(cooccurrence: Cooccurrence, value_P: np.ndarray) -> dict[tuple[int, int], float]:
-    keys = zip(cooccurrence.source_P.tolist(), cooccurrence.target_P.tolist(), strict=True)
+def random_lexicon(links: Links, seed: int = 1) -> np.ndarray:
+    count = np.random.default_rng(seed).uniform(0.1, 1, len(links.target_P))
+    return estimate_lexicon(links, count, 0.0)
+
+
+def by_pair(links: Links, value_P: np.ndarray) -> dict[tuple[int, int], float]:
+    keys = zip(links.source_P.tolist(), links.target_P.tolist(), strict=True)
     return dict(zip(keys, value_P.tolist(), strict=True))
 
 
-def assert_same_posteriors(
-    cooccurrence: Cooccurrence, posterior_L: np.ndarray, expected: Expectation
-) -> None:
+def assert_same_posteriors(links: Links, posterior_L: np.ndarray, expected: Expectation) -> None:
     for sentence, posterior in enumerate(expected.posteriors):
-        own = posterior_L[cooccurrence.first_S[sentence] : cooccurrence.first_S[sentence + 1]]
+        own = posterior_L[links.first_S[sentence] : links.first_S[sentence + 1]]
         np.testing.assert_allclose(own.reshape(posterior.shape), posterior, rtol=1e-5, atol=1e-7)
 
 
 def test_every_pair_that_stands_together_is_numbered_and_no_other() -> None:
-    cooccurrence = Cooccurrence.of(bitext_of(PAIRS))
+    links = Links.of(bitext_of(PAIRS))
     together = {(e, f) for source, target in PAIRS for e in (*source, NULL) for f in target}
-    assert set(by_pair(cooccurrence, cooccurrence.target_P)) == together
-    source_P = cooccurrence.source_P
+    assert set(by_pair(links, links.target_P)) == together
+    source_P = links.source_P
     for sentence, (source, target) in enumerate(PAIRS):
-        pair_L = cooccurrence.pair_L[cooccurrence.first_S[sentence] : cooccurrence.first_S[sentence + 1]]
-        links = [(e, f) for f in target for e in (NULL, *source)]
-        assert list(zip(source_P[pair_L], cooccurrence.target_P[pair_L], strict=True)) == links
+        pair_L = links.pair_L[links.first_S[sentence] : links.first_S[sentence + 1]]
+        expected = [(e, f) for f in target for e in (NULL, *source)]
+        assert list(zip(source_P[pair_L], links.target_P[pair_L], strict=True)) == expected
 
 
 def test_counts_of_model_1_equal_brute_force() -> None:
-    cooccurrence = Cooccurrence.of(bitext_of(PAIRS))
-    lexicon_P = random_lexicon(cooccurrence)
-    t = by_pair(cooccurrence, lexicon_P)
+    direction = Direction.of(bitext_of(PAIRS))
+    links = direction.links
+    lexicon_P = random_lexicon(links)
+    t = by_pair(links, lexicon_P)
 
     def probability(source: Sequence[int], target: Sequence[int], alignment: Alignment) -> float:
         result = 1.0
@@ -78,26 +68,23 @@ def test_counts_of_model_1_equal_brute_force() -> None:
         return result
 
     expected = Expectation(PAIRS, probability)
-    count_P, log_likelihood, posterior_L = expect1(cooccurrence, lexicon_P)
-    assert by_pair(cooccurrence, count_P) == pytest.approx(dict(expected.pair))
-    assert log_likelihood == pytest.approx(expected.log_likelihood)
-    assert_same_posteriors(cooccurrence, posterior_L, expected)
+    step = Model1().step(direction, lexicon_P)
+    assert by_pair(links, step.pair_P) == pytest.approx(dict(expected.pair))
+    assert step.log_likelihood == pytest.approx(expected.log_likelihood)
+    assert_same_posteriors(links, step.posterior_L, expected)
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_counts_of_model_2_equal_brute_force(diagonal: bool) -> None:
-    cooccurrence = Cooccurrence.of(bitext_of(PAIRS))
-    shapes = Shapes.of(cooccurrence)
-    lexicon_P = random_lexicon(cooccurrence)
-    t = by_pair(cooccurrence, lexicon_P)
-    chance = Diagonal(null=0.1, tension=3.0)
-    position_Q = (
-        chance.positions(shapes)
-        if diagonal
-        else estimate_positions(
-            shapes, np.random.default_rng(2).uniform(0.1, 1, len(uniform_positions(shapes)))
-        )
-    )
+    direction = Direction.of(bitext_of(PAIRS))
+    links = direction.links
+    shapes = Shapes.of(links)
+    lexicon_P = random_lexicon(links)
+    t = by_pair(links, lexicon_P)
+    random_Q = normalize(np.random.default_rng(2).uniform(0.1, 1, len(shapes.row_Q)), shapes.row_Q)
+    table = PositionTable(shapes.source_size_H, shapes.target_size_H, random_Q)
+    model = DiagonalModel(null=0.1, tension=3.0) if diagonal else Model2(table)
+    position_Q = model.positions(shapes)
 
     def q(i: int, j: int, length: int, size: int) -> float:
         if diagonal:
@@ -114,10 +101,11 @@ def test_counts_of_model_2_equal_brute_force(diagonal: bool) -> None:
         return result
 
     expected = Expectation(PAIRS, probability)
-    count_P, count_Q, log_likelihood, _ = expect2(cooccurrence, shapes, lexicon_P, position_Q)
-    assert by_pair(cooccurrence, count_P) == pytest.approx(dict(expected.pair))
-    assert log_likelihood == pytest.approx(expected.log_likelihood)
-    assert_same_posteriors(cooccurrence, posteriors2(cooccurrence, shapes, lexicon_P, position_Q), expected)
+    step = model.step(direction, lexicon_P)
+    assert by_pair(links, step.pair_P) == pytest.approx(dict(expected.pair))
+    assert step.log_likelihood == pytest.approx(expected.log_likelihood)
+    assert_same_posteriors(links, model.posteriors(direction, lexicon_P), expected)
+    count_Q = expect(links, lexicon_P, position_Q, shapes.first_H[shapes.shape_S])[1]
     position = defaultdict(float)
     for (source, target), posterior in zip(PAIRS, expected.posteriors, strict=True):
         (shape,) = np.flatnonzero(
@@ -129,19 +117,19 @@ def test_counts_of_model_2_equal_brute_force(diagonal: bool) -> None:
 
 
 def test_counts_of_the_hmm_equal_brute_force() -> None:
-    bitext = bitext_of(PAIRS)
-    cooccurrence = Cooccurrence.of(bitext)
-    lexicon_P = random_lexicon(cooccurrence)
-    t = by_pair(cooccurrence, lexicon_P)
-    weight_CD = np.random.default_rng(3).uniform(0.1, 1, (3, 9))
-    jumps = Jumps(weight_CD=weight_CD, null=0.15)
+    direction = Direction.of(bitext_of(PAIRS))
+    links = direction.links
+    lexicon_P = random_lexicon(links)
+    t = by_pair(links, lexicon_P)
+    weight_CD = np.random.default_rng(3).uniform(0.1, 1, (2, 9))
+    model = Hmm(weight_CD=weight_CD, null=0.15)
 
-    def steps(source: Sequence[int], alignment: Alignment) -> list[tuple[int, int, int]]:
-        """(class, i', i) of every jump."""
+    def steps(alignment: Alignment) -> list[tuple[int, int, int]]:
+        """(0, or 1 at the beginning; i'; i) of every jump."""
         result, last = [], 0
         for i in alignment:
             if i:
-                result.append((CLASS_OF_WORD[source[last - 1]] if last else 2, last, i))
+                result.append((int(last == 0), last, i))
                 last = i
         return result
 
@@ -149,34 +137,31 @@ def test_counts_of_the_hmm_equal_brute_force() -> None:
         result = 1.0
         for f, i in zip(target, alignment, strict=True):
             result *= 0.85 * t[source[i - 1], f] if i else 0.15 * t[NULL, f]
-        for label, last, i in steps(source, alignment):
+        for label, last, i in steps(alignment):
             total = sum(weight_CD[label, k - last + 4] for k in range(1, len(source) + 1))
             result *= weight_CD[label, i - last + 4] / total
         return result
 
     expected = Expectation(PAIRS, probability)
-    class_N = CLASS_OF_WORD[bitext.source.word_N]
-    counts = expect_hmm(cooccurrence, class_N, lexicon_P, jumps)
-    assert by_pair(cooccurrence, counts.pair_P) == pytest.approx(dict(expected.pair))
+    counts = model.expect(links, lexicon_P)
+    assert by_pair(links, counts.pair_P) == pytest.approx(dict(expected.pair))
     assert counts.log_likelihood == pytest.approx(expected.log_likelihood)
-    jump_CD, origin_CK, null = np.zeros_like(weight_CD), np.zeros_like(counts.origin_CK), 0.0
+    jump_CD, origin_CK = np.zeros_like(weight_CD), np.zeros_like(counts.origin_CK)
     for (source, _), alignments in zip(PAIRS, expected.alignments, strict=True):
         for alignment, share in alignments.items():
-            null += share * alignment.count(0)
-            for label, last, i in steps(source, alignment):
+            for label, last, i in steps(alignment):
                 jump_CD[label, i - last + 4] += share
                 origin_CK[label, len(source) * (len(source) + 1) // 2 + last] += share
     np.testing.assert_allclose(counts.jump_CD, jump_CD)
     np.testing.assert_allclose(counts.origin_CK, origin_CK)
-    assert counts.null == pytest.approx(null)
-    assert_same_posteriors(cooccurrence, posteriors_hmm(cooccurrence, class_N, lexicon_P, jumps), expected)
+    assert_same_posteriors(links, counts.posterior_L, expected)
+    assert_same_posteriors(links, model.posteriors(direction, lexicon_P), expected)
 
 
 def test_jumps_beyond_those_learnt_are_each_half_as_likely_as_the_one_before() -> None:
-    bitext = bitext_of(PAIRS)
-    cooccurrence = Cooccurrence.of(bitext)
-    lexicon_P, class_N = random_lexicon(cooccurrence), CLASS_OF_WORD[bitext.source.word_N]
-    short = Jumps(weight_CD=np.random.default_rng(3).uniform(0.1, 1, (3, 5)), null=0.15)
+    direction = Direction.of(bitext_of(PAIRS))
+    lexicon_P = random_lexicon(direction.links)
+    short = Hmm(weight_CD=np.random.default_rng(3).uniform(0.1, 1, (2, 5)), null=0.15)
     weight_CD = np.array(
         [
             [row[2 + max(-2, min(2, jump))] * 0.5 ** max(0, abs(jump) - 2) for jump in range(-4, 5)]
@@ -184,19 +169,16 @@ def test_jumps_beyond_those_learnt_are_each_half_as_likely_as_the_one_before() -
         ]
     )
     long = replace(short, weight_CD=weight_CD)
-    for found in (posteriors_hmm, viterbi_hmm):
-        np.testing.assert_allclose(
-            found(cooccurrence, class_N, lexicon_P, short), found(cooccurrence, class_N, lexicon_P, long)
-        )
+    for found in (Hmm.posteriors, Hmm.viterbi):
+        np.testing.assert_allclose(found(short, direction, lexicon_P), found(long, direction, lexicon_P))
 
 
 def test_no_other_weight_of_a_jump_makes_the_counts_and_the_prior_likelier() -> None:
-    bitext, prior = bitext_of(PAIRS), 0.3
-    cooccurrence = Cooccurrence.of(bitext)
-    jumps = Jumps(weight_CD=np.random.default_rng(3).uniform(0.1, 1, (2, 9)), null=0.15)
-    counts = expect_hmm(cooccurrence, bitext.source.word_N * 0, random_lexicon(cooccurrence), jumps)
+    links, prior = Links.of(bitext_of(PAIRS)), 0.3
+    model = Hmm(weight_CD=np.random.default_rng(3).uniform(0.1, 1, (2, 9)), null=0.15)
+    counts = model.expect(links, random_lexicon(links))
     for _ in range(100):
-        jumps = estimate_jumps(jumps, counts, prior=prior)
+        model = model.estimated(counts, prior)
 
     def likelihood(weight_CD: np.ndarray) -> float:
         result = (prior * np.log(weight_CD / weight_CD.sum(axis=1, keepdims=True))).sum()
@@ -207,17 +189,17 @@ def test_no_other_weight_of_a_jump_makes_the_counts_and_the_prior_likelier() -> 
                 result -= counts.origin_CK[:, length * (length + 1) // 2 + last] @ np.log(room_C)
         return float(result)
 
-    best = likelihood(jumps.weight_CD)
-    for place in np.ndindex(jumps.weight_CD.shape):
+    best = likelihood(model.weight_CD)
+    for place in np.ndindex(model.weight_CD.shape):
         for factor in (0.9, 1.1):
-            other_CD = jumps.weight_CD.copy()
+            other_CD = model.weight_CD.copy()
             other_CD[place] *= factor
             assert likelihood(other_CD) < best
 
 
 def test_a_link_counts_as_much_as_both_directions_believe_and_null_as_each_does() -> None:
     bitext, random = bitext_of(PAIRS), np.random.default_rng(1)
-    there, back = Cooccurrence.of(bitext), Cooccurrence.of(bitext.reversed())
+    there, back = Links.of(bitext), Links.of(bitext.reversed())
     posterior_L, posterior_K = (random.random(len(one.pair_L), np.float32) for one in (there, back))
     forward: dict[tuple[int, int], float] = defaultdict(float)
     backward: dict[tuple[int, int], float] = defaultdict(float)
@@ -250,51 +232,66 @@ def assert_never_falls(values: list[float]) -> None:
 @settings(max_examples=40)
 @given(corpora)
 def test_likelihood_never_falls(bitext: Bitext) -> None:
-    cooccurrence = Cooccurrence.of(bitext)
-    lexicon_P, values = uniform_lexicon(cooccurrence), []
+    direction = Direction.of(bitext)
+
+    def learn(model: Model, lexicon_P: np.ndarray) -> np.ndarray:
+        values = []
+        for _ in range(6):
+            step = model.step(direction, lexicon_P)
+            lexicon_P, model = estimate_lexicon(direction.links, step.pair_P, 0.0), step.next
+            values.append(step.log_likelihood)
+        assert_never_falls(values)
+        return lexicon_P
+
+    start_P = learn(Model1(), uniform_lexicon(direction.links))
+    learn(Model2(), start_P)
+    learn(DiagonalModel(), start_P)
+    values, model, lexicon_P = [], Hmm.after(None, direction, start_P), start_P
     for _ in range(6):
-        count_P, value, _ = expect1(cooccurrence, lexicon_P)
-        lexicon_P = estimate_lexicon(cooccurrence, count_P, MAXIMUM_LIKELIHOOD)
-        values.append(value)
-    assert_never_falls(values)
-    shapes = Shapes.of(cooccurrence)
-    start, values, position_Q = lexicon_P, [], uniform_positions(shapes)
-    for _ in range(6):
-        count_P, count_Q, value, _ = expect2(cooccurrence, shapes, lexicon_P, position_Q)
-        lexicon_P = estimate_lexicon(cooccurrence, count_P, MAXIMUM_LIKELIHOOD)
-        position_Q = estimate_positions(shapes, count_Q)
-        values.append(value)
-    assert_never_falls(values)
-    lexicon_P, values, diagonal = start, [], Diagonal()
-    for _ in range(6):
-        count_P, count_Q, value, _ = expect2(cooccurrence, shapes, lexicon_P, diagonal.positions(shapes))
-        lexicon_P = estimate_lexicon(cooccurrence, count_P, MAXIMUM_LIKELIHOOD)
-        diagonal = diagonal.estimate(shapes, count_Q)
-        values.append(value)
-    assert_never_falls(values)
-    class_N = bitext.source.word_N % 2
-    lexicon_P, values, jumps = start, [], Jumps.uniform(max_words=5, num_classes=2)
-    for _ in range(6):
-        counts = expect_hmm(cooccurrence, class_N, lexicon_P, jumps)
-        lexicon_P = estimate_lexicon(cooccurrence, counts.pair_P, MAXIMUM_LIKELIHOOD)
-        jumps = estimate_jumps(jumps, counts)
+        counts = model.expect(direction.links, lexicon_P)
+        lexicon_P = estimate_lexicon(direction.links, counts.pair_P, 0.0)
+        model = model.estimated(counts, 0.0)
         values.append(counts.log_likelihood)
     assert_never_falls(values)
 
 
 def test_smoothed_lexicon_sums_to_one_with_the_words_never_seen_together() -> None:
-    cooccurrence = Cooccurrence.of(bitext_of(PAIRS[:3]))
-    lexicon_P = estimate_lexicon(cooccurrence, np.full(len(cooccurrence.target_P), 2.0), Smoothing(alpha=0.5))
-    by_source = np.bincount(cooccurrence.source_P, weights=lexicon_P)
-    seen = np.diff(cooccurrence.first_V)
+    links = Links.of(bitext_of(PAIRS[:3]))
+    lexicon_P = estimate_lexicon(links, np.full(len(links.target_P), 2.0), 0.5)
+    by_source = np.bincount(links.source_P, weights=lexicon_P)
+    seen = np.diff(links.first_V)
     assert seen.tolist() == [3, 3, 2, 3]
     never = 0.5 * (4 - seen) / (seen * 2.5 + 0.5 * (4 - seen))
     np.testing.assert_allclose(by_source + never, 1)
 
 
-def test_exp_digamma_is_that_of_known_points() -> None:
-    # ψ(1) = -γ and ψ(1/2) = -γ - 2 ln 2 (Abramowitz & Stegun 6.3.2 and 6.3.3); ψ(x + 1) = ψ(x) + 1/x.
-    gamma = 0.57721566490153286
-    known = [exp(-gamma), exp(-gamma) / 4, exp(-gamma + 1 + 1 / 2 + 1 / 3)]
-    np.testing.assert_allclose(exp_digamma(np.array([1.0, 0.5, 4.0])), known, rtol=1e-8)
-    assert exp_digamma(np.array([1e-4]))[0] == 0
+def test_viterbi_alignment_of_the_hmm_is_the_likeliest_of_all() -> None:
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        direction = Direction.of(bitext_of(PAIRS))
+        links = direction.links
+        lexicon_P = estimate_lexicon(links, random.uniform(0.01, 1, len(links.target_P)), 0.0)
+        t = by_pair(links, lexicon_P)
+        weight_CD = random.uniform(0.1, 1, (2, 9))
+
+        def probability(
+            source: Sequence[int],
+            target: Sequence[int],
+            alignment: Alignment,
+            t: dict[tuple[int, int], float] = t,
+            weight_CD: np.ndarray = weight_CD,
+        ) -> float:
+            result, last = 1.0, 0
+            for f, i in zip(target, alignment, strict=True):
+                if i == 0:
+                    result *= 0.3 * t[NULL, f]
+                    continue
+                weights = weight_CD[1 if last == 0 else 0]
+                total = sum(weights[k - last + 4] for k in range(1, len(source) + 1))
+                result *= 0.7 * weights[i - last + 4] / total * t[source[i - 1], f]
+                last = i
+            return result
+
+        expected = [max(share, key=share.__getitem__) for share in Expectation(PAIRS, probability).alignments]
+        found = Hmm(weight_CD=weight_CD, null=0.3).viterbi(direction, lexicon_P)
+        assert found.tolist() == [i for alignment in expected for i in alignment]

@@ -5,10 +5,8 @@ import pytest
 from tests.export.toy_checkpoint import train_tokenizer
 
 from dragoman_training.alignment.aligner import Aligner
-from dragoman_training.alignment.corpus.text import WordRule
-from dragoman_training.alignment.pieces.counting import count_links
-from dragoman_training.alignment.pieces.learning import learn_table
-from dragoman_training.alignment.pieces.table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable, count_links, learn_table
+from dragoman_training.alignment.text import WordRule
 from dragoman_training.alignment.training import TrainingOptions, train_aligner
 from dragoman_training.data.corpus import Corpus
 
@@ -85,7 +83,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         return count_links(made, Corpus(SOURCES, TARGETS), tokenizer, tokenizer, max_tokens=60)
 
     whole = count()
-    monkeypatch.setattr("dragoman_training.alignment.pieces.counting.BLOCK_PAIRS", 7)
+    monkeypatch.setattr("dragoman_training.alignment.pieces.BLOCK_PAIRS", 7)
     parts = count()
     np.testing.assert_array_equal(parts.first_V, whole.first_V)
     for token in range(tokenizer.vocabulary_size):

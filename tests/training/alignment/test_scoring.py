@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_training.alignment.output.pharaoh import GoldLinks, format_links, read_gold, read_links
-from dragoman_training.alignment.output.scoring import check_range, score_links
+from dragoman_training.alignment.links import (
+    GoldLinks,
+    check_range,
+    format_links,
+    read_gold,
+    read_links,
+    score_links,
+)
 
 links = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
 corpora = st.lists(st.tuples(links, links, links), max_size=5)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_training.alignment.output.symmetrization import METHODS, Method, symmetrize
+from dragoman_training.alignment.links import METHODS, Method, symmetrize
 
 Links = set[tuple[int, int]]
 
@@ -24,12 +24,7 @@ matrices = shapes.flatmap(
 def by_definition(forward: Links, backward: Links, method: Method) -> Links:
     """Koehn et al. 2003, section 3, with the loops of the pseudocode that everyone's is taken from."""
     union = forward | backward
-    simple = {
-        "forward": forward,
-        "backward": backward,
-        "union": union,
-        "intersection": forward & backward,
-    }
+    simple = {"forward": forward, "backward": backward, "union": union, "intersection": forward & backward}
     if method in simple:
         return simple[method]
     links = forward & backward

@@ -2,17 +2,14 @@
 
 import numpy as np
 
-from dragoman_training.alignment.pieces.table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable
 
 
 def make_table() -> TranslationTable:
     pairs = [(0, 3, 0.2), (2, 1, 0.5), (0, 1, 0.7), (0, 2, 0.05), (0, 4, 0.05), (2, 0, 0.5)]
     source, target, probability = (np.array(column) for column in zip(*pairs, strict=True))
     return TranslationTable.from_pairs(
-        source.astype(np.int32),
-        target.astype(np.int32),
-        probability.astype(np.float64),
-        source_vocabulary=2,
+        source.astype(np.int32), target.astype(np.int32), probability.astype(np.float64), source_vocabulary=2
     )
 
 

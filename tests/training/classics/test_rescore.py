@@ -11,10 +11,15 @@ from click.testing import CliRunner, Result
 from tests.training.toy_pairs import SOURCES, TARGETS
 
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint, vocabulary_shape, write_checkpoint
-from dragoman_training.classics.rescoring.choice import choose, tune_weights
-from dragoman_training.classics.rescoring.cli import rescore
-from dragoman_training.classics.rescoring.members import FEATURES, Listed, Members
-from dragoman_training.classics.rescoring.sentence_scores import log_probabilities
+from dragoman_training.classics.rescore_cli import rescore
+from dragoman_training.classics.rescoring import (
+    FEATURES,
+    Listed,
+    Members,
+    choose,
+    log_probabilities,
+    tune_weights,
+)
 from dragoman_training.models import LanguageModelConfig, build_model
 from dragoman_training.recipe.settings import DataConfig
 

@@ -9,12 +9,17 @@ import pytest
 from click.testing import CliRunner
 from tests.training.toy_pairs import toy_tokenizer
 
-from dragoman_training.classics.words.answer import ask
-from dragoman_training.classics.words.cli import words
-from dragoman_training.classics.words.picture import draw_words
-from dragoman_training.classics.words.pieces import open_pieces, piece_of
-from dragoman_training.classics.words.skip_gram import SkipGramOptions, open_vectors, train_vectors
-from dragoman_training.classics.words.space import Space
+from dragoman_training.classics.words import (
+    SkipGramOptions,
+    Space,
+    ask,
+    draw_words,
+    open_pieces,
+    open_vectors,
+    piece_of,
+    train_vectors,
+)
+from dragoman_training.classics.words_cli import words
 
 NEEDS_GENSIM = "needs the extra dragoman[vectors], which is too large for dragoman[dev]"
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.export.toy_checkpoint import CONFIGS
 from tests.training.toy_pairs import toy_corpus, toy_model, toy_tokenizer
 
-from dragoman_training.alignment.pieces.token_links import TokenLinker
+from dragoman_training.alignment.pieces import TokenLinker
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.models import Seq2Seq, TransformerConfig

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_training.alignment.aligner import Aligner
-from dragoman_training.alignment.saved import load_aligner
+from dragoman_training.alignment.aligner import Aligner, load_aligner
 
 Span = tuple[int, int]
 TextPair = tuple[str, str]

@@ -1,24 +1,26 @@
 """`dragoman align`: word alignment by statistical models."""
 
+import sys
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from dragoman_training.alignment.aligner import Search
-    from dragoman_training.alignment.output.symmetrization import Method
-
-MODELS = ("ibm1", "ibm2", "hmm", "ibm3", "ibm4", "ibm5")
-METHODS = (
-    "grow-diag-final-and",
-    "grow-diag-final",
-    "grow-diag",
-    "intersection",
-    "union",
-    "forward",
-    "backward",
+from dragoman_training.alignment.aligner import Search, load_aligner
+from dragoman_training.alignment.links import (
+    METHODS,
+    Method,
+    check_range,
+    draw_links,
+    format_links,
+    read_gold,
+    read_links,
+    score_links,
 )
+from dragoman_training.alignment.text import WordRule, read_pairs
+from dragoman_training.alignment.training import CHAIN, Iteration, TrainingOptions, train_aligner
+from dragoman_training.saved_folder import check_free
+
 BLOCK_PAIRS = 10_000
 """Sentence pairs that are aligned at once."""
 
@@ -28,19 +30,17 @@ _symmetrize = click.option(
     "--symmetrize",
     type=click.Choice(METHODS),
     default=METHODS[0],
-    show_default=True,
     help="How the links of both directions become one alignment.",
 )
 _links = click.option(
     "--links",
     type=click.Choice(["posterior", "viterbi"]),
     default="posterior",
-    show_default=True,
     help="Each word's likeliest link, or the sentence's likeliest alignment.",
 )
 
 
-@click.group()
+@click.group(context_settings={"show_default": True})
 def align() -> None:
     """Link words of translated texts: IBM models and the HMM.
 
@@ -57,9 +57,7 @@ def align() -> None:
 
 
 @align.command()
-@click.option(
-    "--model", type=click.Choice(MODELS), default="hmm", show_default=True, help="The last one trained."
-)
+@click.option("--model", type=click.Choice(CHAIN), default="hmm", help="The last one trained.")
 @click.option("--source", type=_existing_file, required=True, help="Text of the source language.")
 @click.option("--target", type=_existing_file, required=True, help="Its translation, line by line.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the aligner.")
@@ -72,21 +70,14 @@ def align() -> None:
 @click.option(
     "--agreement/--no-agreement",
     default=True,
-    show_default=True,
     help="From the HMM on, both directions learn what both believe.",
 )
-@click.option(
-    "--alpha", type=click.FloatRange(0), default=0.01, show_default=True, help="Prior of a word pair."
-)
-@click.option("--bayes", is_flag=True, help="Variational Bayes in place of relative frequencies.")
-@click.option(
-    "--spelling", type=click.FloatRange(0), default=1.0, show_default=True, help="Prior of words spelt alike."
-)
+@click.option("--alpha", type=click.FloatRange(0), default=0.01, help="Prior of a word pair.")
+@click.option("--spelling", type=click.FloatRange(0), default=1.0, help="Prior of words spelt alike.")
 @click.option(
     "--max-words",
     type=click.IntRange(1),
     default=100,
-    show_default=True,
     help="A pair with a longer sentence is not learnt from.",
 )
 @click.option(
@@ -104,7 +95,6 @@ def train(
     diagonal: bool,
     agreement: bool,
     alpha: float,
-    bayes: bool,
     spelling: float,
     max_words: int,
     tokenize: bool,
@@ -112,21 +102,15 @@ def train(
 ) -> None:
     """Train an aligner, in both directions, on sentence pairs.
 
-    Perplexity of each iteration is told for both directions. Nothing is written before the end.
+    Perplexity of each iteration is reported for both directions. Nothing is written before the end.
     """
-    from dragoman_training.alignment.chain import CHAIN
-    from dragoman_training.alignment.corpus.text import WordRule, read_pairs
-    from dragoman_training.alignment.lexicon import Smoothing
-    from dragoman_training.alignment.saved import save_aligner
-    from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
-    from dragoman_training.saved_folder import check_free
 
     options = TrainingOptions(
-        model=next(name for name in CHAIN if name == model),
-        iterations=_numbers(iterations) if iterations is not None else (),
+        model=model,
+        iterations=whole_numbers(iterations, "--iterations") if iterations is not None else (),
         diagonal=diagonal,
         agreement=agreement,
-        smoothing=Smoothing(alpha=alpha, bayes=bayes),
+        alpha=alpha,
         spelling=spelling,
         max_words=max_words,
     )
@@ -148,16 +132,17 @@ def train(
             f"{unused} of {len(pairs)} pairs were not learnt from: empty, or longer than --max-words.",
             err=True,
         )
-    save_aligner(aligner, out)
+    aligner.save(out)
     click.echo(f"Saved to {out}.", err=True)
 
 
-def _numbers(text: str) -> list[int]:
+def whole_numbers(text: str, option: str) -> list[int]:
+    """The numbers of an option that is a list. Raises click.BadParameter for what is none."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} is no list of whole numbers, such as 5,0,5", param_hint="--iterations"
+            f"{text!r} is no list of whole numbers, such as 5,0,5", param_hint=option
         ) from None
 
 
@@ -167,19 +152,13 @@ def _numbers(text: str) -> list[int]:
 @click.option("--target", type=_existing_file, required=True, help="Its translation, line by line.")
 @_symmetrize
 @_links
-def apply(folder: Path, source: Path, target: Path, symmetrize: str, links: str) -> None:
+def apply(folder: Path, source: Path, target: Path, symmetrize: Method, links: Search) -> None:
     """Link the words of two files; a line of links for each pair of lines.
 
     An empty line has no links. Sentences may be of any length; the time grows with the cube of it. Models 3,
     4 and 5 give a sentence of more than 100 words, or more than the longest that they learnt from, the links
     of the model that they start from.
     """
-    from itertools import islice
-
-    from dragoman_training.alignment.corpus.text import read_pairs
-    from dragoman_training.alignment.output.pharaoh import format_links
-    from dragoman_training.alignment.saved import load_aligner
-
     aligner = load_aligner(folder)
     # All is read once before anything is written.
     for _ in read_pairs(source, target):
@@ -194,7 +173,7 @@ def apply(folder: Path, source: Path, target: Path, symmetrize: str, links: str)
                 "language: the files belong the other way round"
             )
         checked = True
-        for matrix in aligner.align(pairs, _method(symmetrize), _search(links)):
+        for matrix in aligner.align(pairs, symmetrize, links):
             click.echo(format_links(zip(*(axis.tolist() for axis in matrix.nonzero()), strict=True)))
 
 
@@ -208,9 +187,6 @@ def score(
     links_path: Path, gold_path: Path, source: Path | None, target: Path | None, tokenize: bool
 ) -> None:
     """Precision, recall and alignment error rate against gold links: `3-4` sure, `3p4` possible."""
-    from dragoman_training.alignment.corpus.text import WordRule, read_pairs
-    from dragoman_training.alignment.output.pharaoh import read_gold, read_links
-    from dragoman_training.alignment.output.scoring import check_range, score_links
 
     if (source is None) != (target is None):
         raise click.UsageError("--source and --target belong together")
@@ -241,27 +217,12 @@ def score(
 @click.argument("target")
 @_symmetrize
 @_links
-def show(folder: Path, source: str, target: str, symmetrize: str, links: str) -> None:
+def show(folder: Path, source: str, target: str, symmetrize: Method, links: Search) -> None:
     """Draw the links of a sentence pair: source words across, target words down."""
-    import sys
-
-    from dragoman_training.alignment.output.picture import draw_links
-    from dragoman_training.alignment.saved import load_aligner
-
     aligner = load_aligner(folder)
     pair = aligner.rule.normalize(source), aligner.rule.normalize(target)
-    (matrix,) = aligner.align([pair], _method(symmetrize), _search(links))
+    (matrix,) = aligner.align([pair], symmetrize, links)
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
     click.echo(
         draw_links(aligner.rule.split(source), aligner.rule.split(target), matrix, ascii_only=ascii_only)
     )
-
-
-def _method(name: str) -> "Method":
-    from dragoman_training.alignment.output.symmetrization import METHODS
-
-    return next(method for method in METHODS if method == name)
-
-
-def _search(name: str) -> "Search":
-    return "viterbi" if name == "viterbi" else "posterior"

@@ -9,7 +9,7 @@ Shapes: S sentences, K = 1, H heads, T source positions, U target tokens.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dragoman_training.alignment.pieces.learning import learn_table
-from dragoman_training.alignment.pieces.table import TranslationTable
+from dragoman_training.alignment.pieces import TranslationTable, learn_table
 from dragoman_training.data.corpus import Corpus, evenly_spaced
 from dragoman_training.data.training_corpus import token_pairs
 from dragoman_training.decoding.forced_attention import attention_along
@@ -40,26 +39,16 @@ TokenAlignment = dict[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenHead:
-    """Whose weights are a Transformer's alignments."""
+    """A head whose weights may be a Transformer's alignments."""
 
     head: AlignmentHead | None
     """None: the mean over the heads of the last layer."""
     of_input: bool
     """Whether a token's weights are taken from the step that reads it, not the one that predicts it."""
-    told: str
+    told: str = ""
     """Which it is and why, for people."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Agreement:
-    """How well a head's strongest weights agree with the links."""
-
-    head: AlignmentHead | None
-    """None: the mean over the heads of the last layer."""
-    of_input: bool
-    """Whether a token's weights are taken from the step that reads it, not the one that predicts it."""
-    share: float
-    """Of the links, those that the head has too."""
+    share: float = 0.0
+    """Of the links, those that its strongest weights have too."""
 
 
 def choose_head(
@@ -80,15 +69,15 @@ def choose_head(
         bos=target.bos_id,
     )
     best = max(mean, *heads, key=lambda each: each.share)
+    of_mean = f"the last layer's mean {mean.share:.1%}"
     if best.head is None:
-        told = f"no head has more of IBM model 1's links than the last layer's mean {mean.share:.1%}"
-    else:
-        told = (
-            f"head {best.head.head + 1} of decoder layer {best.head.layer + 1}, of the token "
-            f"{'read' if best.of_input else 'predicted'}, has {best.share:.1%} of IBM model 1's links, "
-            f"and the last layer's mean {mean.share:.1%}"
-        )
-    return ChosenHead(head=best.head, of_input=best.of_input, told=told)
+        return replace(mean, told=f"no head has more of IBM model 1's links than {of_mean}")
+    told = (
+        f"head {best.head.head + 1} of decoder layer {best.head.layer + 1}, of the token "
+        f"{'read' if best.of_input else 'predicted'}, has {best.share:.1%} of IBM model 1's links, "
+        f"and {of_mean}"
+    )
+    return replace(best, told=told)
 
 
 def likeliest_links(table: TranslationTable, pair: Pair) -> TokenAlignment:
@@ -111,7 +100,7 @@ def agreements(
     *,
     pads: tuple[int, int],
     bos: int,
-) -> list[Agreement]:
+) -> list[ChosenHead]:
     """Of every head, both ways, and first of the last layer's mean. Pairs are ids with eos, links without."""
     heads = [
         AlignmentHead(layer=layer, head=head)
@@ -130,7 +119,7 @@ def agreements(
                 hits[head, of_input] += sum(int(from_U[place]) == source for place, source in own.items())
     num_links = max(1, sum(map(len, links)))
     return [
-        Agreement(head=head, of_input=of_input, share=hits[head, of_input] / num_links)
+        ChosenHead(head=head, of_input=of_input, share=hits[head, of_input] / num_links)
         for head, of_input in choices
     ]
 

@@ -1,9 +1,6 @@
-"""t(target | source): the lexicon that all models share, as one number for each pair of words seen together.
+"""t(target | source), the lexicon that all models share; and how alike words are spelt, a prior of it.
 
-Re-estimated from expected counts, by maximum likelihood or by variational Bayes (Riley & Gildea 2012): with a
-Dirichlet prior of α below one, rare source words no longer explain whatever stands beside them.
-
-Shapes: P distinct word pairs, V source words and NULL.
+Shapes: P distinct word pairs, V source words and NULL; in spelling words, C characters of the longest.
 """
 
 from dataclasses import dataclass
@@ -12,61 +9,119 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dragoman_training.alignment.corpus.cooccurrence import Cooccurrence
+from dragoman_training.alignment.bitext import Ids, Links, Numbers, Offsets
 
-Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Smoothing:
-    """How a lexicon is estimated."""
-
-    alpha: float = 0.0
-    """Prior count of every pair of words; 0 for maximum likelihood."""
-    bayes: bool = False
-    """Whether exp(E[log t]) takes the place of the mean: variational Bayes."""
+MAX_CHARACTERS = 24
+"""Characters of a word that are compared with another's."""
 
 
-def uniform_lexicon(cooccurrence: Cooccurrence) -> Numbers:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lexicon:
+    """t(target | source) as it is saved: a row of target words for each source word, and then for NULL."""
+
+    first_V: Offsets
+    target_P: Ids
+    """Ascending in each row."""
+    probability_P: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, links: Links, lexicon_P: Numbers, min_probability: float) -> "Lexicon":
+        """Without pairs that are less likely."""
+        kept_P = lexicon_P >= min_probability
+        before = np.concatenate([[0], np.cumsum(kept_P)])
+        return cls(
+            first_V=before[links.first_V],
+            target_P=links.target_P[kept_P],
+            probability_P=lexicon_P[kept_P].astype(np.float32),
+        )
+
+    def look_up(self, source_P: Ids, target_P: Ids) -> tuple[Numbers, NDArray[np.bool_]]:
+        """The probabilities of pairs, and which there are. Words without a row are behind NULL."""
+        return _look_up(self.first_V, self.target_P, self.probability_P, source_P, target_P)
+
+
+@njit(cache=True, nogil=True)
+def _look_up(
+    first_V: Offsets, own_target_P: Ids, own_probability_P: NDArray[np.float32], source_P: Ids, target_P: Ids
+) -> tuple[Numbers, NDArray[np.bool_]]:
+    """By bisection of each pair's row: what it takes does not grow with the lexicon."""
+    probability_P, found_P = np.zeros(len(source_P)), np.zeros(len(source_P), np.bool_)
+    for pair in range(len(source_P)):
+        if source_P[pair] < len(first_V) - 1:
+            first, end = first_V[source_P[pair]], first_V[source_P[pair] + 1]
+            place = first + np.searchsorted(own_target_P[first:end], target_P[pair])
+            if place < end and own_target_P[place] == target_P[pair]:
+                probability_P[pair], found_P[pair] = own_probability_P[place], True
+    return probability_P, found_P
+
+
+def uniform_lexicon(links: Links) -> Numbers:
     """Every target word is as likely as any."""
-    return np.full(len(cooccurrence.target_P), 1 / max(1, cooccurrence.num_target_words))
+    return np.full(len(links.target_P), 1 / max(1, links.num_target_words))
 
 
-def estimate_lexicon(
-    cooccurrence: Cooccurrence, count_P: Numbers, smoothing: Smoothing, prior_P: Numbers | None = None
-) -> Numbers:
-    """t from expected counts (Brown et al. 1993, eq. 14); `prior_P` has prior counts beside alpha's."""
-    own_P = count_P + smoothing.alpha
+def estimate_lexicon(links: Links, count_P: Numbers, alpha: float, prior_P: Numbers | None = None) -> Numbers:
+    """t from expected counts (Brown et al. 1993, eq. 14) and prior ones, alpha of every pair."""
+    own_P = count_P + alpha
     if prior_P is not None:
         own_P += prior_P
-    first_V = cooccurrence.first_V
+    first_V = links.first_V
     total_V = np.zeros(len(first_V) - 1)
     full_V = np.diff(first_V) > 0
     if len(own_P):
         total_V[full_V] = np.add.reduceat(own_P, first_V[:-1][full_V])
     # Words that were never seen with a source word have their prior counts, too.
-    total_V += smoothing.alpha * (cooccurrence.num_target_words - np.diff(first_V))
-    if smoothing.bayes:
-        own_P, total_V = exp_digamma(own_P), exp_digamma(total_V)
+    total_V += alpha * (links.num_target_words - np.diff(first_V))
     result: Numbers = own_P / np.repeat(np.where(full_V, np.maximum(total_V, 1e-300), 1), np.diff(first_V))
     return result
 
 
+def likeness(
+    source_words: tuple[str, ...], target_words: tuple[str, ...], source_P: Ids, target_P: Ids
+) -> Numbers:
+    """1 - edit distance / length of the longer word, of each pair: names and numbers keep their letters. [P]
+
+    0 for words without a spelling, such as NULL.
+    """
+    return _likeness(*_letters(source_words), *_letters(target_words), source_P, target_P)
+
+
+def _letters(words: tuple[str, ...]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Code points [V, C], padded, and lengths [V]."""
+    size_V = np.array([min(len(word), MAX_CHARACTERS) for word in words], np.int32)
+    letter_VC = np.zeros((len(words), MAX_CHARACTERS), np.int32)
+    for number, word in enumerate(words):
+        letter_VC[number, : size_V[number]] = [ord(letter) for letter in word[:MAX_CHARACTERS]]
+    return letter_VC, size_V
+
+
 @njit(cache=True, nogil=True)
-def exp_digamma(values: Numbers) -> Numbers:
-    """exp(ψ(x)), by recurrence up to 6 and the asymptotic series from there (Abramowitz & Stegun 6.3.18)."""
-    result = np.empty_like(values)
-    for place in range(len(values)):
-        x = values[place]
-        if x <= 1e-3:
-            # ψ(x) is about -1/x: nothing is left of it.
-            result[place] = 0.0
+def _likeness(
+    source_VC: NDArray[np.int32],
+    source_size_V: NDArray[np.int32],
+    target_VC: NDArray[np.int32],
+    target_size_V: NDArray[np.int32],
+    source_P: Ids,
+    target_P: Ids,
+) -> Numbers:
+    result = np.zeros(len(source_P))
+    row = np.empty(MAX_CHARACTERS + 1, np.int64)
+    for pair in range(len(source_P)):
+        if source_P[pair] >= len(source_size_V) or target_P[pair] >= len(target_size_V):
             continue
-        shift = 0.0
-        while x < 6:
-            shift += 1 / x
-            x += 1
-        square = 1 / (x * x)
-        psi = np.log(x) - 0.5 / x - square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square / 240)))
-        result[place] = np.exp(psi - shift)
+        source, target = source_VC[source_P[pair]], target_VC[target_P[pair]]
+        m, n = source_size_V[source_P[pair]], target_size_V[target_P[pair]]
+        if m == 0 or n == 0 or 2 * abs(m - n) > max(m, n):
+            continue
+        for place in range(n + 1):
+            row[place] = place
+        for a in range(1, m + 1):
+            corner = row[0]
+            row[0] = a
+            for b in range(1, n + 1):
+                above = row[b]
+                best = corner if source[a - 1] == target[b - 1] else corner + 1
+                row[b] = min(best, above + 1, row[b - 1] + 1)
+                corner = above
+        result[pair] = 1 - row[n] / max(m, n)
     return result

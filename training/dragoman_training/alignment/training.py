@@ -7,28 +7,21 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from math import exp
 
 import numpy as np
+from numba import njit
 
-from dragoman_training.alignment.agreement import count_agreed
-from dragoman_training.alignment.aligner import (
-    ALIKE,
-    Aligner,
-    DirectedModel,
-    Lexicon,
-    WordPair,
-    number_pairs,
-)
-from dragoman_training.alignment.chain import CHAIN, ModelName, first_model
-from dragoman_training.alignment.corpus.spelling import likeness
-from dragoman_training.alignment.corpus.text import WordRule
-from dragoman_training.alignment.lexicon import Numbers, Smoothing, estimate_lexicon, uniform_lexicon
-from dragoman_training.alignment.models.model import Direction, Model, Step
+from dragoman_training.alignment.aligner import ALIKE, Aligner, DirectedModel
+from dragoman_training.alignment.bitext import Links, Numbers, Vocabulary, WordPair, number_pairs
+from dragoman_training.alignment.lexicon import Lexicon, estimate_lexicon, likeness, uniform_lexicon
+from dragoman_training.alignment.models import Direction, Model, Posteriors, Step, model_kind
+from dragoman_training.alignment.text import WordRule
 
-DEFAULT_ITERATIONS: dict[ModelName, int] = {"ibm1": 5, "ibm2": 0, "hmm": 5, "ibm3": 3, "ibm4": 3, "ibm5": 3}
+DEFAULT_ITERATIONS = {"ibm1": 5, "ibm2": 0, "hmm": 5, "ibm3": 3, "ibm4": 3, "ibm5": 3}
 """The HMM learns more from model 1 than from model 2."""
+CHAIN = tuple(DEFAULT_ITERATIONS)
+"""The models, in the order in which each starts from the one before."""
 MIN_PROBABILITY = 1e-6
 """What is less likely is not saved."""
 
@@ -37,7 +30,7 @@ MIN_PROBABILITY = 1e-6
 class TrainingOptions:
     """How an aligner is trained."""
 
-    model: ModelName = "hmm"
+    model: str = "hmm"
     """The last of the chain."""
     iterations: Sequence[int] = ()
     """Of each model of the chain; a model with none is left out. Without numbers: `DEFAULT_ITERATIONS`, and
@@ -46,14 +39,16 @@ class TrainingOptions:
     """Whether model 2 has the diagonal of Dyer et al. 2013 in place of a table."""
     agreement: bool = True
     """Whether the directions learn from what both believe, from the HMM on."""
-    smoothing: Smoothing = Smoothing(alpha=0.01)  # noqa: RUF009
-    """Of the lexicon."""
+    alpha: float = 0.01
+    """Prior count of every pair of words."""
     spelling: float = 1.0
     """Prior count of two words of equal spelling; less for words that are only alike; 0 for none."""
     max_words: int = 100
     """A pair with a longer sentence is not learnt from."""
 
     def __post_init__(self) -> None:
+        if self.model not in CHAIN:
+            raise ValueError(f"there is no model {self.model}: it is one of {', '.join(CHAIN)}")
         needed = CHAIN.index(self.model) + 1
         if not self.iterations:
             numbers = [number or 5 * (name == self.model) for name, number in DEFAULT_ITERATIONS.items()]
@@ -69,7 +64,7 @@ class TrainingOptions:
             raise ValueError(
                 f"0 iterations of {self.model}: it is the model to be trained, and needs 1 or more"
             )
-        if self.smoothing.alpha < 0 or self.spelling < 0:
+        if self.alpha < 0 or self.spelling < 0:
             raise ValueError("a prior count is below 0: 0 is the least, and smooths nothing")
         if self.max_words < 1:
             raise ValueError(f"at most {self.max_words} words a sentence: 1 is the least")
@@ -79,7 +74,7 @@ class TrainingOptions:
 class Iteration:
     """What a pass over the corpus found."""
 
-    model: ModelName
+    model: str
     number: int
     """From 1 on."""
     num_iterations: int
@@ -104,81 +99,86 @@ def train_aligner(
             f"{options.max_words}: there is nothing to learn from"
         )
     bitext, source, target = number_pairs(usable)
+    sides = (source, target), (target, source)
     with ThreadPoolExecutor(2) as pool:
         directions = list(pool.map(Direction.of, (bitext, bitext.reversed())))
-        words = (source.words, target.words), (target.words, source.words)
         priors = [
-            _prior(own, *spelling, options.spelling) for own, spelling in zip(directions, words, strict=True)
+            _prior(direction, *own, options.spelling)
+            for direction, own in zip(directions, sides, strict=True)
         ]
-        lexicons = [uniform_lexicon(direction.cooccurrence) for direction in directions]
+        lexicons = [uniform_lexicon(direction.links) for direction in directions]
         models: list[Model] = []
         for name, num_iterations in zip(CHAIN, options.iterations, strict=False):
             if num_iterations == 0:
                 continue
-            start = partial(first_model, name, diagonal=options.diagonal)
-            models = list(pool.map(start, directions, lexicons, models or (None, None)))
+            kind = model_kind("ibm2-diagonal" if name == "ibm2" and options.diagonal else name)
+            models = list(pool.map(kind.after, models or (None, None), directions, lexicons))
             for number in range(1, num_iterations + 1):
-                steps = list(pool.map(_step, models, directions, lexicons))
-                models = [step.next for step in steps]
-                agreed = options.agreement and name not in ("ibm1", "ibm2")
-                counts = _agreed(steps, directions) if agreed else [step.pair_P for step in steps]
+                forward, backward = pool.map(_step, models, directions, lexicons)
+                models = [forward.next, backward.next]
+                counts = forward.pair_P, backward.pair_P
+                if options.agreement and name not in ("ibm1", "ibm2"):
+                    links = directions[0].links, directions[1].links
+                    counts = count_agreed(*links, forward.posterior_L, backward.posterior_L)
                 lexicons = [
-                    estimate_lexicon(direction.cooccurrence, count_P, options.smoothing, prior_P)
+                    estimate_lexicon(direction.links, count_P, options.alpha, prior_P)
                     for direction, count_P, prior_P in zip(directions, counts, priors, strict=True)
+                ]
+                perplexity = [
+                    exp(min(700.0, -step.log_likelihood / int(direction.links.target_size_S.sum())))
+                    for step, direction in zip((forward, backward), directions, strict=True)
                 ]
                 report(
                     Iteration(
                         model=name,
                         number=number,
                         num_iterations=num_iterations,
-                        perplexity=_perplexities(steps, directions),
+                        perplexity=(perplexity[0], perplexity[1]),
                         seconds=time.monotonic() - began,
                     )
                 )
             if name == options.model:
                 break
-    forward, backward = (
-        DirectedModel(model=model, lexicon=_lexicon(direction, lexicon_P))
-        for model, direction, lexicon_P in zip(models, directions, lexicons, strict=True)
-    )
-    return Aligner(
-        name=options.model, rule=rule, source=source, target=target, forward=forward, backward=backward
-    )
+    both = [
+        DirectedModel(model, Lexicon.of(direction.links, lexicon_P, MIN_PROBABILITY), *own)
+        for model, direction, lexicon_P, own in zip(models, directions, lexicons, sides, strict=True)
+    ]
+    return Aligner(name=options.model, rule=rule, forward=both[0], backward=both[1])
 
 
 def _step(model: Model, direction: Direction, lexicon_P: Numbers) -> Step:
     return model.step(direction, lexicon_P)
 
 
-def _agreed(steps: Sequence[Step], directions: Sequence[Direction]) -> tuple[Numbers, Numbers]:
-    (one, other), (forward, backward) = directions, steps
-    return count_agreed(one.cooccurrence, other.cooccurrence, forward.posterior_L, backward.posterior_L)
-
-
-def _prior(
-    direction: Direction, source: tuple[str, ...], target: tuple[str, ...], strength: float
-) -> Numbers | None:
+def _prior(direction: Direction, source: Vocabulary, target: Vocabulary, strength: float) -> Numbers | None:
     """Prior counts of words that are spelt alike. [P]"""
     if strength == 0:
         return None
-    alike_P = likeness(source, target, direction.cooccurrence.source_P, direction.cooccurrence.target_P)
+    alike_P = likeness(source.words, target.words, direction.links.source_P, direction.links.target_P)
     return np.where(alike_P >= ALIKE, strength * alike_P**2, 0.0)
 
 
-def _perplexities(steps: Sequence[Step], directions: Sequence[Direction]) -> tuple[float, float]:
-    one, other = (
-        exp(min(700.0, -step.log_likelihood / int(direction.cooccurrence.target_size_S.sum())))
-        for step, direction in zip(steps, directions, strict=True)
-    )
-    return one, other
+@njit(cache=True, nogil=True)
+def count_agreed(
+    forward: Links, backward: Links, forward_L: Posteriors, backward_L: Posteriors
+) -> tuple[Numbers, Numbers]:
+    """Expected counts of word pairs from what both directions believe (Liang et al. 2006, section 3).
 
-
-def _lexicon(direction: Direction, lexicon_P: Numbers) -> Lexicon:
-    """Without what is hardly possible."""
-    kept_P = lexicon_P >= MIN_PROBABILITY
-    before = np.concatenate([[0], np.cumsum(kept_P)])
-    return Lexicon(
-        first_V=before[direction.cooccurrence.first_V],
-        target_P=direction.cooccurrence.target_P[kept_P],
-        probability_P=lexicon_P[kept_P].astype(np.float32),
-    )
+    A link's is the product of its posteriors in both. Each direction learns only what the other confirms; it
+    is no expectation maximisation: the likelihood may fall. Words of NULL count as each direction has them.
+    """
+    forward_P, backward_P = np.zeros(len(forward.target_P)), np.zeros(len(backward.target_P))
+    for sentence in range(len(forward.source_size_S)):
+        num_sources, num_targets = forward.source_size_S[sentence], forward.target_size_S[sentence]
+        for j in range(num_targets):
+            null = forward.first_S[sentence] + j * (num_sources + 1)
+            forward_P[forward.pair_L[null]] += forward_L[null]
+            for i in range(num_sources):
+                other = backward.first_S[sentence] + i * (num_targets + 1) + j + 1
+                agreed = forward_L[null + i + 1] * backward_L[other]
+                forward_P[forward.pair_L[null + i + 1]] += agreed
+                backward_P[backward.pair_L[other]] += agreed
+        for i in range(num_sources):
+            null = backward.first_S[sentence] + i * (num_targets + 1)
+            backward_P[backward.pair_L[null]] += backward_L[null]
+    return forward_P, backward_P

@@ -44,7 +44,7 @@ def guided_loss(attention_SUT: Tensor, guide_SUT: Tensor) -> Tensor:
 def load_linker() -> Learn:
     """What learns to link tokens. Raises ValueError where its extra is not installed."""
     try:
-        from dragoman_training.alignment.pieces.token_links import TokenLinker
+        from dragoman_training.alignment.pieces import TokenLinker
     except ImportError as error:
         raise ValueError(
             f"guided_alignment.weight needs an aligner, and {error.name} is not installed: install the extra "

@@ -6,10 +6,9 @@ from math import log
 import numpy as np
 import pytest
 
-from dragoman_training.alignment.corpus.bitext import Bitext, Sentences, Vocabulary
-from dragoman_training.alignment.output.symmetrization import Matrix
-from dragoman_training.classics.smt.phrases.extraction import extract_phrases
-from dragoman_training.classics.smt.phrases.table import learn_phrases
+from dragoman_training.alignment.bitext import Bitext, Sentences, Vocabulary
+from dragoman_training.alignment.links import Matrix
+from dragoman_training.classics.smt.phrases import extract_phrases, learn_phrases
 
 ENGLISH = ["michael", "assumes", "that", "he", "will", "stay", "in", "the", "house"]
 GERMAN = ["michael", "geht", "davon", "aus", ",", "dass", "er", "im", "haus", "bleibt"]

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from dragoman_training.alignment.corpus.bitext import Bitext, Sentences
-from dragoman_training.classics.smt.language_model.kneser_ney import estimate
-from dragoman_training.classics.smt.phrases.table import learn_phrases
-from dragoman_training.classics.smt.search.decoder import Decoder, Derivation, SearchOptions
-from dragoman_training.classics.smt.search.features import UNKNOWN_SCORE, Weights
+from dragoman_training.alignment.bitext import Bitext, Sentences
+from dragoman_training.classics.smt.decoder import UNKNOWN_SCORE, Decoder, Derivation, SearchOptions, Weights
+from dragoman_training.classics.smt.language_model import estimate
+from dragoman_training.classics.smt.phrases import learn_phrases
 
 NUM_SOURCE, NUM_TARGET, NEVER_SEEN = 5, 6, 5
 Way = tuple[tuple[int, int, int], ...]
@@ -60,7 +59,7 @@ def score(one: Decoder, way: Way) -> tuple[float, tuple[int, ...]]:
     weights = one.weights
     total, last_end, words = 0.0, 0, []
     for start, end, pair in way:
-        own = [one.language_model.unknown] if pair < 0 else one.table.target(pair)
+        own = [one.language_model.num_words] if pair < 0 else one.table.target(pair)
         scores = np.array(
             [weights.phrase, weights.lexical, weights.phrase_backward, weights.lexical_backward]
         )

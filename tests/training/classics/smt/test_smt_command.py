@@ -13,10 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dragoman_training.classics.smt.cli import smt
-from dragoman_training.classics.smt.saved import load_system
-from dragoman_training.classics.smt.search.features import FEATURES, Weights
-from dragoman_training.classics.smt.tuning.bleu import bleu, count_matches
-from dragoman_training.classics.smt.tuning.tuner import tune_system
+from dragoman_training.classics.smt.decoder import FEATURES, Weights
+from dragoman_training.classics.smt.system import load_system
+from dragoman_training.classics.smt.tuning import bleu, count_matches, tune_system
 
 NOUNS = [("Hund", "dog"), ("Mann", "man"), ("Baum", "tree"), ("Vogel", "bird"), ("Fisch", "fish")]
 ADJECTIVES = [("alter", "old"), ("neuer", "new"), ("kleiner", "small"), ("roter", "red")]

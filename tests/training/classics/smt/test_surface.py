@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_training.classics.smt.surface import (
+from dragoman_training.classics.smt.system import (
     JOINER,
     Casing,
     begins_large,

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
-from dragoman_training.classics.smt.tuning.bleu import bleu, count_matches
-from dragoman_training.classics.smt.tuning.line_search import search_line
-from dragoman_training.classics.smt.tuning.mert import Candidates, tune
+from dragoman_training.classics.smt.tuning import Candidates, bleu, count_matches, search_line, tune
 
 NUM_SENTENCES, NUM_LISTED, NUM_FEATURES = 12, 8, 4
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman_training.classics.study.findings import Findings, Sharpness
+from dragoman_training.classics.study.examination import Findings, Sharpness
 from dragoman_training.classics.study.inputs import StudySet
 from dragoman_training.classics.study.scores import Scorer
 from dragoman_training.models import ModelConfig, PlainConfig
@@ -37,11 +37,7 @@ def made_findings(
         "examples": (),
     }
     return Findings(
-        label=label,
-        translations=tuple(translations),
-        cased=scorer,
-        lower_cased=scorer,
-        **{**parts, **others},
+        label=label, translations=tuple(translations), cased=scorer, lower_cased=scorer, **{**parts, **others}
     )
 
 

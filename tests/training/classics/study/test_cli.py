@@ -10,8 +10,8 @@ import sacrebleu
 from click.testing import CliRunner, Result
 
 from dragoman_training.checkpoint import load_checkpoint, write_checkpoint
-from dragoman_training.classics.study.buckets import cut_buckets
 from dragoman_training.classics.study.cli import study
+from dragoman_training.classics.study.inputs import cut_buckets, read_study_set
 from dragoman_training.cli import train
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.recipe.settings import DecodingConfig
@@ -114,8 +114,8 @@ def test_the_page_and_its_figures_hold_what_was_measured(
 def test_a_second_run_writes_the_same_bytes(
     checkpoints: dict[str, Path], toy_folder: Path, tmp_path: Path
 ) -> None:
-    out, figures = tmp_path / "page.md", tmp_path / "plots"
-    options = ["--figures", figures, "--bucket-sentences", 20]
+    out, figures = tmp_path / "page.md", tmp_path / "figures"
+    options = ["--bucket-sentences", 20]
     contents = []
     for _ in range(2):
         result = run(toy_folder, out, checkpoints["plain"], checkpoints["local-p"], *options)
@@ -153,11 +153,7 @@ def test_models_without_attention_make_a_page_without_heat_maps(
     ],
 )
 def test_what_does_not_fit_is_named(
-    arguments: list[str],
-    message: str,
-    toy_checkpoint: Path,
-    toy_folder: Path,
-    tmp_path: Path,
+    arguments: list[str], message: str, toy_checkpoint: Path, toy_folder: Path, tmp_path: Path
 ) -> None:
     filled = [each.format(toy=toy_checkpoint, folder=toy_folder) for each in arguments]
     result = run(toy_folder, tmp_path / "page.md", *filled)
@@ -247,7 +243,8 @@ def test_the_bleu_of_the_table_is_sacrebleus(toy_checkpoint: Path, toy_folder: P
     whole = sacrebleu.corpus_bleu(translations, [references]).score
     assert table_under(page, "What attention does")[1][3].split(" ± ")[0] == f"{whole:.1f}"
     _, _, (_, *cells, _, _) = table_under(page, "BLEU by length")
-    buckets = cut_buckets(sources, words=4, min_sentences=5)
+    test_set = read_study_set(toy_folder / "test.de", toy_folder / "test.en", None, join=1)
+    buckets = cut_buckets(test_set, words=4, min_sentences=5)
     expected = [
         sacrebleu.corpus_bleu(
             [translations[number] for number in bucket.numbers],

@@ -10,10 +10,9 @@ from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
 
 from dragoman_training.alignment.head import ChosenHead, look_through
 from dragoman_training.checkpoint import load_checkpoint, write_checkpoint
-from dragoman_training.classics.study.attention_section import attention_section
-from dragoman_training.classics.study.examination import examine
-from dragoman_training.classics.study.findings import Findings
+from dragoman_training.classics.study.examination import Findings, examine
 from dragoman_training.classics.study.inputs import StudySet
+from dragoman_training.classics.study.page import attention_section
 from dragoman_training.models.transformer import AlignmentHead, Transformer, TransformerConfig
 from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, TrainingConfig
 
@@ -66,7 +65,7 @@ def examined(path: Path, recipe_folder: Path) -> Findings:
         length_penalty=1,
         recipe_folder=recipe_folder,
         device=torch.device("cpu"),
-        advance=lambda count: None,
+        report=lambda count: None,
     )
 
 

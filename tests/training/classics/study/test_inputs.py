@@ -1,8 +1,14 @@
-"""The test set, and long sentences made of its own."""
+"""The test set, long sentences made of its own, and buckets of source lengths."""
 
+from itertools import pairwise
 from pathlib import Path
 
-from dragoman_training.classics.study.inputs import StudySet, read_study_set
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.training.classics.study.made_findings import made_set
+
+from dragoman_training.classics.study.inputs import Bucket, StudySet, cut_buckets, num_words, read_study_set
 
 SOURCES = ["Ein Mann geht.", "Zwei Hunde laufen .", "Was ruft?", "Die Frau singt.", "Nie!"]
 REFERENCES = ["A man walks.", "Two dogs run .", "What calls?", "The woman sings.", "Never!"]
@@ -43,3 +49,54 @@ def test_one_joins_none(tmp_path: Path) -> None:
 def test_examples_are_of_the_test_sets_own_sentences(tmp_path: Path) -> None:
     assert max(read(tmp_path, 2).examples) < len(SOURCES)
     assert read(tmp_path, 2, "5,1").examples == (4, 0)
+
+
+def sentences(*lengths: int) -> list[str]:
+    return [" ".join(["wort"] * length) for length in lengths]
+
+
+def cut(sources: list[str], *, words: int = 5, min_sentences: int) -> list[Bucket]:
+    return cut_buckets(made_set(sources, sources), words=words, min_sentences=min_sentences)
+
+
+def test_lengths_are_cut_evenly() -> None:
+    buckets = cut(sentences(1, 6, 5, 10, 2, 11), min_sentences=1)
+    assert [bucket.label for bucket in buckets] == ["1 to 5", "6 to 10", "11"]
+    assert [bucket.numbers for bucket in buckets] == [(0, 2, 4), (1, 3), (5,)]
+
+
+def test_a_small_bucket_joins_the_next_and_the_last_the_one_before() -> None:
+    buckets = cut(sentences(1, 6, 7, 11, 12, 30), min_sentences=2)
+    assert [bucket.label for bucket in buckets] == ["1 to 7", "11 to 30"]
+
+
+@given(
+    lengths=st.lists(st.integers(1, 60), min_size=1, max_size=80),
+    words=st.integers(1, 10),
+    min_sentences=st.integers(1, 20),
+)
+def test_every_sentence_is_in_one_bucket_and_no_bucket_is_too_small(
+    lengths: list[int], words: int, min_sentences: int
+) -> None:
+    sources = sentences(*lengths)
+    if len(sources) < min_sentences:
+        with pytest.raises(ValueError, match="lower --bucket-sentences"):
+            cut(sources, words=words, min_sentences=min_sentences)
+        return
+    buckets = cut(sources, words=words, min_sentences=min_sentences)
+    assert sorted(number for bucket in buckets for number in bucket.numbers) == list(range(len(sources)))
+    assert all(len(bucket.numbers) >= min_sentences for bucket in buckets)
+    for bucket in buckets:
+        assert all(bucket.least <= num_words(sources[n]) <= bucket.most for n in bucket.numbers)
+    assert all(one.most < other.least for one, other in pairwise(buckets))
+
+
+def test_joined_sentences_are_a_bucket_that_says_so() -> None:
+    sources = sentences(3, 4, 9, 12)
+    test_set = made_set(sources, sources, num_sentences=2, join=2)
+    own, joined = cut_buckets(test_set, words=5, min_sentences=2)
+    assert (own.label, own.numbers, own.joined) == ("3 to 4", (0, 1), False)
+    assert (joined.label, joined.numbers, joined.joined) == ("9 to 12, joined", (2, 3), True)
+    test_set = made_set(sources, sources, num_sentences=3, join=2)
+    with pytest.raises(ValueError, match=r"have 2 sentences, but joined there are only 1: lower --join"):
+        cut_buckets(test_set, words=5, min_sentences=2)

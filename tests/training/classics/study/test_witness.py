@@ -10,10 +10,15 @@ from tests.training.classics.study.made_findings import made_findings, made_set
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
 
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
-from dragoman_training.classics.study.attention_section import centres_section
-from dragoman_training.classics.study.examination import attention_along_tokens, examine
-from dragoman_training.classics.study.findings import Centres, Findings, Witness
-from dragoman_training.classics.study.witness import find_witness, with_witness
+from dragoman_training.classics.study.examination import (
+    Centres,
+    Findings,
+    attention_along_tokens,
+    examine,
+    find_witness,
+    with_witness,
+)
+from dragoman_training.classics.study.page import centres_section
 from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, MultiHeadConfig
 from dragoman_training.recipe.settings import DataConfig, Recipe
 
@@ -71,38 +76,38 @@ def test_a_witness_is_made_to_say_local_ps_own_translations(tmp_path: Path) -> N
         length_penalty=1,
         recipe_folder=tmp_path,
         device=torch.device("cpu"),
-        advance=lambda count: None,
+        report=lambda count: None,
     )
     counts: list[int] = []
     found = with_witness(
-        local_p, "luong", path, test_set, device=torch.device("cpu"), advance=counts.append
+        local_p, "luong", path, test_set, device=torch.device("cpu"), report=counts.append
     ).centres
     assert sum(counts) == 3
     assert found is not None
-    assert found.witness is not None
+    assert found.most_looked_at is not None
     eos = luong.source_tokenizer.eos_id
     sources = [[*ids, eos] for ids in luong.source_tokenizer.encode_ids(SOURCES[:3])]
     attentions = attention_along_tokens(luong, sources, local_p.tokens[:3])
     expected = [weights_T.argmax() + 1 for attention in attentions for weights_T in attention.weights_UT[:-1]]
-    assert found.witness.most_looked_at.tolist() == expected
+    assert found.most_looked_at.tolist() == expected
     assert len(expected) == len(found.predicted) == sum(map(len, local_p.tokens[:3]))
 
 
-def centres(*, witness: Witness | None) -> Centres:
+def centres(*most_looked_at: float) -> Centres:
     """Of four pieces of sources of 6, the end included; the window's middle is one too far to the left."""
     return Centres(
         target_position=np.array([1, 2, 3, 4], np.float32),
         source_length=np.full(4, 6, np.float32),
         predicted=np.array([1, 0, 3, 2], np.float32),
         reach=2,
-        witness=witness,
+        witness="luong" if most_looked_at else None,
+        most_looked_at=np.array(most_looked_at, np.float32) if most_looked_at else None,
     )
 
 
 def test_the_page_holds_centres_against_the_words_that_the_witness_looks_at() -> None:
     # The last one is the source's end.
-    witness = Witness(label="luong", most_looked_at=np.array([2, 1, 4, 6], np.float32))
-    found = made_findings("local-p", REFERENCES, REFERENCES, centres=centres(witness=witness))
+    found = made_findings("local-p", REFERENCES, REFERENCES, centres=centres(2, 1, 4, 6))
     page = centres_section([found], "a.png")
     monotonic = np.corrcoef([1, 2, 3], [2, 1, 4])[0, 1]
     assert f"| `local-p` | `luong` | 3 | 1.00 | 1.0 | {monotonic:.2f} | 1.0 |" in page
@@ -111,7 +116,7 @@ def test_the_page_holds_centres_against_the_words_that_the_witness_looks_at() ->
 
 
 def test_without_a_witness_the_page_says_so_and_has_no_such_table() -> None:
-    found = made_findings("local-p", REFERENCES, REFERENCES, centres=centres(witness=None))
+    found = made_findings("local-p", REFERENCES, REFERENCES, centres=centres())
     page = centres_section([found], "a.png")
     assert "the study does not have: a recurrent model with one global attention" in page
     assert "correlation" not in page
@@ -119,7 +124,6 @@ def test_without_a_witness_the_page_says_so_and_has_no_such_table() -> None:
 
 @pytest.mark.parametrize("most", [6, 3])
 def test_what_does_not_vary_has_no_correlation(most: int) -> None:
-    witness = Witness(label="luong", most_looked_at=np.full(4, most, np.float32))
-    found = made_findings("local-p", REFERENCES, REFERENCES, centres=centres(witness=witness))
+    found = made_findings("local-p", REFERENCES, REFERENCES, centres=centres(*[most] * 4))
     row = "| 0 | none | none | none | none |" if most == 6 else "| 4 | none | 1.5 | none | 1.0 |"
     assert f"| `local-p` | `luong` {row}" in centres_section([found], "a.png")

@@ -5,14 +5,18 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from dragoman_training.alignment.cli import METHODS, MODELS
-
-if TYPE_CHECKING:
-    from dragoman_training.classics.smt.system import System
+from dragoman_training.alignment.cli import whole_numbers
+from dragoman_training.alignment.links import METHODS, Method
+from dragoman_training.alignment.text import read_lines, read_pairs
+from dragoman_training.alignment.training import CHAIN
+from dragoman_training.classics.smt.decoder import SearchOptions, parse_weights
+from dragoman_training.classics.smt.system import System, load_system, save_system
+from dragoman_training.classics.smt.training import SystemOptions, train_system
+from dragoman_training.classics.smt.tuning import bootstrap, tune_system
+from dragoman_training.saved_folder import check_free
 
 REPORT_SECONDS = 5
 _existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -33,7 +37,7 @@ _weights = click.option(
 )
 
 
-@click.group()
+@click.group(context_settings={"show_default": True})
 def smt() -> None:
     """Translate by phrases and an n-gram language model, as was done before neural networks.
 
@@ -61,55 +65,40 @@ def smt() -> None:
     type=_existing_file,
     help="More text of the target language, for the language model alone.",
 )
-@click.option(
-    "--aligner", type=click.Choice(MODELS), default="hmm", show_default=True, help="Links the words."
-)
+@click.option("--aligner", type=click.Choice(CHAIN), default="hmm", help="Links the words.")
 @click.option(
     "--symmetrize",
     type=click.Choice(METHODS),
     default=METHODS[0],
-    show_default=True,
     help="How the links of both directions become one alignment.",
 )
 @click.option(
     "--max-phrase-words",
     type=click.IntRange(1, 20),
     default=7,
-    show_default=True,
     help="Words of a phrase; 1 makes a word-based system.",
 )
-@click.option(
-    "--order",
-    type=click.IntRange(1, 10),
-    default=4,
-    show_default=True,
-    help="Words of the language model's n-grams.",
-)
+@click.option("--order", type=click.IntRange(1, 10), default=4, help="Words of the language model's n-grams.")
 @click.option(
     "--min-counts",
     default="1",
-    show_default=True,
     help="How often n-grams of 1, 2, … words occur at least; the last number holds for longer ones, too.",
 )
 @click.option(
     "--max-words",
     type=click.IntRange(1),
     default=100,
-    show_default=True,
     help="A pair with a longer sentence is not learnt from.",
 )
-@click.option("--stack", type=click.IntRange(1), default=100, show_default=True, help="Hypotheses a stack.")
+@click.option("--stack", type=click.IntRange(1), default=100, help="Hypotheses a stack.")
 @click.option(
     "--distortion-limit",
     type=click.IntRange(0, 40),
     default=6,
-    show_default=True,
     help="Words jumped over at most; 0 keeps the order.",
 )
-@click.option(
-    "--rounds", type=click.IntRange(1), default=6, show_default=True, help="Rounds of tuning at most."
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the tuning's random directions.")
+@click.option("--rounds", type=click.IntRange(1), default=6, help="Rounds of tuning at most.")
+@click.option("--seed", type=int, default=1, help="Of the tuning's random directions.")
 @_threads
 def train(
     source: Path,
@@ -119,7 +108,7 @@ def train(
     out: Path,
     language_model_text: Path | None,
     aligner: str,
-    symmetrize: str,
+    symmetrize: Method,
     max_phrase_words: int,
     order: int,
     min_counts: str,
@@ -136,23 +125,15 @@ def train(
     smoothing, and weights are tuned for BLEU by minimum error rate training (Och 2003). Without
     --valid-source they stay as they begin. Nothing is written before the end.
     """
-    from dragoman_training.alignment.chain import CHAIN
-    from dragoman_training.alignment.corpus.text import read_lines, read_pairs
-    from dragoman_training.alignment.output.symmetrization import METHODS as KNOWN
-    from dragoman_training.classics.smt.saved import save_system
-    from dragoman_training.classics.smt.search.decoder import SearchOptions
-    from dragoman_training.classics.smt.training import SystemOptions, train_system
-    from dragoman_training.classics.smt.tuning.tuner import tune_system
-    from dragoman_training.saved_folder import check_free
 
     if (valid_source is None) != (valid_target is None):
         raise click.UsageError("--valid-source and --valid-target belong together")
     options = SystemOptions(
-        aligner=next(name for name in CHAIN if name == aligner),
-        symmetrize=next(name for name in KNOWN if name == symmetrize),
+        aligner=aligner,
+        symmetrize=symmetrize,
         max_phrase_words=max_phrase_words,
         order=order,
-        min_counts=_numbers(min_counts),
+        min_counts=whole_numbers(min_counts, "--min-counts"),
         max_words=max_words,
         search=SearchOptions(stack_size=stack, distortion_limit=distortion_limit),
     )
@@ -197,16 +178,12 @@ def translate(folder: Path, file: Path, weights: str | None, threads: int) -> No
 @_weights
 @_threads
 def evaluate(
-    folder: Path,
-    source: Path,
-    reference: Path,
-    output: Path | None,
-    weights: str | None,
-    threads: int,
+    folder: Path, source: Path, reference: Path, output: Path | None, weights: str | None, threads: int
 ) -> None:
     """Measure a system on a test set: BLEU with its 95% interval, lower-cased, and chrF."""
-    from dragoman_training.alignment.corpus.text import read_pairs
-    from dragoman_training.classics.smt.quality import measure
+
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
 
     pairs = list(read_pairs(source, reference))
     if not pairs:
@@ -220,25 +197,22 @@ def evaluate(
     seconds = time.monotonic() - began
     if output is not None:
         output.write_text("".join(f"{line}\n" for line in translations), "utf-8")
-    quality = measure(translations, references)
-    low, high = quality.interval
+    low, _, high = bootstrap([translations], references)[0]
+    metrics = BLEU(), BLEU(lowercase=True), CHRF()
+    bleu, lower_cased, chrf = (metric.corpus_score(translations, [references]).score for metric in metrics)
     click.echo(
-        f"BLEU {quality.bleu:.2f} (95%: {low:.2f} to {high:.2f})  "
-        f"lower-cased {quality.bleu_lower_cased:.2f}  chrF {quality.chrf:.2f}  "
-        f"sentences {len(pairs)}  seconds {seconds:.1f}"
+        f"BLEU {bleu:.2f} (95%: {low:.2f} to {high:.2f})  lower-cased {lower_cased:.2f}  "
+        f"chrF {chrf:.2f}  sentences {len(pairs)}  seconds {seconds:.1f}"
     )
 
 
-def _load(folder: Path, weights: str | None) -> "System":
-    from dragoman_training.classics.smt.saved import load_system
-    from dragoman_training.classics.smt.search.features import parse_weights
+def _load(folder: Path, weights: str | None) -> System:
 
     system = load_system(folder)
     return system if weights is None else system.with_weights(parse_weights(weights))
 
 
 def _input_lines(file: Path) -> Sequence[str]:
-    from dragoman_training.alignment.corpus.text import read_lines
 
     if str(file) != "-":
         return list(read_lines(file))
@@ -247,15 +221,6 @@ def _input_lines(file: Path) -> Sequence[str]:
     except UnicodeDecodeError as error:
         raise ValueError(f"standard input is not UTF-8: {error}") from None
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is no list of whole numbers, such as 1,1,2", param_hint="--min-counts"
-        ) from None
 
 
 def _say(line: str) -> None:

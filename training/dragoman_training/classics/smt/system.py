@@ -1,15 +1,85 @@
-"""A trained system: lines of text in, lines of text out."""
+"""A trained system: lines of text in, lines of text out; in a folder with `smt.json`, words and arrays.
 
-from collections.abc import Callable, Iterator, Sequence
+Punctuation stands apart, and a mark on it says where there was no white space, so that words tell their text.
+A sentence's first word is written as it is within sentences.
+"""
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from dragoman_training.alignment.corpus.bitext import Vocabulary
-from dragoman_training.classics.smt.language_model.model import LanguageModel
-from dragoman_training.classics.smt.phrases.table import PhraseTable
-from dragoman_training.classics.smt.search.decoder import Decoder, Derivation, SearchOptions
-from dragoman_training.classics.smt.search.features import Weights
-from dragoman_training.classics.smt.surface import Casing, begins_large, capitalize, join_words, split_words
+from dragoman_training.alignment.bitext import Vocabulary
+from dragoman_training.classics.smt.decoder import Decoder, Derivation, SearchOptions, Weights
+from dragoman_training.classics.smt.language_model import LanguageModel
+from dragoman_training.classics.smt.phrases import PhraseTable
+from dragoman_training.saved_folder import (
+    read_arrays,
+    read_folder,
+    read_words,
+    write_arrays,
+    write_manifest,
+    write_words,
+    written_whole,
+)
+
+JOINER = "￭"
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def split_words(line: str) -> list[str]:
+    """The words of a line. A mark before or behind punctuation says that it touches what stands there."""
+    words: list[str] = []
+    last_end, last_marked = -1, True
+    for match in _WORD.finditer(line.replace(JOINER, " ")):
+        word, touches = match.group(), match.start() == last_end
+        last_end = match.end()
+        is_word = word[0].isalnum() or word[0] == "_"
+        if touches and is_word and not last_marked:
+            words[-1] += JOINER
+        words.append(JOINER + word if touches and not is_word else word)
+        last_marked = is_word
+    return words
+
+
+def join_words(words: Iterable[str]) -> str:
+    """The reverse, up to white space."""
+    line = " ".join(words)
+    return line.replace(f" {JOINER}", "").replace(f"{JOINER} ", "").replace(JOINER, "")
+
+
+@dataclass(frozen=True, eq=False)
+class Casing:
+    """How words are written where no sentence begins, by their lower-case forms."""
+
+    form: Mapping[str, str]
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[str]]) -> "Casing":
+        """Each word's most frequent form behind the first word of sentences."""
+        counts: dict[str, Counter[str]] = {}
+        for sentence in sentences:
+            for word in sentence[1:]:
+                counts.setdefault(word.lower(), Counter())[word] += 1
+        return cls({low: max(sorted(forms), key=forms.__getitem__) for low, forms in counts.items()})
+
+    def within(self, words: Sequence[str]) -> list[str]:
+        """A sentence as it is written within another: only its first word may change."""
+        return [self.form.get(words[0].lower(), words[0]), *words[1:]] if words else []
+
+
+def begins_large(line: str) -> bool:
+    """Whether the first letter is a capital."""
+    return next((char.isupper() for char in line if char.isalpha()), False)
+
+
+def capitalize(line: str) -> str:
+    """With a capital as its first character, if that is a letter."""
+    return line[:1].upper() + line[1:]
+
 
 Report = Callable[[int, int], None]
 """Told how many lines of how many are done."""
@@ -47,10 +117,7 @@ class System:
     ) -> Iterator[list[tuple[str, Derivation]]]:
         """Of each line its best translations, each text once, the best first."""
         decoder = Decoder(
-            table=self.table,
-            language_model=self.language_model,
-            weights=self.weights,
-            options=self.search,
+            table=self.table, language_model=self.language_model, weights=self.weights, options=self.search
         )
 
         def decode(line: str) -> list[tuple[str, Derivation]]:
@@ -77,3 +144,45 @@ class System:
         words = [word if isinstance(word, str) else self.target.words[word] for word in derivation.words]
         line = join_words(words)
         return capitalize(line) if large else line
+
+
+FORMAT_VERSION = 1
+_MANIFEST = "smt.json"
+
+
+def save_system(system: System, folder: Path) -> None:
+    """Writes the folder, all of it or nothing. Raises ValueError where something is there already."""
+    with written_whole(folder) as partial:
+        for side, vocabulary in (("source", system.source), ("target", system.target)):
+            write_words(partial / f"{side}.words", vocabulary.words)
+        write_words(partial / "source.casing", tuple(system.source_casing.form.values()))
+        write_arrays(partial / "phrases.npz", system.table.arrays())
+        write_arrays(partial / "language-model.npz", system.language_model.arrays())
+        manifest = {
+            "format_version": FORMAT_VERSION,
+            "weights": dataclasses.asdict(system.weights),
+            "search": dataclasses.asdict(system.search),
+            "num_words": {"source": len(system.source.words), "target": len(system.target.words)},
+        }
+        write_manifest(partial / _MANIFEST, manifest)
+
+
+def load_system(folder: Path) -> System:
+    """Reads it. Raises ValueError for what is no system, or one of another version."""
+    with read_folder(
+        folder, _MANIFEST, kind="system", command="dragoman smt train", version=FORMAT_VERSION
+    ) as manifest:
+        source, target = (
+            Vocabulary(read_words(folder / f"{side}.words", manifest["num_words"][side]))
+            for side in ("source", "target")
+        )
+        forms = read_words(folder / "source.casing")
+        return System(
+            source=source,
+            target=target,
+            source_casing=Casing({form.lower(): form for form in forms}),
+            table=PhraseTable.from_arrays(read_arrays(folder / "phrases.npz")),
+            language_model=LanguageModel.from_arrays(read_arrays(folder / "language-model.npz")),
+            weights=Weights(**manifest["weights"]),
+            search=SearchOptions(**manifest["search"]),
+        )

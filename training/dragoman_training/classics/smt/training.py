@@ -4,17 +4,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dragoman_training.alignment.chain import ModelName
-from dragoman_training.alignment.corpus.bitext import Bitext, Sentences, Vocabulary
-from dragoman_training.alignment.corpus.text import WordRule
-from dragoman_training.alignment.output.symmetrization import Matrix, Method
+from dragoman_training.alignment.bitext import Bitext, Sentences, Vocabulary
+from dragoman_training.alignment.links import Matrix, Method
+from dragoman_training.alignment.text import WordRule
 from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
-from dragoman_training.classics.smt.language_model.kneser_ney import MAX_ORDER, estimate
-from dragoman_training.classics.smt.phrases.table import MAX_WORDS, learn_phrases
-from dragoman_training.classics.smt.search.decoder import SearchOptions
-from dragoman_training.classics.smt.search.features import Weights
-from dragoman_training.classics.smt.surface import Casing, split_words
-from dragoman_training.classics.smt.system import System
+from dragoman_training.classics.smt.decoder import SearchOptions, Weights
+from dragoman_training.classics.smt.language_model import estimate
+from dragoman_training.classics.smt.phrases import learn_phrases
+from dragoman_training.classics.smt.system import Casing, System, split_words
 
 MAX_STORED_OPTIONS = 50
 """Translations of a source phrase that are saved."""
@@ -26,7 +23,7 @@ Say = Callable[[str], None]
 class SystemOptions:
     """How a system is trained."""
 
-    aligner: ModelName = "hmm"
+    aligner: str = "hmm"
     """The last model of the chain that links the words."""
     symmetrize: Method = "grow-diag-final-and"
     """How the links of both directions become one alignment."""
@@ -39,13 +36,6 @@ class SystemOptions:
     max_words: int = 100
     """A pair with a longer sentence is not learnt from."""
     search: SearchOptions = SearchOptions()  # noqa: RUF009
-
-    def __post_init__(self) -> None:
-        # Told before minutes of training.
-        if not 1 <= self.max_phrase_words <= MAX_WORDS:
-            raise ValueError(f"phrases of up to {self.max_phrase_words} words: it is from 1 to {MAX_WORDS}")
-        if not 1 <= self.order <= MAX_ORDER:
-            raise ValueError(f"a language model of order {self.order}: it is from 1 to {MAX_ORDER}")
 
 
 def train_system(
@@ -90,7 +80,7 @@ def train_system(
     tell(f"{len(table):,} phrase pairs")
     text = [[target.number(word) for word in words] for words in [*(other for _, other in usable), *more]]
     model = estimate(text, len(target.words), order=options.order, min_counts=options.min_counts)
-    tell(f"{len(model.automaton.word_T):,} n-grams of up to {options.order} words")
+    tell(f"{len(model.word_T):,} n-grams of up to {options.order} words")
     return System(
         source=source,
         target=target,

@@ -1,10 +1,10 @@
-"""What the study is given: checkpoints under their labels, and the test set."""
+"""What a study is given: checkpoints under their labels, and a test set cut by the length of its sources."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman_training.checkpoint import read_checkpoint
-from dragoman_training.classics.study.buckets import num_words
 from dragoman_training.data.corpus import read_lines
 
 
@@ -32,6 +32,63 @@ class StudySet:
     def joined(self) -> range:
         """Places of the joined ones."""
         return range(self.num_sentences, len(self.sources))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """The sentences whose sources have `least` to `most` words."""
+
+    least: int
+    most: int
+    numbers: tuple[int, ...]
+    """The sentences, as places in the test set, ascending."""
+    joined: bool = False
+    """Whether each is several sentences joined to one."""
+
+    @classmethod
+    def of(cls, numbers: Sequence[int], sources: Sequence[str], *, joined: bool = False) -> "Bucket":
+        """The bucket of some sentences."""
+        lengths = [num_words(sources[number]) for number in numbers]
+        return cls(least=min(lengths), most=max(lengths), numbers=tuple(numbers), joined=joined)
+
+    @property
+    def label(self) -> str:
+        """Its words, as a table shows them."""
+        words = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+        return f"{words}, joined" if self.joined else words
+
+
+def num_words(sentence: str) -> int:
+    """Words of a sentence: what white space separates. The same for every model, whatever its pieces."""
+    return len(sentence.split())
+
+
+def cut_buckets(test_set: StudySet, *, words: int, min_sentences: int) -> list[Bucket]:
+    """Buckets of `words` lengths each, such as 1 to 5, 6 to 10, ..., and then that of joined sentences.
+
+    Each of the test set's own is in exactly one. A bucket of fewer than `min_sentences` is merged with the
+    next longer one, the last with the one before it. Raises ValueError where there are fewer in all.
+    """
+    sources, own, joined = test_set.sources, test_set.own, test_set.joined
+    for there, kind, way_out in ((own, "", ""), (joined, "joined ", "--join, where 1 joins none, or ")):
+        if len(there) < min_sentences and (not kind or test_set.join > 1):
+            raise ValueError(
+                f"a bucket is to have {min_sentences} sentences, but {kind}there are only {len(there)}: "
+                f"lower {way_out}--bucket-sentences, or give a larger test set"
+            )
+    by_length: dict[int, list[int]] = {}
+    for number in own:
+        by_length.setdefault((num_words(sources[number]) - 1) // words, []).append(number)
+    groups: list[list[int]] = []
+    for length in sorted(by_length):
+        if groups and len(groups[-1]) < min_sentences:
+            groups[-1] += by_length[length]
+        else:
+            groups.append(by_length[length])
+    if len(groups) > 1 and len(groups[-1]) < min_sentences:
+        groups[-2:] = [groups[-2] + groups[-1]]
+    buckets = [Bucket.of(sorted(group), sources) for group in groups]
+    return [*buckets, *([Bucket.of(joined, sources, joined=True)] if joined else [])]
 
 
 def labelled_checkpoints(checkpoints: tuple[str, ...]) -> dict[str, Path]:
@@ -92,20 +149,17 @@ def read_study_set(source: Path, reference: Path, sentences: str | None, *, join
 
 
 def _joined(sentences: list[str], join: int) -> list[str]:
-    """Each so many consecutive sentences as one; what is left over at the end is in none."""
-    if join == 1:
-        return []
-    return [_one_of(sentences[end - join : end]) for end in range(join, len(sentences) + 1, join)]
+    """Each `join` consecutive sentences as one; what is left over at the end is in none.
 
-
-def _one_of(sentences: list[str]) -> str:
-    """With commas and small letters where one sentence ends and the next begins.
-
-    After a full stop a model that has learnt from single sentences would end its translation.
+    Commas and small letters stand where one ends and the next begins: after a full stop a model that has
+    learnt from single sentences would end its translation.
     """
-    first, *following = sentences
-    *beginning, end = [first, *(other[:1].lower() + other[1:] for other in following)]
-    return ", ".join([*(sentence.rstrip(" .!?") for sentence in beginning), end])
+    result = []
+    for end in range(join, len(sentences) + 1, join) if join > 1 else ():
+        first, *following = sentences[end - join : end]
+        *beginning, last = [first, *(other[:1].lower() + other[1:] for other in following)]
+        result.append(", ".join([*(sentence.rstrip(" .!?") for sentence in beginning), last]))
+    return result
 
 
 def _line(text: str, num_lines: int) -> int:

@@ -1,16 +1,71 @@
 """The page, in Markdown. Every number in it comes from the findings; it draws no conclusion of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman_training.classics.study.attention_section import attention_section, centres_section
-from dragoman_training.classics.study.buckets import Bucket
-from dragoman_training.classics.study.description import describe_model
-from dragoman_training.classics.study.findings import Findings
-from dragoman_training.classics.study.inputs import StudySet
-from dragoman_training.classics.study.length_section import length_section
-from dragoman_training.markdown import code, table
+import numpy as np
+
+from dragoman_training.classics.study.examination import Centres, Findings
+from dragoman_training.classics.study.inputs import Bucket, StudySet
+from dragoman_training.classics.study.scores import Score, interval, share_of
+from dragoman_training.markdown import code, enumeration, table
+from dragoman_training.models import (
+    BahdanauConfig,
+    LuongConfig,
+    ModelConfig,
+    MultiHeadConfig,
+    PlainConfig,
+    StructuredConfig,
+    TransformerConfig,
+)
 from dragoman_training.run.validation import show_perplexity
+
+_LENGTH_PROSE = """\
+Words are what white space separates. Sentences of different lengths differ in more than their length, so \
+models are better compared within a column, and columns by how that comparison changes. Length: of the \
+translations in the last column of sentences, by that of their references."""
+
+_SHARES_PROSE = """\
+The share that models without attention have of the BLEU of {best}, the best {kind} with attention over the \
+whole test set. Behind ± is half of its 95% interval, by bootstrap over the sentences, both models on the \
+same ones."""
+
+_SHARPNESS_PROSE = """\
+Means over all target pieces of the test set, along each model's own translations. The largest weight is \
+that of the source piece looked at most."""
+
+_HEADS_PROSE = """\
+A Transformer's weights are of the head that `dragoman export` would give out as alignments, or where none \
+is chosen the mean over the heads of its last layer."""
+
+_OF_READ_PROSE = """\
+Of the token read: the weights are those of the step that reads a piece, and the sentence's end, which no \
+step reads, has none."""
+
+_CENTRES_PROSE = """\
+For every target piece local-p predicts where in the source the middle of its window is (Luong et al. \
+2015, equation 9). Ends of sentences, which come from no word, are left out here. Darker is more target \
+pieces, on a logarithmic scale. The dotted line is where both positions are the same; on the left that is \
+what local-m would take, min(t, S)."""
+
+_CENTRES_TABLE_PROSE = """\
+Window: positions to either side. From local-m's: mean distance of the predicted centre, in source pieces, \
+from the one that local-m would take. Last third: share of predicted centres in the last third of their \
+source; a third if they were spread evenly."""
+
+_WITNESS_PROSE = """\
+Local-p's own weights can't tell how well it predicts, as they are its window's. So the centres are held \
+against the source position that another model looks at most, made to say the very translations of local-p: \
+the best recurrent model of the study with one global attention and the same pieces. Pieces for which that \
+looks at the sentence's end, and so at no word, are left out."""
+
+_WITNESS_TABLE_PROSE = """\
+Correlation: of the predicted centre with that position. Distance: the mean between them, in source pieces. \
+Then both for the centre that local-m would take."""
+
+_NO_WITNESS_PROSE = """\
+What else the centres could be held against the study does not have: a recurrent model with one global \
+attention and the same pieces."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +93,24 @@ def study_page(
     length_penalty: float,
 ) -> str:
     """The whole page."""
+    data = findings[0].recipe.data
+    rows = []
+    for finding in findings:
+        lower, model = finding.lower_cased.bleu(test_set.own), describe_model(finding.recipe.model)
+        cased = _with_interval(finding.cased.score(test_set.own))
+        rows.append([code(finding.label), model, f"{finding.num_parameters:,}", cased, f"{lower:.1f}"])
+    setting = (
+        f"{len(test_set.own):,} sentences, {data.direction}, translated by each model in PyTorch with "
+        f"beam {beam_size} and length penalty {length_penalty:g}. BLEU is sacreBLEU's, "
+        f"{code(findings[0].cased.signature)}; behind ± is half of its 95% interval, by bootstrap over the "
+        "sentences."
+    )
     sections = [
-        _head(command, findings, test_set, beam_size, length_penalty),
+        "# What attention does",
+        "Made by the command below, every number computed by it: run it again rather than edit the page.",
+        f"```\n{command}\n```",
+        setting,
+        table(["model", "what it is", "parameters", "BLEU", "lower-cased"], rows, words=2),
         length_section(findings, test_set, buckets, links.lengths),
         attention_section(findings, test_set, links.heat_maps),
         centres_section(findings, links.centres),
@@ -48,55 +119,194 @@ def study_page(
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _head(
-    command: str, findings: Sequence[Findings], test_set: StudySet, beam_size: int, length_penalty: float
+def describe_model(config: ModelConfig) -> str:
+    """A model's family and what sets it apart within it."""
+    match config:
+        case PlainConfig():
+            order = "source reversed" if config.reverse_source else "source not reversed"
+            cells = {"lstm": "", "gru": "GRU, ", "rnn": "simple recurrent, ", "rnn-relu": "ReLU recurrent, "}
+            return f"plain, {cells[config.cell]}{config.layers} layers, no attention, {order}"
+        case LuongConfig():
+            window = f", window {config.window}" if config.window else ""
+            feeding = "input feeding" if config.input_feeding else "no input feeding"
+            return f"Luong, {config.attention} attention{window}, {config.score} score, {feeding}"
+        case BahdanauConfig():
+            return f"Bahdanau, {config.cell.upper()}"
+        case MultiHeadConfig():
+            return f"recurrent decoder, {config.heads} heads"
+        case StructuredConfig():
+            return f"structured self-attention, {config.annotations} vectors"
+        case TransformerConfig():
+            layers = f"{config.encoder_layers} + {config.decoder_layers} layers"
+            return f"Transformer, {config.norm}-norm, {layers}, {config.heads} heads"
+    return config.family
+
+
+def length_section(
+    findings: Sequence[Findings], test_set: StudySet, buckets: Sequence[Bucket], link: str
 ) -> str:
-    data = findings[0].recipe.data
-    rows = []
+    """Figure, table, and whether models without attention fall behind on long sentences."""
+    header = ["words", *(bucket.label for bucket in buckets), "length"]
+    rows = [["*sentences*", *(f"*{len(bucket.numbers)}*" for bucket in buckets), ""]]
     for finding in findings:
-        cased, lower = finding.cased.score(test_set.own), finding.lower_cased.score(test_set.own)
-        rows.append(
-            [
-                code(finding.label),
-                describe_model(finding.recipe.model),
-                f"{finding.num_parameters:,}",
-                f"{cased.bleu:.1f} ± {cased.half_width:.1f}",
-                f"{lower.bleu:.1f}",
-            ]
+        cells = (_with_interval(finding.cased.score(bucket.numbers)) for bucket in buckets)
+        rows.append([code(finding.label), *cells, f"{finding.cased.length(buckets[-1].numbers):.2f}"])
+    parts = [
+        "## BLEU by length of the source",
+        f"![BLEU by words of the source, a line a model]({link})",
+        table(header, rows),
+        _LENGTH_PROSE,
+    ]
+    if test_set.joined:
+        longest = max(bucket.most for bucket in buckets if not bucket.joined)
+        trained = [finding.longest_trained for finding in findings if finding.longest_trained is not None]
+        is_known = len(trained) == len(findings)
+        known = f", and none that the models were trained on more than {max(trained)}" if is_known else ""
+        parts.append(
+            f"Joined ones are {test_set.join} consecutive sentences each, made one with commas, source and "
+            f"reference alike. No source of the test set itself has more than {longest} words{known}. A "
+            "model that has learnt from short sentences may end too soon, which BLEU punishes: see the "
+            "length."
         )
-    setting = (
-        f"{len(test_set.own):,} sentences, {data.direction}, translated by each model in PyTorch with "
-        f"beam {beam_size} and length penalty {length_penalty:g}. BLEU is sacreBLEU's, "
-        f"{code(findings[0].cased.signature)}; behind ± is half of its 95% interval, by bootstrap over the "
-        "sentences."
-    )
-    return "\n\n".join(
-        [
-            "# What attention does",
-            "Made by the command below, every number computed by it: run it again rather than edit the page.",
-            f"```\n{command}\n```",
-            setting,
-            table(["model", "what it is", "parameters", "BLEU", "lower-cased"], rows, words=2),
+    return "\n\n".join([*parts, *_fixed_vectors(findings, test_set, buckets)])
+
+
+def _fixed_vectors(findings: Sequence[Findings], test_set: StudySet, buckets: Sequence[Bucket]) -> list[str]:
+    """The shares that models without attention have of the best one with it, and how they change.
+
+    That one is recurrent as they are, where there is one: a Transformer differs in more than attention.
+    """
+    attending = [finding for finding in findings if finding.sharpness is not None]
+    without = [finding for finding in findings if finding.sharpness is None]
+    if not attending or not without:
+        return []
+    recurrent = [each for each in attending if not isinstance(each.recipe.model, TransformerConfig)]
+    reference = max(recurrent or attending, key=lambda finding: finding.cased.bleu(test_set.own))
+    rows, verdicts = [], []
+    for finding in without:
+        shares = [share_of(finding.cased, reference.cased, bucket.numbers) for bucket in buckets]
+        cells = [f"{share.value:.1%} ± {share.half_width:.1%}" if share else "none" for share in shares]
+        rows.append([code(finding.label), *cells])
+        verdicts += [f"- {code(finding.label)}, {verdict}" for verdict in _verdicts(buckets, shares)]
+    kind = "recurrent model" if recurrent else "model"
+    return [
+        "### Does a fixed vector break down on long sentences?",
+        _SHARES_PROSE.format(best=code(reference.label), kind=kind),
+        table(["words", *(bucket.label for bucket in buckets)], rows),
+        *(["\n".join(verdicts)] if verdicts else []),
+    ]
+
+
+def _verdicts(buckets: Sequence[Bucket], shares: Sequence[Score | None]) -> Iterator[str]:
+    """Whether the share changes from the shortest sentences to the longest, and to joined ones."""
+    (short, first), *longer = zip(buckets, shares, strict=True)
+    longest = [(bucket, share) for bucket, share in longer if not bucket.joined][-1:]
+    joined = [(bucket, share) for bucket, share in longer if bucket.joined]
+    for range_name, ends in (("among the test set's sentences", longest), ("on to joined ones", joined)):
+        for bucket, last in ends:
+            if first is None or last is None:
+                continue
+            # The draws of two parts do not depend on each other.
+            low, high = interval(last.resampled - first.resampled)
+            sure = (
+                f"difference {(last.value - first.value) * 100:+.1f} points, 95% interval "
+                f"{low * 100:+.1f} to {high * 100:+.1f}"
+            )
+            start, end = f"{first.value:.1%} at {short.label} words", f"{last.value:.1%} at {bucket.label}"
+            if low <= 0 <= high:
+                yield f"{range_name}: the shares, {start} and {end}, cannot be told apart ({sure})."
+            else:
+                change, breaks = ("falls", "breaks") if high < 0 else ("rises", "does not break")
+                yield (
+                    f"{range_name}: the share {change} from {start} to {end} ({sure}): the fixed vector "
+                    f"{breaks} down."
+                )
+
+
+def attention_section(findings: Sequence[Findings], test_set: StudySet, links: Sequence[str]) -> str:
+    """How attention is spread, and the heat maps of some sentences."""
+    parts = ["## Where they look"]
+    blind = [code(finding.label) for finding in findings if finding.sharpness is None]
+    if blind:
+        parts.append(f"Without attention, and so without a picture: {enumeration(blind)}.")
+    rows = [
+        [code(finding.label), *(f"{number:.2f}" for number in finding.sharpness)]
+        for finding in findings
+        if finding.sharpness is not None
+    ]
+    if not rows:
+        return "\n\n".join(parts)
+    heads = [(finding.label, finding.head) for finding in findings if finding.head is not None]
+    prose = [_SHARPNESS_PROSE]
+    if heads:
+        prose += [_HEADS_PROSE, *(f"{code(label)}: {head.told}." for label, head in heads)]
+        prose += [_OF_READ_PROSE] if any(head.of_input for _, head in heads) else []
+    pictures = "In the pictures rows are target pieces, columns source pieces, black is a weight of 1"
+    cross = "; a cross is where local-p put the middle of its window."
+    parts += [
+        " ".join(prose),
+        table(["model", "largest weight", "entropy in bits", "on the sentence's end", "all weights"], rows),
+        pictures + (cross if any(finding.centres for finding in findings) else "."),
+    ]
+    for number, link in zip(test_set.examples, links, strict=True):
+        said = (f"- {code(finding.label)}: {code(finding.translations[number])}" for finding in findings)
+        parts += [
+            f"### Sentence {number + 1}",
+            f"Source: {code(test_set.sources[number])}  \nReference: {code(test_set.references[number])}",
+            "\n".join(said),
+            f"![Attention of each model in sentence {number + 1}]({link})",
         ]
-    )
+    return "\n\n".join(parts)
+
+
+def centres_section(findings: Sequence[Findings], link: str | None) -> str:
+    """What local-p predicts, if any model is one."""
+    predicted = [(finding.label, finding.centres) for finding in findings if finding.centres is not None]
+    if not predicted or link is None:
+        return ""
+    rows = []
+    for label, centres in predicted:
+        distance = np.abs(centres.predicted - centres.monotonic).mean()
+        last_third = (centres.predicted > centres.source_length * 2 / 3).mean()
+        numbers = f"{centres.reach}", f"{len(centres.predicted):,}", f"{distance:.1f}", f"{last_third:.2f}"
+        rows.append([code(label), *numbers])
+    parts = [
+        "## What local-p predicts",
+        _CENTRES_PROSE,
+        f"![Predicted centre against the position of the target piece and of what it comes from]({link})",
+        table(["model", "window", "pieces", "from local-m's", "last third"], rows),
+        _CENTRES_TABLE_PROSE,
+    ]
+    rows = [
+        [code(label), code(centres.witness), *_witness_numbers(centres)]
+        for label, centres in predicted
+        if centres.witness is not None
+    ]
+    if not rows:
+        return "\n\n".join([*parts, _NO_WITNESS_PROSE])
+    header = ["model", "held against", "pieces", "correlation", "distance", "local-m's", "its distance"]
+    return "\n\n".join([*parts, _WITNESS_PROSE, table(header, rows, words=2), _WITNESS_TABLE_PROSE])
+
+
+def _witness_numbers(centres: Centres) -> list[str]:
+    """How near the predicted centre, and local-m's, are to the words that the witness looks at."""
+    most, *every_centre = centres.at_words(centres.predicted, centres.monotonic)
+    numbers = [f"{len(most):,}"]
+    for centre in every_centre:
+        varies = len(most) > 0 and centre.std() > 0 and most.std() > 0
+        numbers.append(f"{np.corrcoef(centre, most)[0, 1]:.2f}" if varies else "none")
+        numbers.append(f"{np.abs(centre - most).mean():.1f}" if len(most) else "none")
+    return numbers
 
 
 def _training(findings: Sequence[Findings], link: str) -> str:
     rows = []
     for finding in findings:
-        validations = finding.progress["validations"]
-        highest = max(validations, key=lambda validation: validation["bleu"], default=None)
-        rows.append(
-            [
-                code(finding.label),
-                f"{len(validations)}",
-                f"{finding.progress['step']:,}",
-                f"{finding.progress['seconds'] / 60:.0f}",
-                f"{highest['bleu']:.1f}" if highest else "none",
-                show_perplexity(highest["perplexity"]) if highest else "none",
-            ]
-        )
-    header = ["model", "validations", "steps", "minutes", "best BLEU", "its perplexity"]
+        progress, validations = finding.progress, finding.progress["validations"]
+        best = max(validations, key=lambda validation: validation["bleu"], default=None)
+        quality = [f"{best['bleu']:.1f}", show_perplexity(best["perplexity"])] if best else ["none", "none"]
+        minutes = f"{progress['seconds'] / 60:.0f}"
+        rows.append([code(finding.label), f"{len(validations)}", f"{progress['step']:,}", minutes, *quality])
     same = len({finding.vocabularies[1] for finding in findings}) == 1
     comparable = (
         "All models say the same pieces, so their perplexities are comparable."
@@ -109,6 +319,10 @@ def _training(findings: Sequence[Findings], link: str) -> str:
             "## Training curves",
             f"Every validation up to the checkpoint. {comparable}",
             f"![Validation BLEU and perplexity by minutes and by steps]({link})",
-            table(header, rows),
+            table(["model", "validations", "steps", "minutes", "best BLEU", "its perplexity"], rows),
         ]
     )
+
+
+def _with_interval(score: Score) -> str:
+    return f"{score.value:.1f} ± {score.half_width:.1f}"

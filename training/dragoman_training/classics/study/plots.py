@@ -1,4 +1,4 @@
-"""The study's figures: BLEU by length, heat maps, local-p's windows, training curves.
+"""Figures, the same bytes for the same numbers: BLEU by length, heat maps, windows, training curves.
 
 Shapes: U target pieces, T source pieces.
 """
@@ -9,26 +9,55 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
-from dragoman_training.classics.study.buckets import Bucket
-from dragoman_training.classics.study.findings import Centres, Example, Findings
-from dragoman_training.classics.study.style import SHADES, drawing, line_style, write_figure
+from dragoman_training.classics.figures import COLOURS, SHADES, drawn
+from dragoman_training.classics.study.examination import Centres, Example, Findings
+from dragoman_training.classics.study.inputs import Bucket, StudySet
+from dragoman_training.classics.study.page import FigureLinks
 
+MARKERS = ("o", "s", "^", "D", "v", "X", "P", "*")
+LINES = ("-", "--", "-.", ":")
 CELL_INCHES = 0.2
 LABEL_INCHES = 0.95
 MAX_COLUMNS = 3
 
 
+def draw_figures(
+    findings: Sequence[Findings], test_set: StudySet, buckets: Sequence[Bucket], page: Path
+) -> FigureLinks:
+    """All figures of a page, in the folder `figures` beside it, as PAGE-NAME.svg and .png."""
+
+    def link(name: str) -> str:
+        return f"figures/{page.stem}-{name}"
+
+    def place(name: str) -> Path:
+        return page.parent / link(name)
+
+    plot_lengths(findings, buckets, place("lengths.svg"))
+    plot_training(findings, place("training.svg"))
+    attentive = [finding for finding in findings if finding.examples]
+    heat_maps = [f"sentence-{number + 1}.png" for number in test_set.examples if attentive]
+    for rank, name in enumerate(heat_maps):
+        plot_heat_maps([(finding.label, finding.examples[rank]) for finding in attentive], place(name))
+    predicted = [(finding.label, finding.centres) for finding in findings if finding.centres is not None]
+    if predicted:
+        plot_centres(predicted, place("local-p.png"))
+    return FigureLinks(
+        lengths=link("lengths.svg"),
+        training=link("training.svg"),
+        heat_maps=tuple(map(link, heat_maps)),
+        centres=link("local-p.png") if predicted else None,
+    )
+
+
 def plot_lengths(findings: Sequence[Findings], buckets: Sequence[Bucket], path: Path) -> None:
     """BLEU of each bucket, one line per model; joined sentences stand behind a dotted line."""
-    with drawing():
-        figure = Figure(figsize=(7.5, 4.2), layout="constrained")
+    with drawn(path, (7.5, 4.2)) as figure:
         axes = figure.add_subplot()
         places = list(range(len(buckets)))
         for number, finding in enumerate(findings):
-            bleu = [finding.cased.score(bucket.numbers).bleu for bucket in buckets]
+            bleu = [finding.cased.bleu(bucket.numbers) for bucket in buckets]
             _line(axes, places, bleu, number, finding.label)
         labels = [bucket.label.replace(", ", "\n") for bucket in buckets]
         counts = [f"({len(bucket.numbers)})" for bucket in buckets]
@@ -39,19 +68,20 @@ def plot_lengths(findings: Sequence[Findings], buckets: Sequence[Bucket], path: 
         axes.set_ylabel("BLEU")
         axes.set_ylim(bottom=0)
         figure.legend(loc="outside right upper", frameon=False)
-        write_figure(figure, path)
 
 
 def _line(axes: Axes, across: Sequence[float], up: Sequence[float], number: int, label: str | None) -> None:
-    """The line of the model with that number; one without a label is not in the legend."""
-    style = line_style(number)
-    axes.plot(across, up, color=style.colour, marker=style.marker, linestyle=style.line, label=label)
+    """The line of the model with that number: no two alike in colour, marker and dashes together.
+
+    One without a label is not in the legend.
+    """
+    marker, line = MARKERS[number % len(MARKERS)], LINES[(number + number // len(MARKERS)) % len(LINES)]
+    axes.plot(across, up, color=COLOURS[number % len(COLOURS)], marker=marker, linestyle=line, label=label)
 
 
 def plot_training(findings: Sequence[Findings], path: Path) -> None:
     """BLEU and perplexity of every validation, by minutes and by steps."""
-    with drawing():
-        figure = Figure(figsize=(8.5, 6.0), layout="constrained")
+    with drawn(path, (8.5, 6.0)) as figure:
         panels = figure.subplots(2, 2, sharex="col", sharey="row", squeeze=False)
         for number, finding in enumerate(findings):
             validations = finding.progress["validations"]
@@ -69,7 +99,6 @@ def plot_training(findings: Sequence[Findings], path: Path) -> None:
         panels[1][0].set_xlabel("minutes")
         panels[1][1].set_xlabel("steps")
         figure.legend(loc="outside right upper", frameon=False)
-        write_figure(figure, path)
 
 
 def plot_heat_maps(labelled: Sequence[tuple[str, Example]], path: Path) -> None:
@@ -82,14 +111,12 @@ def plot_heat_maps(labelled: Sequence[tuple[str, Example]], path: Path) -> None:
         columns * (widest * CELL_INCHES + LABEL_INCHES),
         rows * (tallest * CELL_INCHES + LABEL_INCHES + 0.45),
     )
-    with drawing():
-        figure = Figure(figsize=size, layout="constrained")
+    with drawn(path, size) as figure:
         panels = figure.subplots(rows, columns, squeeze=False).flatten()
         for axes, (label, example) in zip(panels, labelled, strict=False):
             _heat_map(axes, label, example)
         for axes in panels[len(labelled) :]:
             axes.set_visible(False)
-        write_figure(figure, path)
 
 
 def _heat_map(axes: Axes, label: str, example: Example) -> None:
@@ -111,30 +138,21 @@ def _heat_map(axes: Axes, label: str, example: Example) -> None:
 
 def plot_centres(labelled: Sequence[tuple[str, Centres]], path: Path) -> None:
     """Local-p's predicted centres against where the target stands and where the witness looks most."""
-    with drawing():
-        figure = Figure(figsize=(7.5, 3.6 * len(labelled)), layout="constrained")
+    with drawn(path, (7.5, 3.6 * len(labelled))) as figure:
         panels = figure.subplots(len(labelled), 2, squeeze=False)
         for (left, right), (label, centres) in zip(panels, labelled, strict=True):
             longest = float(max(centres.target_position.max(), centres.source_length.max()))
             edges = np.arange(longest + 1)
-            shown = [(left, centres.target_position, centres.predicted, "position of the target piece")]
+            panel = [(left, centres.target_position, centres.predicted, "position of the target piece")]
             if centres.witness is None:
                 right.set_visible(False)
             else:
-                name = f"source position that {centres.witness.label} looks at most"
-                at = centres.at_words
-                shown.append((right, centres.witness.most_looked_at[at], centres.predicted[at], name))
-            for axes, across, up, name in shown:
-                axes.hist2d(
-                    across,
-                    up,
-                    bins=(np.append(edges, longest + 1) - 0.5, edges),
-                    cmap=SHADES,
-                    norm="log",
-                    rasterized=True,
-                )
+                name = f"source position that {centres.witness} looks at most"
+                panel.append((right, *centres.at_words(centres.predicted), name))
+            bins = np.append(edges, longest + 1) - 0.5, edges
+            for axes, across, up, name in panel:
+                axes.hist2d(across, up, bins=bins, cmap=SHADES, norm="log", rasterized=True)
                 axes.plot([1, longest], [1, longest], linestyle=":", color="#0072B2", linewidth=1)
                 axes.set_xlabel(name)
             left.set_ylabel("predicted centre")
             left.set_title(label, fontsize=9, loc="left")
-        write_figure(figure, path)

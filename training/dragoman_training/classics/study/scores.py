@@ -1,6 +1,7 @@
-"""BLEU of parts of a test set, and how sure it is.
+"""BLEU of parts of a test set, how sure it is, and what share of it another model has.
 
-A sentence's n-gram counts are taken once; the BLEU of any set of sentences follows from their sum.
+A sentence's n-gram counts are taken once; the BLEU of any set of sentences follows from their sum. Intervals
+are by bootstrap over the sentences, two models on the same draws (Koehn 2004).
 """
 
 from collections.abc import Sequence
@@ -15,26 +16,26 @@ from dragoman_training.run.validation import bleu_tokenizer
 RESAMPLES = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Score:
-    """BLEU of some sentences."""
+    """A number that some sentences give: BLEU, or a share of another model's."""
 
-    bleu: float
-    """sacreBLEU's corpus BLEU."""
-    half_width: float
-    """Half the width of its 95% interval, by bootstrap over the sentences (Koehn 2004)."""
+    value: float
+    resampled: NDArray[np.float64]
+    """The same of each draw."""
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of its 95% interval."""
+        low, high = interval(self.resampled)
+        return (high - low) / 2
 
 
 class Scorer:
     """Scores parts of one system's translations, by characters or words as validation does."""
 
     def __init__(
-        self,
-        translations: Sequence[str],
-        references: Sequence[str],
-        *,
-        lowercase: bool,
-        target_language: str,
+        self, translations: Sequence[str], references: Sequence[str], *, lowercase: bool, target_language: str
     ) -> None:
         words = bleu_tokenizer(target_language)
         metric = BLEU(lowercase=lowercase, tokenize=words, effective_order=True)
@@ -45,25 +46,15 @@ class Scorer:
             for translation, reference in zip(translations, references, strict=True)
         ]
         self._counts: NDArray[np.int64] = np.array(
-            [
-                [*statistics.counts, *statistics.totals, statistics.sys_len, statistics.ref_len]
-                for statistics in sentences
-            ],
-            dtype=np.int64,
+            [[*each.counts, *each.totals, each.sys_len, each.ref_len] for each in sentences], dtype=np.int64
         )
 
+    def bleu(self, numbers: Sequence[int]) -> float:
+        """The corpus BLEU of some sentences, by their places."""
+        return _bleu(self._counts[list(numbers)].sum(axis=0))
+
     def score(self, numbers: Sequence[int]) -> Score:
-        """The BLEU of some sentences, by their places; its interval comes out the same every time."""
-        low, high = interval(self.resampled(numbers))
-        return Score(bleu=_bleu(self._counts[list(numbers)].sum(axis=0)), half_width=(high - low) / 2)
-
-    def length(self, numbers: Sequence[int]) -> float:
-        """How long some translations are by their references, in what BLEU counts."""
-        *_, system_length, reference_length = self._counts[list(numbers)].sum(axis=0).tolist()
-        return float(system_length / reference_length)
-
-    def resampled(self, numbers: Sequence[int]) -> NDArray[np.float64]:
-        """The BLEU of RESAMPLES draws of as many of these sentences.
+        """Their BLEU with that of RESAMPLES draws of as many of them.
 
         Which are drawn depends on `numbers` alone: systems are compared on the same draws, and those of other
         sentences are others.
@@ -71,7 +62,21 @@ class Scorer:
         counts = self._counts[list(numbers)]
         generator = np.random.default_rng(list(numbers))
         drawn = generator.integers(0, len(counts), (RESAMPLES, len(counts)))
-        return np.array([_bleu(counts[draw].sum(axis=0)) for draw in drawn])
+        resampled = np.array([_bleu(counts[draw].sum(axis=0)) for draw in drawn])
+        return Score(value=self.bleu(numbers), resampled=resampled)
+
+    def length(self, numbers: Sequence[int]) -> float:
+        """How long some translations are by their references, in what BLEU counts."""
+        *_, system_length, reference_length = self._counts[list(numbers)].sum(axis=0).tolist()
+        return float(system_length / reference_length)
+
+
+def share_of(one: Scorer, other: Scorer, numbers: Sequence[int]) -> Score | None:
+    """What `one` has of the BLEU of `other`; None where that is 0, if only in some draw."""
+    own, whole = one.score(numbers), other.score(numbers)
+    if not whole.resampled.all():
+        return None
+    return Score(value=own.value / whole.value, resampled=own.resampled / whole.resampled)
 
 
 def interval(resampled: NDArray[np.float64]) -> tuple[float, float]:

@@ -1,1 +1,0 @@
-"""Sentence pairs as arrays of words, for word alignment."""

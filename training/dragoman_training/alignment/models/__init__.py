@@ -1,1 +1,0 @@
-"""One module for each alignment model: its expectation and its maximisation."""

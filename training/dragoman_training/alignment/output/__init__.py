@@ -1,1 +1,0 @@
-"""Links between words: written, drawn, scored, and joined from two directions."""

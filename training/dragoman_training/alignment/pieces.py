@@ -1,0 +1,206 @@
+"""Tables and links over a model's tokens: which source piece a target piece comes from.
+
+Shapes: P distinct pairs of pieces, V source pieces and NULL; I source and J target words of a pair, T and U
+their tokens.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from dragoman_bundle.tokenizers.tokenizer import TokenizedText, Tokenizer
+from numpy.typing import NDArray
+
+from dragoman_training.alignment.aligner import Aligner
+from dragoman_training.alignment.text import WordRule
+from dragoman_training.alignment.training import Iteration, TrainingOptions, train_aligner
+from dragoman_training.data.corpus import Corpus
+
+NUM_ITERATIONS = 6
+"""Passes of expectation maximisation over model 1."""
+BLOCK_PAIRS = 5_000
+"""Sentence pairs that are aligned at once."""
+MIN_BELIEF = 1e-3
+"""Links that are believed in less are not counted."""
+
+Pair = tuple[Sequence[int], Sequence[int]]
+TokenLinks = NDArray[np.int32]
+"""[links, 2]: source and target position, from 0 on."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TranslationTable:
+    """t(target | source), sparse. The rows are the source pieces by their ids, and then NULL."""
+
+    first_V: NDArray[np.int64]
+    """[V + 1]: where each row begins in the two below, and the end."""
+    target_P: NDArray[np.int32]
+    """Target pieces, likeliest first in each row; of equally likely ones the one with the lower id."""
+    probability_P: NDArray[np.float64]
+
+    @classmethod
+    def from_pairs(
+        cls,
+        source_P: NDArray[np.int32],
+        target_P: NDArray[np.int32],
+        probability_P: NDArray[np.float64],
+        *,
+        source_vocabulary: int,
+    ) -> "TranslationTable":
+        """Sorts pairs, in any order, into rows; the source piece `source_vocabulary` is NULL."""
+        order = np.lexsort((target_P, -probability_P, source_P))
+        sizes = np.bincount(source_P, minlength=source_vocabulary + 1)
+        return cls(
+            first_V=np.concatenate([[0], np.cumsum(sizes)]),
+            target_P=target_P[order],
+            probability_P=probability_P[order],
+        )
+
+    @property
+    def null(self) -> int:
+        """The row of NULL."""
+        return len(self.first_V) - 2
+
+    def row(self, source: int) -> dict[int, float]:
+        """A source piece's targets with their probabilities, likeliest first."""
+        run = slice(self.first_V[source], self.first_V[source + 1])
+        return dict(zip(self.target_P[run].tolist(), self.probability_P[run].tolist(), strict=True))
+
+    def prune(self, *, max_targets: int, min_probability: float) -> "TranslationTable":
+        """The `max_targets` likeliest of each row, without those less likely than `min_probability`."""
+        sizes = np.diff(self.first_V)
+        rank_P = np.arange(len(self.target_P)) - np.repeat(self.first_V[:-1], sizes)
+        kept_P = (rank_P < max_targets) & (self.probability_P >= min_probability)
+        num_kept_before = np.concatenate([[0], np.cumsum(kept_P)])
+        return TranslationTable(
+            first_V=num_kept_before[self.first_V],
+            target_P=self.target_P[kept_P],
+            probability_P=self.probability_P[kept_P],
+        )
+
+
+def learn_table(
+    pairs: Sequence[Pair],
+    *,
+    source_vocabulary: int,
+    report: Callable[[Iteration], None] = lambda iteration: None,
+) -> TranslationTable:
+    """t(target | source) of pairs of token ids by IBM model 1 (Brown et al. 1993, section 4.1).
+
+    Raises ValueError where no pair has tokens on both sides.
+    """
+    aligner = _train_on_tokens(pairs, "ibm1", (NUM_ITERATIONS,), report)
+    lexicon = aligner.forward.lexicon
+    # NULL's row is behind the last word's.
+    source_V = np.array([*map(int, aligner.source.words), source_vocabulary], np.int32)
+    target_V = np.array([int(word) for word in aligner.target.words], np.int32)
+    return TranslationTable.from_pairs(
+        np.repeat(source_V, np.diff(lexicon.first_V)),
+        target_V[lexicon.target_P],
+        lexicon.probability_P.astype(np.float64),
+        source_vocabulary=source_vocabulary,
+    )
+
+
+class TokenLinker:
+    """Links tokens by an HMM in both directions. The same training pairs give the same links."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self._aligner = _train_on_tokens(pairs, "hmm")
+
+    def __call__(self, pairs: Sequence[Pair]) -> list[TokenLinks]:
+        """The links of each of some pairs, of which none need be among those learnt from."""
+        matrices = self._aligner.align(_as_words(pairs), "grow-diag-final-and")
+        return [np.argwhere(matrix).astype(np.int32) for matrix in matrices]
+
+
+def _train_on_tokens(
+    pairs: Sequence[Pair],
+    model: str,
+    iterations: Sequence[int] = (),
+    report: Callable[[Iteration], None] = lambda iteration: None,
+) -> Aligner:
+    longest = max((max(map(len, pair)) for pair in pairs), default=1)
+    # Numbers of tokens are not spelt.
+    options = TrainingOptions(model=model, iterations=iterations, spelling=0, max_words=max(1, longest))
+    return train_aligner(_as_words(pairs), options, WordRule(lowercase=False), report)
+
+
+def _as_words(pairs: Sequence[Pair]) -> list[tuple[list[str], list[str]]]:
+    """Tokens as the words that an aligner takes. Equal ones are one object: there are few, in long texts."""
+    words: dict[int, str] = {}
+
+    def side(tokens: Sequence[int]) -> list[str]:
+        return [words.setdefault(token, str(token)) for token in tokens]
+
+    return [(side(one), side(other)) for one, other in pairs]
+
+
+def count_links(
+    aligner: Aligner,
+    corpus: Corpus,
+    source: Tokenizer,
+    target: Tokenizer,
+    *,
+    max_tokens: int,
+    report: Callable[[int], None] = lambda number: None,
+) -> TranslationTable:
+    """t(target token | source token): the expected links of words, each counted for all of their tokens.
+
+    Pairs with a side of more than `max_tokens` are left out. `report` is told how many are done. Raises
+    ValueError where the corpus is rather of the aligner's other direction.
+    """
+    key_P, count_P = np.empty(0, np.int64), np.empty(0)
+    for first in range(0, len(corpus), BLOCK_PAIRS):
+        run = slice(first, first + BLOCK_PAIRS)
+        sides = corpus.sources[run], corpus.targets[run]
+        tokens = [
+            (one, other)
+            for one, other in zip(map(source.encode, sides[0]), map(target.encode, sides[1]), strict=True)
+            if max(len(one.ids), len(other.ids)) <= max_tokens
+        ]
+        words = [
+            (aligner.rule.normalize(one.text), aligner.rule.normalize(other.text)) for one, other in tokens
+        ]
+        if not first and aligner.swapped(words):
+            raise ValueError(
+                "the aligner's source language is the model's target language, and the reverse: train one of "
+                "the model's direction"
+            )
+        keys, weights = [key_P], [count_P]
+        for (one, other), belief_IJ in zip(tokens, aligner.beliefs(words), strict=True):
+            token_T, word_T = _words_of_tokens(one, aligner.rule.spans(one.text))
+            token_U, word_U = _words_of_tokens(other, aligner.rule.spans(other.text))
+            belief_TU = belief_IJ[np.ix_(word_T, word_U)]
+            from_, to = np.nonzero(belief_TU >= MIN_BELIEF)
+            keys.append(token_T[from_] * target.vocabulary_size + token_U[to])
+            weights.append(belief_TU[from_, to].astype(np.float64))
+        # The sum of each distinct pair so far, by ascending key.
+        key_P, place = np.unique(np.concatenate(keys), return_inverse=True)
+        count_P = np.bincount(place, np.concatenate(weights), len(key_P)).astype(np.float64)
+        report(min(first + BLOCK_PAIRS, len(corpus)))
+    source_P, target_P = np.divmod(key_P, target.vocabulary_size)
+    total_V = np.bincount(source_P, weights=count_P, minlength=source.vocabulary_size + 1)
+    return TranslationTable.from_pairs(
+        source_P.astype(np.int32),
+        target_P.astype(np.int32),
+        count_P / total_V[source_P],
+        source_vocabulary=source.vocabulary_size,
+    )
+
+
+def _words_of_tokens(
+    text: TokenizedText, words: Sequence[tuple[int, int]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Tokens, each with a word that it stands in, once for each; a space alone is of the word behind it."""
+    tokens, numbers = [], []
+    first = 0
+    for token, (start, end) in zip(text.ids, text.spans, strict=True):
+        while first < len(words) and words[first][1] <= start:
+            first += 1
+        last = first
+        while last < len(words) and (last == first or words[last][0] < end):
+            tokens.append(token)
+            numbers.append(last)
+            last += 1
+    return np.array(tokens, np.int64), np.array(numbers, np.int64)

@@ -1,1 +1,0 @@
-"""Which source piece a target piece comes from: tables and links over a model's tokens."""

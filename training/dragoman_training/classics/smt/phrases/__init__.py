@@ -1,1 +1,0 @@
-"""Which phrases translate which, learnt from linked words."""

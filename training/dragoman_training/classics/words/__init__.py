@@ -1,1 +1,0 @@
-"""Which words vectors hold to be alike: those of a model's embeddings, and those of skip-gram."""
