@@ -67,6 +67,20 @@ def options(
     return serve_options(dockerfile, service["environment"], service["command"], monkeypatch)
 
 
+def metrics_in(expression: str) -> list[str]:
+    """The names of metrics and of recorded rules that stand in a PromQL expression."""
+    return re.findall(r"\bup\b|(?:\w+:)*(?:dragoman|grpc_server|process)_\w+(?::\w+)*", expression)
+
+
+def check_names(expression: str, known: dict[str, frozenset[str]]) -> None:
+    """Asserts that its metrics are known, and that one of them has each label it selects by."""
+    names = metrics_in(expression)
+    assert names, expression
+    assert known.keys() >= set(names), expression
+    labels = frozenset().union(*(known[name] for name in names))
+    assert labels.issuperset(re.findall(r'(\w+)\s*(?:=|!=|=~|!~)\s*"', expression)), expression
+
+
 def serve_options(
     dockerfile: list[Instruction],
     environment: dict[str, Any],

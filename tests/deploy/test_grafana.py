@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT, needs_promtool
-from tests.deploy.promql import grouping_labels, selectors
+from tests.deploy.conftest import ROOT, check_names, metrics_in, needs_promtool
 
 FOLDER = ROOT / "deploy" / "grafana"
 SERVICE = 'grpc_service="dragoman.v1.TranslationService", grpc_method="Translate"'
@@ -29,19 +28,14 @@ def test_dashboard_shows_only_what_the_server_exports(
     panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
 ) -> None:
     for expression in expressions(panels):
-        found = selectors(expression)
-        assert found, expression
-        for selector in found:
-            assert selector.labels <= exported[selector.metric], expression
-        labels = frozenset().union(*(exported[selector.metric] for selector in found))
-        assert grouping_labels(expression) <= labels, expression
+        check_names(expression, exported)
 
 
 def test_dashboard_shows_every_metric_of_translation(
     dashboard: dict[str, Any], panels: list[dict[str, Any]], exported: dict[str, frozenset[str]]
 ) -> None:
     asked = expressions(panels) + [annotation["expr"] for annotation in dashboard["annotations"]["list"]]
-    shown = {selector.metric for expression in asked for selector in selectors(expression)}
+    shown = {name for expression in asked for name in metrics_in(expression)}
     histograms = {name.removesuffix("_bucket") for name in exported if name.endswith("_bucket")}
     for name in exported:
         family = next((base for base in histograms if name.startswith(base)), None)
@@ -63,7 +57,7 @@ def test_what_is_chosen_narrows_every_metric_that_has_it(
         assert variable["multi"]
         assert variable["includeAll"]
         for expression in expressions(panels):
-            selected = [selector for selector in selectors(expression) if name in exported[selector.metric]]
+            selected = [metric for metric in metrics_in(expression) if name in exported[metric]]
             assert expression.count(f'{name}=~"${name}"') == len(selected), expression
 
 

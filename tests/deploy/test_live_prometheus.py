@@ -19,9 +19,12 @@ from tests.server.server_process import ServerProcess
 
 from dragoman import Client, DragomanError
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("prometheus") is None, reason="there is no Prometheus: apt-get install prometheus"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        shutil.which("prometheus") is None, reason="there is no Prometheus: apt-get install prometheus"
+    ),
+]
 
 SCRAPE_SECONDS = 0.4
 RATE_INTERVAL = "4s"

@@ -3,8 +3,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from tests.deploy.conftest import ROOT, needs_promtool
-from tests.deploy.promql import grouping_labels, selectors
+from tests.deploy.conftest import ROOT, check_names, metrics_in, needs_promtool
 
 from dragoman_server.metrics.series import LATENCY_BUCKETS
 
@@ -34,15 +33,9 @@ def test_rules_ask_for_what_the_server_exports(
 ) -> None:
     known = dict(exported)
     for rule in rules:
-        expression = rule["expr"]
-        found = selectors(expression)
-        assert found, expression
-        for selector in found:
-            assert selector.labels <= known[selector.metric], expression
-        labels = frozenset().union(*(known[selector.metric] for selector in found))
-        assert grouping_labels(expression) <= labels, expression
+        check_names(rule["expr"], known)
         if "record" in rule:
-            known[rule["record"]] = grouping_labels(expression)
+            known[rule["record"]] = frozenset().union(*(known[name] for name in metrics_in(rule["expr"])))
     jobs = {scrape["job_name"] for scrape in prometheus["scrape_configs"]}
     assert jobs == {"dragoman"}, "DragomanDown names it"
 

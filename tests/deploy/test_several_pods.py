@@ -7,9 +7,8 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT, serve_options
+from tests.deploy.conftest import ROOT, check_names, metrics_in, serve_options
 from tests.deploy.dockerfile import Instruction, final_stage
-from tests.deploy.promql import grouping_labels, selectors
 
 from dragoman.cli.translate_file import translate_file
 from dragoman.connection.route import read_route
@@ -114,10 +113,9 @@ def test_the_autoscaler_asks_for_what_its_rule_makes_of_a_metric_of_the_server(
     # What the adapter puts in: matchers of labels that a scrape by pod has.
     query = rule["metricsQuery"].replace("<<.LabelMatchers>>", 'pod="a"').replace("<<.GroupBy>>", "pod")
     for text in (rule["seriesQuery"], query):
-        [selector] = selectors(text)
-        assert selector.metric == name
-        assert selector.labels <= exported[name] | {"namespace", "pod"}
-    assert grouping_labels(query) == {"pod"}
+        assert metrics_in(text) == [name]
+        check_names(text, {name: exported[name] | {"namespace", "pod"}})
+    assert "by (pod)" in query
     assert spec["minReplicas"] >= 2, "with one pod a node that is emptied takes all"
 
 
