@@ -15,6 +15,7 @@ from dragoman_export.from_hf import load_marian
 from dragoman_training.decoding.search import beam_search
 from dragoman_training.decoding.stepper import TorchStepper
 
+pytestmark = pytest.mark.long
 MAX_PEAK_BYTES = 3 << 30
 SENTENCES = ["ein hund sieht der vogel.", "der alter mann ruft heute."]
 

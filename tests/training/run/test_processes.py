@@ -46,6 +46,7 @@ def run_two(*arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_two_processes_have_the_loss_curve_of_one_with_as_large_steps(
     toy_folder: Path, tmp_path: Path
 ) -> None:
