@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_members, train_tokenizer
+from tests.export.toy_checkpoint import ALIKE, CONFIGS, make_checkpoint, make_members, train_tokenizer
 
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
@@ -29,24 +29,13 @@ def other_tokenizer() -> Tokenizer:
     return train_tokenizer(36)
 
 
-ALIKE = {
-    "bahdanau-lstm",
-    "deep-ensemble",
-    "lm",
-    "luong-local-m",
-    "luong-scaled",
-    "plain-reversed",
-    "transformer-post",
-    "transformer-untied",
-}
-"""Families that differ little from others, or take long."""
-FAMILIES = [
-    pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
-    for name in (*CONFIGS, "ensemble", "deep-ensemble")
-]
-
-
-@pytest.fixture(scope="session", params=FAMILIES)
+@pytest.fixture(
+    scope="session",
+    params=[
+        pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
+        for name in (*CONFIGS, "ensemble", "deep-ensemble")
+    ],
+)
 def checkpoint(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> Checkpoint:
     """A checkpoint of each family, with a shared vocabulary; an ensemble as its first member's."""
     members = make_members(request.param, tokenizer)

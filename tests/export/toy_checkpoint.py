@@ -119,6 +119,17 @@ CONFIGS: dict[str, ModelConfig] = {
     "lm": LanguageModelConfig(embedding_size=12, layers=1, units=14, attention_units=9),
     "lm-span": LanguageModelConfig(embedding_size=12, layers=2, units=14, attention_units=9, span=3),
 }
+ALIKE = {
+    "bahdanau-lstm",
+    "deep-ensemble",
+    "lm",
+    "luong-local-m",
+    "luong-scaled",
+    "plain-simple",
+    "transformer-post",
+    "transformer-untied",
+}
+"""Families that differ little from others, or take long: only the long tests try their graphs."""
 ENSEMBLE = (
     CONFIGS["luong-scaled"],
     # All of a member's layers are traced.

@@ -63,7 +63,7 @@ def check_neighbours_do_not_matter(decoder: OnnxDecoder, wanted: list[Sentence],
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("beam_size", [1, 4, 8])
+@pytest.mark.parametrize("beam_size", [1, pytest.param(4, marks=pytest.mark.long), 8])
 def test_a_translation_does_not_depend_on_its_neighbours(
     trained_bundle: Bundle, lines: list[str], precision: str, beam_size: int
 ) -> None:

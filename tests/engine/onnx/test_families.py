@@ -7,14 +7,22 @@ from tests.engine.exported import (
     check_who_joins_decodes_as_alone,
     export_family,
 )
-from tests.export.toy_checkpoint import CONFIGS
+from tests.export.toy_checkpoint import ALIKE, CONFIGS
 
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.options import DecoderOptions
 
+CELLS = {"plain-relu", "plain-gru"}
+"""Their states are no others than `plain`'s to the engine."""
+
 
 @pytest.fixture(
-    scope="module", params=[name for name in CONFIGS if not name.startswith(("transformer", "lm"))]
+    scope="module",
+    params=[
+        pytest.param(name, marks=[pytest.mark.long] if name in ALIKE | CELLS else [])
+        for name in CONFIGS
+        if not name.startswith(("transformer", "lm"))
+    ],
 )
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """Those whose state grows are in `test_growing_state`."""

@@ -20,8 +20,12 @@ from dragoman_training.models import (
 )
 from dragoman_training.models.seq2seq import VocabularyShape
 
-SIZES = list(product((1, 2, 7, 64), (1, 2, 17, 100)))
-"""Sentences and source positions."""
+FEW = {(1, 1), (1, 100), (2, 2), (7, 17), (64, 1), (64, 100)}
+"""Sentences and source positions: each number of either, and the extremes of both."""
+SIZES = [
+    pytest.param(*size, marks=[] if size in FEW else [pytest.mark.long])
+    for size in product((1, 2, 7, 64), (1, 2, 17, 100))
+]
 
 
 @pytest.mark.parametrize(("sentences", "positions"), SIZES)

@@ -149,7 +149,7 @@ def shared_steps(checkpoint: Checkpoint) -> Callable[[Graphs], Steps]:
     return find
 
 
-@pytest.mark.parametrize("beam", [1, 4, 5, 8])
+@pytest.mark.parametrize("beam", [1, 5, *(pytest.param(beam, marks=pytest.mark.long) for beam in (4, 8))])
 def test_nor_do_they_where_float_products_are_wide(
     wide: tuple[Checkpoint, str], wide_folder: Path, beam: int
 ) -> None:

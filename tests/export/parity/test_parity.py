@@ -1,6 +1,7 @@
 """The gate lets graphs through that decode as PyTorch does, and no others."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import onnx_ir as ir
 import pytest
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, open_stepper
+from tests.export.toy_checkpoint import make_members, open_stepper
 
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
@@ -17,6 +18,7 @@ from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
 from dragoman_training.checkpoint import Checkpoint
+from dragoman_training.decoding.members import as_one
 from dragoman_training.decoding.search import Ids, Scores
 
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
@@ -54,9 +56,10 @@ def test_sound_graphs_pass(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("family", ["lm-span"])
+@pytest.mark.parametrize("family", ["lm-span", "ensemble"])
 def test_sound_fp16_graphs_pass(family: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    checkpoint = make_checkpoint(CONFIGS[family], tokenizer, tokenizer)
+    members = make_members(family, tokenizer)
+    checkpoint = replace(members[0], model=as_one(members))
     gate = open_gate(checkpoint)
     write_graphs(make_graphs(checkpoint.model, ["fp16"])["fp16"], tmp_path / "fp16")
     parity = gate.check(open_stepper(tmp_path / "fp16", checkpoint), "fp16")
