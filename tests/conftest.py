@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.once import once, shared_folder
+from tests.once import kept_folder, once, shared_folder
 
 # One thread: small matrices gain nothing from more, and the numbers do not depend on how many there are.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -141,14 +141,16 @@ def toy_checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="session")
-def remembered_traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Exporting traces no model that another test of the run had traced."""
+def remembered_traces() -> Iterator[None]:
+    """Exporting traces no model that another test had traced since export and training are what they are."""
     from tests.export.remembered_traces import RememberedTraces
 
     from dragoman_export import exporter
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exporter, "trace", RememberedTraces(shared_folder(tmp_path_factory)))
+        patch.setattr(
+            exporter, "trace", RememberedTraces(kept_folder("traces", "bundle", "export", "training"))
+        )
         yield
 
 
