@@ -159,7 +159,8 @@ class DecoderLayer(nn.Module):
         if past_mask_RN is None:
             change, *new = self.ssru.step(around.before(x_SKD), *past)
         else:
-            change, *new = self.self_attention.step(around.before(x_SKD), *past, past_mask_RN)
+            keys, values = past
+            change, *new = self.self_attention.step(around.before(x_SKD), keys, values, past_mask_RN)
         x_SKD = around.after(x_SKD, change)
         around = self.cross_residual
         change, weights_SHKT = self.cross_attention.by_head(around.before(x_SKD), *memory, mask_ST)
