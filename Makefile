@@ -5,7 +5,7 @@ BIN := .venv/bin
 # onnxruntime's GPU build where there is an NVIDIA driver, the small CPU one elsewhere.
 SERVER ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo server || echo server-cpu)
 TOO_OLD = Dragoman needs Python 3.11 or newer; name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)
-PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_server dragoman_training
+PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_files dragoman_server dragoman_training
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install check size test test-long mutants proto format clean

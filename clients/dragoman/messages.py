@@ -3,7 +3,6 @@
 from google.protobuf.duration_pb2 import Duration
 
 from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
-from dragoman.protected_text import ranges_of
 from dragoman.settings import Priority, Settings
 from dragoman.translation import (
     AlignedTexts,
@@ -18,6 +17,7 @@ from dragoman.translation import (
     WarningKind,
 )
 from dragoman.v1 import translation_pb2 as pb
+from dragoman_files.ranges import ranges_of
 
 TEXTS_PER_MESSAGE = 32
 """Texts in one message of a stream whose texts are all at hand."""

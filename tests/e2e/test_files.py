@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 import polib
 import pytest
 from click.testing import CliRunner
-from tests.clients.formats.documents import docx, many, paragraph, read_part, text_run, xliff
 from tests.e2e.server_process import COMMAND, ServerProcess
+from tests.files.documents import docx, many, paragraph, read_part, text_run, xliff
 
 from dragoman.cli import main
 

@@ -37,7 +37,7 @@ AREAS = {
     "text": (["server/dragoman_server/text"], ["tests/server/text"]),
     "engine": (["server/dragoman_server/engine"], ["tests/engine"]),
     "gate": (["export/dragoman_export/parity"], ["tests/export/parity"]),
-    "jobs": (["clients/dragoman/jobs"], ["tests/clients/jobs", "tests/clients/formats"]),
+    "jobs": (["clients/dragoman/jobs", "clients/dragoman_files"], ["tests/clients/jobs", "tests/files"]),
     "aligners": (
         ["training/dragoman_training/alignment", "training/dragoman_training/classics"],
         ["tests/training/alignment", "tests/training/classics"],

@@ -26,14 +26,14 @@ from dragoman.cli.pictures.heat_map import check_heat_map, write_heat_map
 from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
-from dragoman.jobs.content import STANDARD_INPUT, check_is_text
-from dragoman.jobs.formats.lines import TextLines, paragraphs
-from dragoman.jobs.lines import parse_line
+from dragoman.jobs.failure import Failure, failure_of
 from dragoman.jobs.streams.backlog import Backlog
-from dragoman.jobs.unit import Failure, Unit
 from dragoman.protected_text import ProtectedText
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult, Translation, WarningKind
+from dragoman_files.content import STANDARD_INPUT, check_is_text
+from dragoman_files.lines import TextLines, paragraphs, parse_line
+from dragoman_files.unit import Unit
 
 _INDENT = 5
 """Columns before a picture: those of the rank above it."""
@@ -204,7 +204,7 @@ def _translate_lines(client: Client, settings: Settings, printer: "_Printer", *,
             printer.show(line.number, line.text, result.translation)
         else:
             complete = False
-            printer.show_failure(line.number, line.failure(result.error))
+            printer.show_failure(line.number, failure_of(line, result.error))
     return complete
 
 

@@ -19,8 +19,8 @@ from dragoman.cli.options import Seconds, open_client, server_option, settings_o
 from dragoman.connection.channel import PING_SECONDS
 from dragoman.errors import DragomanError
 from dragoman.jobs import FileJob
-from dragoman.jobs.format import FormatName, FormatOptions
 from dragoman.settings import Settings
+from dragoman_files.format import FormatName, FormatOptions
 
 
 class _File(click.Path):

@@ -2,6 +2,6 @@
 
 from dragoman.jobs.errors import JobError
 from dragoman.jobs.file_job import FileJob, Observer, Summary
-from dragoman.jobs.format import FormatOptions
+from dragoman_files.format import FormatOptions
 
 __all__ = ["FileJob", "FormatOptions", "JobError", "Observer", "Summary"]

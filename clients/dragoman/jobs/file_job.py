@@ -22,21 +22,23 @@ from typing import Protocol
 from dragoman.auto_source import AUTO, language_of_all
 from dragoman.client import Client
 from dragoman.errors import DragomanError
-from dragoman.jobs.content import check_is_text, check_is_utf8, check_looks_like_lines
-from dragoman.jobs.errors import JobError, UnitError
-from dragoman.jobs.format import FormatName, FormatOptions
-from dragoman.jobs.formats import open_format
+from dragoman.jobs.errors import JobError, of_the_job
+from dragoman.jobs.failure import failure_of
 from dragoman.jobs.journal import Checkpoint, Journal
 from dragoman.jobs.output import SUFFIXES, Output, sibling
 from dragoman.jobs.source import Source
 from dragoman.jobs.streams.backlog import Backlog
 from dragoman.jobs.streams.crew import results_of_several
 from dragoman.jobs.streams.streaming import Streaming, Waits, model_of
-from dragoman.jobs.suffixes import input_format, output_format
-from dragoman.jobs.unit import Unit
 from dragoman.settings import Settings
 from dragoman.texts import MAX_DETECTION_CHARACTERS
 from dragoman.translation import StreamResult
+from dragoman_files.content import check_is_text, check_is_utf8, check_looks_like_lines
+from dragoman_files.errors import UnitError
+from dragoman_files.format import FormatName, FormatOptions
+from dragoman_files.opening import open_format
+from dragoman_files.suffixes import input_format, output_format
+from dragoman_files.unit import Unit
 
 LONGEST_WAIT_SECONDS = 30.0
 
@@ -76,6 +78,7 @@ class Summary:
 class FileJob:
     """The translation of one file into another."""
 
+    @of_the_job()
     def __init__(
         self,
         source: Path,
@@ -133,6 +136,7 @@ class FileJob:
         """The plural noun for the units: lines, texts."""
         return self._format.noun
 
+    @of_the_job()
     def run(
         self, client: Client, observer: Observer, *, overwrite: bool = False, restart: bool = False
     ) -> Summary:
@@ -330,7 +334,7 @@ class FileJob:
                 return unit.write(translation.text, translation.truncated or translation.limited), b""
             except UnitError as error:
                 reason = error
-        record = {**unit.location, **asdict(unit.failure(reason))}
+        record = {**unit.location, **asdict(failure_of(unit, reason))}
         return unit.write(None, False), json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 

@@ -12,13 +12,13 @@ from typing import BinaryIO, Self, cast
 
 from dragoman.auto_source import AUTO
 from dragoman.jobs.container import Container, Gzip, Plain
-from dragoman.jobs.content import HEAD_BYTES
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.format import Format, Input
-from dragoman.jobs.formats.word import WordPackage
-from dragoman.jobs.suffixes import is_compressed
-from dragoman.jobs.unit import Unit
 from dragoman.settings import Settings
+from dragoman_files.content import HEAD_BYTES
+from dragoman_files.format import Format, Input
+from dragoman_files.suffixes import is_compressed
+from dragoman_files.unit import Unit
+from dragoman_files.word import WordPackage
 
 _BROKEN_COMPRESSION = (gzip.BadGzipFile, EOFError, zlib.error)
 

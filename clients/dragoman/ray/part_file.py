@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.formats.lines import JsonLines, TextLines
-from dragoman.jobs.lines import LineFormat, parse_line
-from dragoman.jobs.unit import Unit
+from dragoman.jobs.failure import failure_of
 from dragoman.ray.parts import Kind, Part
+from dragoman_files.lines import JsonLines, LineFormat, TextLines, parse_line
+from dragoman_files.unit import Unit
 
 if TYPE_CHECKING:
     import pyarrow
@@ -78,7 +78,7 @@ def _lines(corpus: Corpus, part: Part, translator: Translator) -> tuple[bytes, b
 
 
 def _record(unit: Unit) -> bytes:
-    record: dict[str, Any] = {**unit.location, **asdict(unit.failure(None))}
+    record: dict[str, Any] = {**unit.location, **asdict(failure_of(unit, None))}
     return json.dumps(record, ensure_ascii=False).encode() + b"\n"
 
 

@@ -4,9 +4,8 @@ import threading
 
 import pytest
 
-from dragoman.jobs.formats.lines import TextLines
-from dragoman.jobs.lines import parse_line
 from dragoman.jobs.streams.backlog import Backlog
+from dragoman_files.lines import TextLines, parse_line
 
 
 def backlog(num_lines: int) -> Backlog:

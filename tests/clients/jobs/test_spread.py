@@ -6,11 +6,10 @@ import threading
 import pytest
 
 from dragoman.errors import UnavailableError
-from dragoman.jobs.formats.lines import TextLines
-from dragoman.jobs.lines import parse_line
 from dragoman.jobs.streams.spread import Share, Spread
-from dragoman.jobs.unit import Unit
 from dragoman.translation import StreamResult
+from dragoman_files.lines import TextLines, parse_line
+from dragoman_files.unit import Unit
 
 
 def line(number: int) -> Unit:

@@ -4,7 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 
-from dragoman.jobs.unit import Unit
+from dragoman_files.unit import Unit
 
 
 class Backlog:

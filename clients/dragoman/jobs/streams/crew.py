@@ -11,8 +11,8 @@ from dragoman.connection.route import Server
 from dragoman.errors import ClientClosedError, DragomanError
 from dragoman.jobs.streams.spread import Notice, Spread
 from dragoman.jobs.streams.streaming import Streaming, Waits, model_of
-from dragoman.jobs.unit import Unit
 from dragoman.translation import StreamResult
+from dragoman_files.unit import Unit
 
 LONGEST_WAIT_SECONDS = 5.0
 """Between tries of a server that is away while others work: it is used again that soon."""

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Generator, Iterator
 
 from dragoman.errors import DragomanError
-from dragoman.jobs.unit import Unit
 from dragoman.translation import StreamResult
+from dragoman_files.unit import Unit
 
 Notice = tuple[DragomanError, float]
 """Why a stream waits, and for how many seconds."""

@@ -16,10 +16,10 @@ from dragoman.errors import (
     is_over_transport,
 )
 from dragoman.jobs.errors import JobError
-from dragoman.jobs.unit import Unit
 from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
+from dragoman_files.unit import Unit
 
 FIRST_WAIT_SECONDS = 0.5
 

@@ -1,6 +1,6 @@
 """Files that come over HTTP, in memory: their texts, and the file again with translations.
 
-The only part of the server that knows the formats of the client's jobs.
+The only part of the server that knows the formats of files.
 """
 
 import gzip
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import BinaryIO
 
-from dragoman.jobs.content import HEAD_BYTES, check_is_text, check_is_utf8
-from dragoman.jobs.errors import JobError, UnitError
-from dragoman.jobs.format import Format, FormatOptions, Input
-from dragoman.jobs.formats import open_format
-from dragoman.jobs.formats.document import size_of
-from dragoman.jobs.formats.reading import UNIT_BYTES, Reading
-from dragoman.jobs.formats.word import WordPackage
-from dragoman.jobs.suffixes import input_format, is_compressed, known_suffixes
-from dragoman.jobs.unit import Unit
+from dragoman_files.content import HEAD_BYTES, check_is_text, check_is_utf8
+from dragoman_files.document import size_of
+from dragoman_files.errors import FileError, UnitError
+from dragoman_files.format import Format, FormatOptions, Input
+from dragoman_files.opening import open_format
+from dragoman_files.reading import UNIT_BYTES, Reading
+from dragoman_files.suffixes import input_format, is_compressed, known_suffixes
+from dragoman_files.unit import Unit
+from dragoman_files.word import WordPackage
 from dragoman_server.web.fields import Fields, UploadedFile, refusal
 
 MAX_UNPACKED_RATIO = 20
@@ -131,7 +131,7 @@ def open_file(
         for unit in format_.units(source):
             reading.take(UNIT_BYTES)
             units.append(unit)
-    except JobError as error:
+    except FileError as error:
         message = _ADVICE.sub("", str(error))
         message = re.sub("|".join(_FIELDS), lambda option: _FIELDS[option[0]], message)
         raise refusal("file", message) from error
@@ -149,22 +149,22 @@ def _unpacked(name: str, content: bytes, max_bytes: int) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
             unpacked = packed.read(max_bytes + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise JobError(f"{name} is not compressed by gzip, or is broken: {error}") from error
+        raise FileError(f"{name} is not compressed by gzip, or is broken: {error}") from error
     if len(unpacked) > max_bytes:
-        raise JobError(f"{name} unpacks to more than {max_bytes} bytes, the most that a request may have")
+        raise FileError(f"{name} unpacks to more than {max_bytes} bytes, the most that a request may have")
     return unpacked
 
 
 def _check(format_: Format, name: str, content: BinaryIO, max_bytes: int) -> None:
-    """Raises JobError."""
+    """Raises FileError."""
     if format_.name == "docx":
         try:
             with zipfile.ZipFile(content) as archive:
                 unpacked = sum(info.file_size for info in archive.infolist())
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise JobError(f"{name} is no document of Word: {error}") from error
+            raise FileError(f"{name} is no document of Word: {error}") from error
         if unpacked > MAX_UNPACKED_RATIO * max_bytes:
-            raise JobError(f"{name} unpacks to {unpacked} bytes; at most {MAX_UNPACKED_RATIO * max_bytes}")
+            raise FileError(f"{name} unpacks to {unpacked} bytes; at most {MAX_UNPACKED_RATIO * max_bytes}")
         return
     head = content.read(HEAD_BYTES)
     check_is_text(head, name)

@@ -1,0 +1,170 @@
+"""Catalogues of messages of gettext (.po, .pot): messages without a translation get one, plural forms too.
+
+polib reads, checks, wraps and escapes. What it would write anew, such as headers and the wrapping of others,
+stays as it is: the lines of a translation alone are replaced.
+"""
+
+import gettext
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from dragoman_files.document import Segment
+from dragoman_files.errors import FileError
+from dragoman_files.plurals import plural_forms
+from dragoman_files.reading import TEXT_BYTES, Reading
+from dragoman_files.spacing import has_letters
+
+if TYPE_CHECKING:
+    from polib import POEntry, POFile
+
+_CHARSET = re.compile(rb"""^"Content-Type:[^"\n]*charset=([\w.:-]+)""", re.MULTILINE)
+_HEADER = re.compile(r'^msgid[ \t]+""[ \t]*\r?\n(?=msgstr)', re.MULTILINE)
+_QUOTED = re.compile(r'"((?:[^"\\\n]++|\\.)*+)"')
+_STRING = re.compile(
+    r'^(?P<keyword>msgstr(?:\[\d+\])?)[ \t]*(?:"(?:[^"\\\n]++|\\.)*+"[ \t]*+\r?\n?)++', re.MULTILINE
+)
+"""The lines of a translation. Obsolete ones begin otherwise."""
+_EMPTY_FORMS = re.compile(r'(?:^msgstr\[\d+\][ \t]*""[ \t]*(?:\r?\n|\Z)(?!"))++(?!msgstr)', re.MULTILINE)
+"""The plural forms of a message that has none yet."""
+_LINE = re.compile(r"[^\n]+")
+_LINE_BYTES = 200
+MAX_LINES = 10_000
+"""Lines of a message and of the comments on the next one: polib takes the square of their number."""
+MAX_QUOTED = 200
+"""Characters of a header that an error repeats."""
+_PLURALS = re.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;]+);?")
+
+
+def declared_encoding(head: bytes) -> str | None:
+    """The charset that the header states; a template states "CHARSET"."""
+    match = _CHARSET.search(head)
+    return None if match is None or match[1] == b"CHARSET" else match[1].decode()
+
+
+def prepare(source: str, reading: Reading) -> str:
+    """The catalogue; what a template leaves open becomes the target language's: charset, name, plurals."""
+    header = _HEADER.search(source)
+    string = None if header is None else _STRING.match(source, header.end())
+    if reading.target_language is None or string is None:
+        return source
+    language = reading.target_language.replace("-", "_")
+    num_forms, rule = plural_forms(language.split("_")[0].lower())
+    head = string[0].replace("charset=CHARSET", "charset=UTF-8", 1)
+    head = re.sub(
+        r'^"Language:[ \t]*\\n"', lambda match: f'"Language: {language}\\n"', head, flags=re.MULTILINE
+    )
+    before, rest = source[: string.start()], source[string.end() :]
+    if head != string[0]:
+        # Nobody has looked at a template's header, says its mark.
+        before = re.sub(r"^#, fuzzy[ \t]*\r?\n(?=msgid)", "", before, count=1, flags=re.MULTILINE)
+    if "nplurals=INTEGER" in head:
+        head = re.sub('nplurals=INTEGER[^\\\\"]*', f"nplurals={num_forms}; plural={rule};", head)
+        forms = "".join(f'msgstr[{form}] ""\n' for form in range(num_forms))
+        newline = "\r\n" if "\r\n" in source else "\n"
+        rest = _EMPTY_FORMS.sub(forms.replace("\n", newline), rest)
+    return before + head + rest
+
+
+class CatalogueFormat:
+    """A catalogue, whose fuzzy, obsolete and translated messages stay."""
+
+    def __init__(self) -> None:
+        import polib
+
+        self._parse: Callable[[str], POFile] = polib.pofile
+        self._entry: type[POEntry] = polib.POEntry
+        self._unescape: Callable[[str], str] = polib.unescape
+
+    def segments(self, source: str, reading: Reading) -> Iterator[Segment]:
+        """The translations that are empty, of messages with a letter. Raises FileError."""
+        catalogue = self._read(source, reading)
+        singular = _singular_form(catalogue)
+        header = _HEADER.search(source)
+        strings = (
+            string for string in _STRING.finditer(source) if header is None or string.start() != header.end()
+        )
+        newline = "\r\n" if "\r\n" in source else "\n"
+        for entry, form, text in _messages(catalogue, singular):
+            keyword = "msgstr" if form is None else f"msgstr[{form}]"
+            present = entry.msgstr if form is None else entry.msgstr_plural[form]
+            string = next(strings, None)
+            if string is None or string["keyword"] != keyword or self._value(string[0]) != present:
+                raise FileError(
+                    f"the message of line {entry.linenum or 1} has no {keyword} where it should stand"
+                )
+            if present or entry.fuzzy or not has_letters(text):
+                continue
+            end = string.start() + len(string[0].rstrip())
+            yield Segment(
+                start=string.start(), end=end, text=text, write=self._writer(keyword, text, newline)
+            )
+
+    def _value(self, string: str) -> str:
+        return "".join(map(self._unescape, _QUOTED.findall(string)))
+
+    def _read(self, source: str, reading: Reading) -> "POFile":
+        reading.take(TEXT_BYTES * source.count("msgid"))
+        num_lines = 0
+        for line in _LINE.finditer(source):
+            reading.take(_LINE_BYTES)
+            num_lines = 0 if line[0].startswith(("msgid", "#~ msgid")) else num_lines + 1
+            if num_lines > MAX_LINES:
+                raise FileError(
+                    f"line {source.count(chr(10), 0, line.start()) + 1} is the {num_lines}th of one message "
+                    f"or of its comments, and at most {MAX_LINES} are read"
+                )
+        # It takes what has no line break for the name of a file.
+        text = "\n".join(re.split(r"\r\n|\n", source)) + "\n"
+        try:
+            catalogue = self._parse(text)
+        except (OSError, ValueError, IndexError, KeyError) as error:
+            raise FileError(f"no catalogue of gettext: {str(error)[:MAX_QUOTED]}") from None
+        if not list(catalogue) and source.strip() and "msgid" not in source:
+            raise FileError("no catalogue of gettext: there is no msgid")
+        return catalogue
+
+    def _writer(self, keyword: str, text: str, newline: str) -> Callable[[str], str]:
+        def write(translation: str) -> str:
+            # gettext wants both to begin and to end with a line break, or none to.
+            translation = translation.strip("\n")
+            begin, end = len(text) - len(text.lstrip("\n")), len(text) - len(text.rstrip("\n"))
+            entry = self._entry(msgid="", msgstr="\n" * begin + translation + "\n" * end)
+            written = entry.__unicode__(wrapwidth=78).split("\nmsgstr ", 1)[1].rstrip("\n")
+            return f"{keyword} {written}".replace("\n", newline)
+
+        return write
+
+
+def _messages(catalogue: "POFile", singular: int | None) -> Iterator[tuple["POEntry", int | None, str]]:
+    """The message of each msgstr, in the file's order: its entry, its plural form, and its text."""
+    for entry in sorted(catalogue, key=lambda entry: entry.linenum or 0):
+        if entry.obsolete:
+            continue
+        if not entry.msgid_plural:
+            yield entry, None, entry.msgid
+            continue
+        for form in sorted(entry.msgstr_plural):
+            yield entry, form, entry.msgid if form == singular else entry.msgid_plural
+
+
+def _singular_form(catalogue: "POFile") -> int | None:
+    """The plural form of one thing; None where there is one form. Raises FileError for a broken header."""
+    header = catalogue.metadata.get("Plural-Forms")
+    if header is None or "INTEGER" in header:
+        return 0
+    match = _PLURALS.search(header)
+    try:
+        if match is None:
+            raise ValueError("it has no nplurals and plural")
+        num_forms = int(match[1])
+        # What reads compiled catalogues in the standard library; not in the types.
+        form = int(getattr(gettext, "c2py")(match[2])(1))  # noqa: B009
+        if form >= num_forms:
+            raise ValueError(f"it gives one thing form {form}, and has none above {num_forms - 1}")
+    except (ValueError, ZeroDivisionError, RecursionError) as error:
+        raise FileError(
+            f"the header's Plural-Forms is broken: {header[:MAX_QUOTED]!r}: {str(error)[:MAX_QUOTED]}; "
+            'a right one is "nplurals=2; plural=(n != 1);"'
+        ) from None
+    return form if num_forms > 1 else None

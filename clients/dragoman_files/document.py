@@ -1,0 +1,164 @@
+"""Whole documents: their texts are translated, and all around them stays as it was, to the byte.
+
+A document is read as a whole and written in one go from its beginning to its end: each unit's bytes are what
+stands between the text before and its own, then its translation.
+"""
+
+import functools
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+from dragoman_files.encodings import Codec, decode
+from dragoman_files.errors import FileError
+from dragoman_files.format import FormatName, FormatOptions, Input, TextFormat
+from dragoman_files.reading import TEXT_BYTES, Reading
+from dragoman_files.spacing import join_lines
+from dragoman_files.unit import Unit
+
+Write = Callable[[str], str]
+"""A translation in the notation of the file."""
+
+MAX_DOCUMENT_BYTES = 1 << 28
+"""The largest document: it is held in memory as a whole, several times."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Segment:
+    """A range of the source, and what its translation is written as in its place."""
+
+    start: int
+    end: int
+    text: str
+    """The text to translate."""
+    write: Write
+    shown: str | None = None
+    """The text for people, where `text` has markup of the server's."""
+    original: str | None = None
+    """The text for a segment without a translation; None keeps the source's."""
+    before: str = ""
+    """A text that is written before it in any case, and was not in the source."""
+    after: str = ""
+    """A text that is written behind it in any case."""
+
+
+class DocumentFormat:
+    """A format that is a function from the text of a document to its segments."""
+
+    noun = "texts"
+    checks_encoding = True
+
+    def __init__(
+        self,
+        name: FormatName,
+        options: FormatOptions,
+        segments: Callable[[str, Reading], Iterable[Segment]],
+        *,
+        prepare: Callable[[str, Reading], str] = lambda text, reading: text,
+        declared: Callable[[bytes], str | None] = lambda head: None,
+        has_references: bool = False,
+        text_format: TextFormat | None = None,
+    ) -> None:
+        """`segments` yields them in the document's order, and raises FileError. `prepare` makes of a document
+        what it is in the target language before anything is translated. `declared` reads from a file's head
+        the encoding that the file names. `has_references`: a character that the encoding lacks can be
+        written as a reference of XML. `text_format`: the format of the segments' texts.
+        """
+        self.name = name
+        self._options = options
+        self._segments = segments
+        self._prepare = prepare
+        self._declared = declared
+        self._has_references = has_references
+        self.text_format = text_format
+
+    def units(self, source: Input) -> list[Unit]:
+        """All units; one of an empty text where there are none. Raises FileError."""
+        content = read_whole(source)
+        text, codec = decode(content, source.name, self._options.encoding, self._declared(content[:4096]))
+        if self._has_references:
+            codec = replace(codec, errors="xmlcharrefreplace")
+        try:
+            reading = Reading(source, len(content))
+            text = self._prepare(text, reading)
+            segments = counted(self._segments(text, reading), reading)
+        except FileError as error:
+            raise FileError(f"{source.name}: {error}") from error
+        return units_of(text, segments, codec, source.position(), join=bool(self._options.join_lines))
+
+
+def counted(segments: Iterable[Segment], reading: Reading) -> list[Segment]:
+    """All of them. Raises FileError for more than a document of its size may hold."""
+    result = []
+    for segment in segments:
+        reading.take(TEXT_BYTES)
+        result.append(segment)
+    return result
+
+
+def size_of(stream: BinaryIO) -> int:
+    """Its length in bytes."""
+    return stream.seek(0, io.SEEK_END)
+
+
+def read_whole(source: Input) -> bytes:
+    """All bytes. Raises FileError for too many."""
+    content = source.rewound().stream.read(MAX_DOCUMENT_BYTES + 1)
+    if len(content) > MAX_DOCUMENT_BYTES:
+        raise FileError(
+            f"{source.name} has more than {MAX_DOCUMENT_BYTES >> 20} MiB, and files of its format are held "
+            "in memory: split it"
+        )
+    return content
+
+
+def units_of(source: str, segments: Sequence[Segment], codec: Codec, size: int, *, join: bool) -> list[Unit]:
+    """The units of a document; `size` is that of its file, in bytes."""
+    # A document without a text is still written.
+    segments = segments or [Segment(start=0, end=0, text="", write=str)]
+    units: list[Unit] = []
+    end, line = 0, 1
+    for number, segment in enumerate(segments, start=1):
+        assert segment.start >= end, f"text {number} begins at {segment.start}, before {end}"
+        is_last = number == len(segments)
+        line += source.count("\n", end, segment.start)
+        units.append(
+            Unit(
+                number=number,
+                position=size * number // len(segments),
+                text=join_lines(segment.text) if join else segment.text,
+                raw=segment.text if segment.shown is None else segment.shown,
+                is_markup=segment.shown is not None,
+                error=None,
+                location={"number": number, "line": line},
+                write=functools.partial(
+                    _write,
+                    segment,
+                    (codec.mark if number == 1 else b"") + codec.encode(source[end : segment.start]),
+                    source[segment.start : segment.end] if segment.original is None else segment.original,
+                    codec.encode(source[segment.end :]) if is_last else b"",
+                    codec,
+                    segment.text if segment.shown is not None and segment.original is None else None,
+                ),
+            )
+        )
+        line += source.count("\n", segment.start, segment.end)
+        end = segment.end
+    return units
+
+
+def _write(
+    segment: Segment,
+    before: bytes,
+    original: str,
+    after: bytes,
+    codec: Codec,
+    unchanged: str | None,
+    translation: str | None,
+    truncated: bool,
+) -> bytes:
+    """`unchanged` is a translation that leaves what stands there, to the byte."""
+    is_original = translation is None or translation == unchanged
+    written = original if is_original or translation is None else segment.write(translation)
+    return before + codec.encode(segment.before + written + segment.after) + after

@@ -1,0 +1,205 @@
+"""HTML: the texts between tags, block by block. Tags, attributes and what no reader sees stay to the byte."""
+
+import html
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from dragoman_files.document import Segment
+from dragoman_files.reading import ITEM_BYTES, Reading
+from dragoman_files.spacing import collapse, unescape
+from dragoman_files.tags.markup import Kind, Piece, runs
+from dragoman_files.tags.tagged import Tagged, encode_with
+
+_WITHIN_SENTENCES = (
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr picture q rp"
+    " rt ruby s samp small source span strike strong sub sup time tt u var wbr"
+)
+_INLINE = frozenset(_WITHIN_SENTENCES.split())
+"""Elements within a sentence; all others bound one."""
+VOID = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
+)
+"""Elements that have a start tag alone."""
+_NO_PROSE = "code kbd math noembed noframes pre samp script style svg template textarea tt var xmp"
+_UNTRANSLATED = frozenset(_NO_PROSE.split())
+_SELF_CLOSING = frozenset(("dd", "dt", "li", "option", "p", "rp", "rt", "td", "th", "tr"))
+"""Elements that end where the next one of their kind begins."""
+_REFERENCE = re.compile(r"(&(?:#\w+|\w+);)")
+_DEPTHS = {"open": 1, "close": -1}
+"""By how much a tag goes deeper."""
+_TOKEN = re.compile(
+    r"""
+    <!--(?:-?>|(?:[^-]++|-(?!-!?>))*+--!?>)
+    | <!\[CDATA\[(?:[^]]++|\](?!\]>))*+\]\]>
+    | <!(?!--|\[CDATA\[)(?P<declaration>doctype)?[^>]*+>
+    | </(?P<end>[A-Za-z][^\s/>]*+)[^>]*+>
+    | <[?/][^>]*+>
+    | <(?P<start>[A-Za-z][^\s/>]*+)
+      (?P<attributes>(?:[^=>/]++|/(?!>)|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])[^\s>]*+))*+)(?P<empty>/?)>
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What is no text (HTML's standard, 13.2.5), and CDATA, which XHTML has."""
+_BEGIN_OF_TOKEN = re.compile("<(?=[A-Za-z/!?])")
+_ATTRIBUTE = re.compile(r"""([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]*+)))?+""")
+_RAW_TEXT = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in ("script", "style")}
+"""Elements whose content has no tags, and what ends it."""
+_DECLARED = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+
+
+def declared_encoding(head: bytes) -> str | None:
+    """The encoding that a page declares. UTF-16 does not count: no page in it can be read so far."""
+    match = _DECLARED.search(head)
+    name = match[1].decode().lower() if match is not None else None
+    return None if name is None or name.startswith("utf-16") else name
+
+
+def segments(source: str, reading: Reading) -> Iterator[Segment]:
+    """The texts of a page or of a part of one."""
+    for block in _blocks(source, reading):
+        for run in runs(source, block, reading):
+            tagged = Tagged(source, run, _encode)
+            yield Segment(
+                start=run.start,
+                end=run.end,
+                text=collapse(tagged.html),
+                shown=run.text,
+                write=tagged.write,
+            )
+
+
+_encode = encode_with(partial(html.escape, quote=False))
+
+
+def _blocks(source: str, reading: Reading) -> Iterator[Iterable[Piece]]:
+    """The pieces between marks that bound sentences."""
+    block: list[Piece] = []
+    for mark in _Page(source).marks():
+        reading.take(ITEM_BYTES)
+        if mark.kind == "bound":
+            yield _joined(block)
+            block = []
+        elif mark.kind == "text":
+            block += _text_pieces(source, mark.start, mark.end)
+        else:
+            block.append(Piece(start=mark.start, end=mark.end, kind=mark.kind, name=mark.name))
+    yield _joined(block)
+
+
+def _text_pieces(source: str, start: int, end: int) -> Iterator[Piece]:
+    """A text, in which each reference is a piece of its own."""
+    for part in _REFERENCE.split(source[start:end]):
+        if part:
+            yield Piece(start=start, end=start + len(part), kind="text", decode=unescape)
+        start += len(part)
+
+
+def _joined(block: list[Piece]) -> Iterator[Piece]:
+    """The pieces; untranslated ones are one, which stands for a word where it holds whole elements."""
+    for kind, group in itertools.groupby(block, key=lambda piece: piece.kind):
+        pieces = list(group)
+        if kind != "markup":
+            yield from pieces
+            continue
+        depths = list(itertools.accumulate(_DEPTHS.get(piece.name, 0) for piece in pieces))
+        is_whole = min(depths) >= 0 and depths[-1] == 0
+        yield Piece(start=pieces[0].start, end=pieces[-1].end, kind="word" if is_whole else "markup")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Mark:
+    """A range of the source."""
+
+    start: int
+    end: int
+    kind: Literal["bound"] | Kind
+    """Whether it bounds sentences, or its role within one."""
+    name: str = ""
+    """The tag's name."""
+
+
+class _Page:
+    """Tells apart tags, and the texts that people read."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        # The elements that are open, and whether their texts are translated.
+        self._open: list[tuple[str, bool]] = []
+        self._open_names: Counter[str] = Counter()
+
+    def marks(self) -> Iterator[_Mark]:
+        """All of the source, in order and without gaps.
+
+        No reader sees a tag or a comment that the end cuts off.
+        """
+        source, position = self._source, 0
+        while (begin := _BEGIN_OF_TOKEN.search(source, position)) is not None:
+            start = begin.start()
+            if start > position:
+                yield self._mark(position, start, "text")
+            token = _TOKEN.match(source, start)
+            if token is None:
+                yield self._mark(start, len(source), "empty")
+                return
+            position = token.end()
+            tag = (token["start"] or token["end"] or "").lower()
+            kind: Kind = "empty"
+            if token["end"]:
+                kind = "close"
+                mark = self._tag_mark(start, position, kind, tag)
+                if self._open_names[tag]:
+                    self._close(tag)
+                yield mark
+                continue
+            if token["start"] and not token["empty"] and tag not in VOID:
+                kind = "open"
+                if tag in _SELF_CLOSING and self._open and self._open[-1][0] == tag:
+                    self._close(tag)
+                self._open.append((tag, self._is_translated(tag, token["attributes"])))
+                self._open_names[tag] += 1
+            yield self._tag_mark(start, position, kind, "html" if token["declaration"] else tag)
+            if kind == "open" and tag in _RAW_TEXT:
+                end = _RAW_TEXT[tag].search(source, position)
+                stop = len(source) if end is None else end.start()
+                if stop > position:
+                    yield self._mark(position, stop, "text")
+                position = stop
+        if position < len(source):
+            yield self._mark(position, len(source), "text")
+
+    def _tag_mark(self, start: int, end: int, kind: Kind, tag: str) -> _Mark:
+        return self._mark(start, end, kind if not tag or tag in _INLINE else "bound", tag, kind)
+
+    def _mark(
+        self, start: int, end: int, kind: Literal["bound"] | Kind, tag: str = "", depth: str = ""
+    ) -> _Mark:
+        if kind != "bound" and self._open and not self._open[-1][1]:
+            # What tells its depth is all that counts of a tag that is not translated.
+            return _Mark(start=start, end=end, kind="markup", name=depth if depth in _DEPTHS else "")
+        return _Mark(start=start, end=end, kind=kind, name=tag)
+
+    def _is_translated(self, tag: str, attributes: str) -> bool:
+        # Both attributes that say so have the word in them.
+        if "translate" in attributes.lower():
+            values: dict[str, str] = {
+                name.lower(): (quoted or single or bare).lower()
+                for name, quoted, single, bare in _ATTRIBUTE.findall(attributes)
+                if name.lower() in ("translate", "class")
+            }
+            if (wish := values.get("translate")) in ("yes", "no"):
+                return wish == "yes"
+            if "notranslate" in values.get("class", "").split():
+                return False
+        return tag not in _UNTRANSLATED and (not self._open or self._open[-1][1])
+
+    def _close(self, tag: str) -> None:
+        while True:
+            name, _ = self._open.pop()
+            self._open_names[name] -= 1
+            if name == tag:
+                return

@@ -1,0 +1,84 @@
+"""JSON documents of strings, as applications keep their texts in: values are translated, keys never."""
+
+import functools
+import json
+import re
+from collections.abc import Container, Iterator
+from json import decoder
+from typing import Any
+
+from dragoman_files.document import Segment
+from dragoman_files.errors import FileError
+from dragoman_files.reading import Reading
+from dragoman_files.spacing import has_letters
+
+_NEXT = re.compile(r'["{}\[\],:]')
+
+
+def segments(source: str, reading: Reading, *, keys: Container[str] | None = None) -> Iterator[Segment]:
+    """The string values with a letter, those under one of `keys` alone where it is given, however deep.
+
+    Strings of an array are under its key. Raises FileError for what is no JSON.
+    """
+    try:
+        # Neither objects nor numbers are needed, and long numbers are refused as such.
+        json.loads(source, object_pairs_hook=len, parse_int=len, parse_float=len)
+    except json.JSONDecodeError as error:
+        raise FileError(
+            f"no JSON: {error.msg} at line {error.lineno}, column {error.colno}. If each line is a JSON "
+            "object, `--format jsonl` says so"
+        ) from None
+    except RecursionError:
+        raise FileError("JSON that is nested too deep to be read") from None
+    for start, end, key, text in _values(source):
+        # A lone surrogate, which only an escape can write, is no text that could travel.
+        if (keys is None or key in keys) and has_letters(text) and _is_sound(text):
+            write = functools.partial(
+                _written, is_ascii="\\u" in source[start:end] and source[start:end].isascii()
+            )
+            yield Segment(start=start, end=end, text=text, write=write)
+
+
+def _is_sound(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _written(translation: str, *, is_ascii: bool) -> str:
+    return json.dumps(translation, ensure_ascii=is_ascii)
+
+
+def _values(source: str) -> Iterator[tuple[int, int, str | None, str]]:
+    """For each string that is a value: where it begins and ends, its key, and its text. The JSON is sound."""
+    # The key under which each object or array that is open stands, and the last key of each object.
+    keys: list[str | None] = [None]
+    pending: tuple[int, int, str] | None = None
+    position = 0
+    while (match := _NEXT.search(source, position)) is not None:
+        position = match.end()
+        if match[0] == '"':
+            text, end = _scan(source, position)
+            pending = (match.start(), end, text)
+            position = end
+            continue
+        if match[0] == ":":
+            assert pending is not None
+            keys[-1] = pending[2]
+            pending = None
+            continue
+        if pending is not None:
+            start, end, text = pending
+            yield start, end, keys[-1], text
+            pending = None
+        if match[0] in "{[":
+            keys.append(keys[-1])
+        elif match[0] in "}]":
+            keys.pop()
+    if pending is not None:
+        yield pending[0], pending[1], None, pending[2]
+
+
+def _scan(source: str, start: int) -> tuple[str, int]:
+    # Not in the types, but what the decoder of the standard library is made of.
+    scan: Any = getattr(decoder, "scanstring")  # noqa: B009
+    text, end = scan(source, start, True)
+    return str(text), int(end)

@@ -1,0 +1,314 @@
+"""Files of lines: each a bare text, or a JSON object with one."""
+
+import codecs
+import functools
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, Protocol
+
+from dragoman_files.encodings import Codec, codec_of
+from dragoman_files.errors import FileError, UnitError
+from dragoman_files.format import FormatName, FormatOptions, Input, TextFormat
+from dragoman_files.ranges import RangedText, ranges_of
+from dragoman_files.spacing import BLANK, join_lines
+from dragoman_files.unit import Unit
+
+MAX_PARAGRAPH_BYTES = 20_000
+"""Lines are joined up to here: a server takes no text of any length."""
+
+
+class LineFormat(Protocol):
+    """Reads the text of a line, and writes the line that stands for it in the output."""
+
+    def read(self, content: bytes) -> str:
+        """The text of a line, in UTF-8. Raises UnitError where it holds none."""
+
+    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
+        """The output's line for an input line and its translation, None where it failed. No line ending.
+
+        `truncated` says that the translation lacks an end: the text's was dropped, or its own limit reached.
+        """
+
+
+def parse_line(raw: bytes, format_: LineFormat, *, number: int, position: int) -> Unit:
+    """The line that was read, its ending included."""
+    raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+    content = raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
+    try:
+        text, error = format_.read(content), None
+    except UnitError as line_error:
+        text, error = "", str(line_error)
+    return Unit(
+        number=number,
+        position=position,
+        text=text,
+        raw=content.decode(errors="backslashreplace"),
+        error=error,
+        location={"line": number},
+        write=functools.partial(_write, format_, content, raw[len(content) :]),
+    )
+
+
+def _write(
+    format_: LineFormat, content: bytes, ending: bytes, translation: str | None, truncated: bool
+) -> bytes:
+    return format_.write(content, translation, truncated=truncated) + ending
+
+
+def raw_lines(source: Input, codec: Codec | None) -> Iterator[bytes]:
+    """The lines with their endings, "\\n" or "\\r\\n"; in UTF-8 where they are in another encoding.
+
+    Raises FileError for bytes that are not in that encoding.
+    """
+    if codec is None:
+        # Not `yield from`, which closes what it reads when somebody stops early.
+        for line in source.stream:  # noqa: UP028
+            yield line
+        return
+    source.stream.seek(len(codec.mark))
+    # Detached, so that what it reads from stays open.
+    with closing(_Reader(source, codec)) as reader:
+        yield from reader.lines()
+
+
+class _Reader:
+    """Lines in another encoding than UTF-8."""
+
+    def __init__(self, source: Input, codec: Codec) -> None:
+        self._source = source
+        self._codec = codec
+        self._text = io.TextIOWrapper(source.stream, encoding=codec.name, newline="\n")
+
+    def lines(self) -> Iterator[bytes]:
+        number = 0
+        try:
+            for line in self._text:
+                number += 1
+                yield line.encode()
+        except UnicodeError as error:
+            raise FileError(
+                f"{self._source.name} is not in {self._codec.name}, after line {number}: {error}; --encoding "
+                "says which encoding it is in"
+            ) from None
+
+    def close(self) -> None:
+        self._text.detach()
+
+
+def transcoded(unit: Unit, codec: Codec | None) -> Unit:
+    """The unit of a line that was read in UTF-8 as one that is written in the input's own encoding."""
+    if codec is None:
+        return unit
+
+    def write(translation: str | None, truncated: bool) -> bytes:
+        mark = codec.mark if unit.number == 1 else b""
+        return mark + codec.encode(unit.write(translation, truncated).decode())
+
+    return replace(unit, write=write)
+
+
+class LinesFormat:
+    """A format whose every line is a unit."""
+
+    noun = "lines"
+    text_format: TextFormat | None = None
+    checks_encoding = False
+
+    def __init__(self, name: FormatName, lines: LineFormat, options: FormatOptions) -> None:
+        self.name = name
+        self._lines = lines
+        self._options = options
+        if options.join_lines and name == "text":
+            self.noun = "paragraphs"
+
+    def units(self, source: Input) -> Iterable[Unit]:
+        """A generator: a file of lines is never held as a whole. Raises FileError."""
+        codec = codec_of_lines(source, self._options.encoding)
+        units = self._units(raw_lines(source.rewound(), codec), source)
+        return (transcoded(unit, codec) for unit in units)
+
+    def _units(self, lines: Iterator[bytes], source: Input) -> Iterator[Unit]:
+        if self.noun == "paragraphs":
+            yield from paragraphs(lines, source.position)
+            return
+        for number, raw in enumerate(lines, start=1):
+            yield parse_line(raw, self._lines, number=number, position=source.position())
+
+
+def codec_of_lines(source: Input, encoding: str | None) -> Codec | None:
+    """None for UTF-8, whose lines are read as they are."""
+    if encoding is None:
+        return None
+    codec = codec_of(encoding, source.rewound().stream.read(4))
+    return None if codec.name == "utf-8" else codec
+
+
+def paragraphs(lines: Iterator[bytes], position: Callable[[], int]) -> Iterator[Unit]:
+    """Lines up to a blank one are one text, which is written as one line. A blank line is a unit, too."""
+    held: list[bytes] = []
+    first = number = num_bytes = 0
+
+    def paragraph() -> Unit:
+        unit = parse_line(b"".join(held), _Paragraph(), number=number, position=position())
+        return replace(unit, location={"line": first})
+
+    for line_number, raw in enumerate(lines, start=1):
+        is_blank = not raw.strip()
+        if held and (is_blank or num_bytes >= MAX_PARAGRAPH_BYTES):
+            number += 1
+            yield paragraph()
+            held = []
+        if not held:
+            first, num_bytes = line_number, 0
+        held.append(raw)
+        num_bytes += len(raw)
+        if is_blank:
+            number += 1
+            yield paragraph()
+            held = []
+    if held:
+        number += 1
+        yield paragraph()
+
+
+class TextLines:
+    """Every line is a text. A failed one leaves an empty line."""
+
+    def read(self, content: bytes) -> str:
+        """Raises UnitError for bytes that are not UTF-8."""
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise UnitError(f"not UTF-8: byte {error.start} is 0x{content[error.start]:02x}") from None
+
+    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
+        """A line break within a translation would be a line too many."""
+        return (translation or "").replace("\n", " ").encode()
+
+
+_RANGES = "protected_ranges"
+_TRUNCATED = "translation_truncated"
+"""A bare "truncated" is the callers' own: posts of social networks have one beside their "text"."""
+
+
+class _Paragraph(TextLines):
+    """Lines that are one text."""
+
+    def read(self, content: bytes) -> str:
+        """Raises UnitError for bytes that are not UTF-8."""
+        return join_lines(super().read(content))
+
+    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
+        """The lines that were not joined are lines of the translation, too."""
+        return (translation or "").encode()
+
+
+class JsonLines:
+    """Every line is an object with a "text". It comes back with a "translation", null where it failed.
+
+    The text may be under another key. "protected_ranges" beside it are ranges of it, pairs [start, end]
+    of code points, that stay as they are.
+
+    A translation that lacks an end has a "translation_truncated" of true beside it. An object that has one of
+    both already fails, and one with a "translation" stays what it is.
+    """
+
+    def __init__(self, key: str = "text", *, join: bool = False) -> None:
+        self._key = key
+        self._join = join
+
+    def read(self, content: bytes) -> str:
+        """Raises UnitError for what is no such object. A blank line is an empty text."""
+        if not content.strip():
+            return ""
+        document = _parse(content)
+        for name in ("translation", _TRUNCATED):
+            if name in document:
+                raise UnitError(f'the object has a "{name}" already; remove or rename it')
+        text = document.get(self._key)
+        if not isinstance(text, str):
+            raise UnitError(f'the object has no string "{self._key}"')
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UnitError(f'"{self._key}" has a lone surrogate at code point {error.start}') from None
+        text = _protected(text, document.get(_RANGES))
+        return _joined(text) if self._join else text
+
+    def write(self, content: bytes, translation: str | None, *, truncated: bool) -> bytes:
+        """A blank line stays blank."""
+        if not content.strip():
+            return content
+        try:
+            document = _parse(content)
+        except UnitError:
+            document = {}
+        if "translation" in document:
+            return content
+        added = {"translation": translation} | ({_TRUNCATED: True} if truncated else {})
+        appended = json.dumps(added, ensure_ascii=False).encode()
+        if not document:
+            return appended
+        # The caller's own bytes: numbers and escapes come back as they were written.
+        return content.rstrip().removesuffix(b"}").rstrip() + b", " + appended.removeprefix(b"{")
+
+
+def _protected(text: str, ranges: object) -> str:
+    """The text with its ranges, where it has some. Raises UnitError for what are none."""
+    if ranges is None:
+        return text
+    if not isinstance(ranges, list):
+        kind = _NAMES.get(type(ranges), "an object")
+        raise UnitError(f'"{_RANGES}" is no array of pairs [start, end] but {kind}')
+    try:
+        return RangedText(text, ranges)
+    except TypeError as error:
+        raise UnitError(str(error)) from None
+
+
+def _joined(text: str) -> str:
+    """The text with its lines joined, and its ranges where they are then, without blanks at their ends."""
+    ranges = []
+    for start, end in ranges_of(text):
+        first = end - len(text[start:end].lstrip(BLANK))
+        last = start + len(text[start:end].rstrip(BLANK)) - 1
+        if first <= last:
+            # Up to a letter, a part is joined as it is within the whole.
+            ranges.append((len(join_lines(text[: first + 1])) - 1, len(join_lines(text[: last + 1]))))
+    joined = join_lines(text)
+    return RangedText(joined, ranges) if ranges else joined
+
+
+_NAMES = {
+    type(None): "null",
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+}
+"""JSON's names for its values."""
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise UnitError(f"not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise UnitError(f"not a JSON object but {_NAMES[type(document)]}")
+    return document
+
+
+def json_lines(options: FormatOptions) -> LinesFormat:
+    """Raises FileError for a key that can't be the text's."""
+    keys = options.keys or ("text",)
+    if len(keys) > 1 or keys[0] in ("translation", _TRUNCATED):
+        raise FileError(
+            f'the text of JSON lines is under one key, and neither "translation" nor "{_TRUNCATED}"; '
+            f"--key gave {', '.join(keys)}"
+        )
+    return LinesFormat("jsonl", JsonLines(keys[0], join=bool(options.join_lines)), options)

@@ -1,0 +1,231 @@
+"""CSV and TSV: the cells of some columns, row by row, and everything else of a row as it was."""
+
+import csv
+import functools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dragoman_files.encodings import Codec
+from dragoman_files.errors import FileError
+from dragoman_files.format import FormatName, FormatOptions, Input, TextFormat
+from dragoman_files.lines import codec_of_lines, raw_lines, transcoded
+from dragoman_files.spacing import has_letters, join_lines
+from dragoman_files.unit import Unit
+
+_DELIMITERS = ",;\t|"
+"""Delimiters of CSV, in the order in which they are tried."""
+_QUOTED = re.compile(r'"(?:[^"]|"")*+"')
+_BREAKS = re.compile(r"[\t\r\n]+")
+MAX_BETWEEN_CHARACTERS = 1 << 20
+"""Rows without a text are held up to here, and then written without one."""
+
+Write = Callable[[str | None], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """One row."""
+
+    number: int
+    """Counted from 1."""
+    line: int
+    """The first one of the row."""
+    raw: str
+    """The row with its line ending."""
+    cells: Sequence[str]
+
+
+class TableFormat:
+    """A table whose cells of some columns are translated where they stand."""
+
+    noun = "cells"
+    text_format: TextFormat | None = None
+    checks_encoding = False
+
+    def __init__(self, name: Literal["csv", "tsv"], options: FormatOptions) -> None:
+        """Raises FileError where no column is named."""
+        if not options.columns:
+            raise FileError(
+                "a table needs --column, once for each column to translate: its name in the first row, or "
+                "its number from 1"
+            )
+        self.name: FormatName = name
+        self._options = options
+
+    def units(self, source: Input) -> Iterator[Unit]:
+        """The cells. A row with more or fewer than the first has no text.
+
+        Raises FileError for columns that are not there, and for quotation marks that do not match.
+        """
+        codec = codec_of_lines(source, self._options.encoding)
+        if not source.rewound().stream.read(1):
+            return iter(())
+        delimiter, columns, has_header = self._columns(source, codec)
+        # Once to its end before anything is written.
+        width = 0
+        for row in self._rows(source, codec, delimiter):
+            width = width or len(row.cells)
+        if max(columns) >= width:
+            raise FileError(
+                f"{source.name} has {width} columns, and --column asks for number {max(columns) + 1}"
+            )
+        rows = self._rows(source, codec, delimiter)
+        return (transcoded(unit, codec) for unit in self._cells(rows, source, delimiter, columns, has_header))
+
+    def _columns(self, source: Input, codec: Codec | None) -> tuple[str, list[int], bool]:
+        """The delimiter, the places of the columns from 0 in order, and whether the first row names them."""
+        wanted = self._options.columns
+        first = next(raw_lines(source.rewound(), codec)).decode(errors="replace").removeprefix("\ufeff")
+        if all(name.isdecimal() and name != "0" for name in wanted):
+            delimiter = "\t" if self.name == "tsv" else max(_DELIMITERS, key=first.count)
+            return delimiter, sorted({int(name) - 1 for name in wanted}), False
+        for delimiter in "\t" if self.name == "tsv" else _DELIMITERS:
+            try:
+                header = next(self._rows(source, codec, delimiter)).cells
+            except FileError:
+                # Quotation marks make no sense with another delimiter than the file's.
+                continue
+            if all(name in header for name in wanted):
+                return delimiter, sorted({header.index(name) for name in wanted}), True
+        raise FileError(
+            f"{source.name} has no column {', '.join(name for name in wanted if name not in first)!r}: its "
+            f"first line is {first.strip()[:200]!r}"
+        )
+
+    def _rows(self, source: Input, codec: Codec | None, delimiter: str) -> Iterator[_Row]:
+        """All rows but blank ones, which go with the row after them."""
+        taken: list[str] = []
+
+        def lines() -> Iterator[str]:
+            for number, raw in enumerate(raw_lines(source.rewound(), codec), start=1):
+                try:
+                    line = raw.decode()
+                except UnicodeDecodeError as error:
+                    raise FileError(
+                        f"{source.name} is not in UTF-8: byte {error.start} of line {number} is "
+                        f"0x{raw[error.start]:02x}; `--encoding` says which encoding it is in"
+                    ) from None
+                taken.append(line)
+                yield line.removeprefix("\ufeff") if number == 1 else line
+
+        reader = csv.reader(
+            lines(),
+            delimiter=delimiter,
+            strict=True,
+            quoting=csv.QUOTE_NONE if self.name == "tsv" else csv.QUOTE_MINIMAL,
+        )
+        number, line = 0, 1
+        while True:
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                raise FileError(
+                    f"{source.name} is no table from line {line} on: {error}. Is a quotation mark not "
+                    "closed, or not doubled within a cell?"
+                ) from None
+            if cells is None:
+                break
+            if not cells:
+                continue
+            number += 1
+            yield _Row(number=number, line=line, raw="".join(taken), cells=cells)
+            taken.clear()
+            line = reader.line_num + 1
+        if taken:
+            yield _Row(number=number + 1, line=line, raw="".join(taken), cells=())
+
+    def _cells(
+        self, rows: Iterator[_Row], source: Input, delimiter: str, columns: list[int], has_header: bool
+    ) -> Iterator[Unit]:
+        """A unit for each cell with a letter. What stands before it goes with it."""
+        number = width = num_held = 0
+        # What stands between the last text and the next.
+        between: list[str] = []
+        is_quoted_format = self.name == "csv"
+
+        def unit(text: str, row: _Row, error: str | None, write: Write) -> Unit:
+            return Unit(
+                number=number,
+                position=source.position(),
+                text=join_lines(text) if self._options.join_lines else text,
+                raw=row.raw,
+                error=error,
+                location={"line": row.line, "number": number},
+                write=functools.partial(_write, "".join(between), write),
+            )
+
+        for row in rows:
+            width = width or len(row.cells)
+            if row.cells and len(row.cells) != width:
+                number += 1
+                error = f"the row has {len(row.cells)} cells, and the first one {width}"
+                yield unit("", row, error, functools.partial(_unchanged, row.raw))
+                between, num_held = [], 0
+                continue
+            end = 0
+            if row.cells and not (has_header and row.number == 1):
+                spans = list(_spans(row.raw, delimiter, is_quoted=is_quoted_format))
+                assert len(spans) == len(row.cells), row
+                for start, stop in (spans[column] for column in columns):
+                    cell = row.raw[start:stop]
+                    text = _unquoted(cell)
+                    if not has_letters(text):
+                        continue
+                    number += 1
+                    between.append(row.raw[end:start])
+                    write = functools.partial(_written, cell, delimiter, is_quoted_format)
+                    yield unit(text, row, None, write)
+                    between, num_held, end = [], 0, stop
+            between.append(row.raw[end:])
+            num_held += len(row.raw) - end
+            if num_held > MAX_BETWEEN_CHARACTERS:
+                number += 1
+                yield unit("", row, None, functools.partial(_unchanged, ""))
+                between, num_held = [], 0
+        if any(between):
+            number += 1
+            last = _Row(number=0, line=0, raw="", cells=())
+            yield unit("", last, None, functools.partial(_unchanged, ""))
+
+
+def _write(before: str, write: Write, translation: str | None, truncated: bool) -> bytes:
+    return (before + write(translation)).encode()
+
+
+def _unchanged(raw: str, translation: str | None) -> str:
+    return raw
+
+
+def _written(cell: str, delimiter: str, is_quoted_format: bool, translation: str | None) -> str:
+    """A cell in the place of another."""
+    if translation is None:
+        return cell
+    is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
+    if not is_quoted_format:
+        # A tab or a line break would be a cell or a row too many.
+        translation = _BREAKS.sub(" ", translation)
+    elif any(character in translation for character in f'{delimiter}"\r\n'):
+        is_quoted = True
+    return '"' + translation.replace('"', '""') + '"' if is_quoted else translation
+
+
+def _unquoted(cell: str) -> str:
+    """The content of a cell; TSV has quotation marks, too, as some programs write them."""
+    is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
+    return cell[1:-1].replace('""', '"') if is_quoted else cell
+
+
+def _spans(raw: str, delimiter: str, *, is_quoted: bool) -> Iterator[tuple[int, int]]:
+    """Where each cell of a row stands, its quotation marks included; the row is sound by the csv module."""
+    start = len(raw) - len(raw.lstrip("\ufeff\r\n"))
+    end = len(raw.rstrip("\r\n"))
+    while True:
+        quoted = _QUOTED.match(raw, start) if is_quoted else None
+        stop = quoted.end() if quoted is not None else raw.find(delimiter, start, end)
+        stop = end if stop < 0 else stop
+        yield start, stop
+        if stop >= end:
+            return
+        start = stop + 1

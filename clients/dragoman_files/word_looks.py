@@ -1,0 +1,339 @@
+"""How the texts of a paragraph of Word look, and how a translation gets these looks.
+
+A paragraph is a row of runs, each with a look of its own and a text; there are no tags around words as in
+HTML. So the texts that look like the first one of their sentence are its plain text, and each row of others
+is an element around them. Of a translation the runs are made anew.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dragoman_files.reading import Reading
+from dragoman_files.spacing import has_letters, unescape
+from dragoman_files.tags.markup import Kind, Piece, Run
+from dragoman_files.tags.tagged import Tagged
+from dragoman_files.tags.xml_events import Event
+
+_OF_RUNS = frozenset(("r", "t", "rPr", "lastRenderedPageBreak", "softHyphen"))
+_BETWEEN = frozenset(
+    (
+        *("proofErr", "bookmarkStart", "bookmarkEnd", "permStart", "permEnd"),
+        *("commentRangeStart", "commentRangeEnd"),
+    )
+)
+"""Elements between runs that bound no text."""
+_AROUND = frozenset(("hyperlink", "smartTag", "ins", "moveTo", "fldSimple", "sdt", "sdtContent"))
+"""Elements around runs within a sentence."""
+_EMPTY = frozenset(
+    (
+        *("footnoteReference", "endnoteReference", "commentReference", "footnoteRef", "endnoteRef"),
+        *(
+            "annotationRef",
+            "drawing",
+            "pict",
+            "object",
+            "AlternateContent",
+            "sym",
+            "del",
+            "moveFrom",
+            "sdtPr",
+        ),
+    )
+)
+"""Elements that a sentence is complete without."""
+_RUN_TAG = re.compile(r"<((?:\w+:)?)r\b")
+_UNSEEN = frozenset(("lang", "noProof"))
+"""Properties of a run that nobody sees."""
+_SPACE = re.compile(r"\sxml:space\s*=\s*(\"[^\"]*\"|'[^']*')")
+_TEXT_TAG = re.compile(r"<((?:\w+:)?)t\s[^<>]*>\Z")
+
+
+def pieces_of(source: str, paragraph: Sequence[Event | None], reading: Reading) -> list[Piece]:
+    """The texts of a paragraph, whose events those are, without its tags; None for a paragraph within it."""
+    reader = _Reader(source, reading)
+    wholes = _wholes(source, paragraph)
+    position = 0
+    while position < len(paragraph):
+        first = paragraph[position]
+        last = wholes.get(position, position)
+        if last == position or first is None:
+            reader.read(first)
+        else:
+            reader.read_whole([event for event in paragraph[position : last + 1] if event is not None])
+        position = last + 1
+    reader.close_look()
+    return reader.pieces
+
+
+def _wholes(source: str, paragraph: Sequence[Event | None]) -> dict[int, int]:
+    """The first and the last event of all that is one piece, whatever is in it: elements that a sentence is
+    complete without, and fields whose result has no letter.
+
+    None has a paragraph within it.
+    """
+    found: dict[int, int] = {}
+    opened: list[tuple[int, int]] = []
+    fields: list[tuple[int, int, int]] = []
+    num_paragraphs = num_texts = 0
+    for index, event in enumerate(paragraph):
+        if event is None:
+            num_paragraphs += 1
+        elif event.kind == "start":
+            opened.append((index, num_paragraphs))
+            if event.name == "fldChar":
+                kinds = [value for name, value in event.pairs() if name.endswith("fldCharType")]
+                if kinds == ["begin"]:
+                    fields.append((index, num_paragraphs + num_texts, len(opened)))
+                elif kinds == ["end"] and fields:
+                    first, before, depth = fields.pop()
+                    if before == num_paragraphs + num_texts and depth == len(opened):
+                        found[first] = index + 1
+        elif event.kind == "end":
+            first, before = opened.pop()
+            if fields and len(opened) < fields[-1][2] - 2:
+                # It does not end in the element that it begins in.
+                fields.clear()
+            started = paragraph[first]
+            if started is not None and started.name in _EMPTY and before == num_paragraphs:
+                found[first] = index
+        elif event.kind == "text" and opened:
+            started = paragraph[opened[-1][0]]
+            is_read = started is not None and started.name == "t"
+            num_texts += is_read and has_letters(source[event.start : event.end])
+    return found
+
+
+def write_looks(source: str, run: Run, tagged: Tagged, translation: str) -> str:
+    """The translation of a text, in runs that look as its words did. Raises UnitError, as `Tagged.write`."""
+    writer = _Writer(source, run)
+    for part in tagged.parts(translation):
+        if part.piece is None:
+            writer.write_text(part.text)
+        else:
+            writer.write_tag(part.piece)
+    return writer.finish()
+
+
+class _Reader:
+    """Sorts out what belongs together."""
+
+    def __init__(self, source: str, reading: Reading) -> None:
+        self.pieces: list[Piece] = []
+        self._source = source
+        self._reading = reading
+        # The names of the elements that are open, how many are of each, and a number for those around a run.
+        self._names: list[str] = []
+        self._num_open: Counter[str] = Counter()
+        self._around = [0]
+        self._numbers: dict[tuple[int, str], int] = {}
+        # Of the run: its properties, and what opens it up to its text.
+        self._look: list[str] = []
+        self._opening: list[str] = []
+        self._text_tag = ""
+        # The look of the first text behind what bounds texts, for each element around.
+        self._first: list[str | None] = [None]
+        # The look of the element that is open, and where its last text is.
+        self._current: str | None = None
+        self._last_text = 0
+
+    def read(self, event: Event | None) -> None:
+        """Takes in the next event."""
+        if event is None:
+            self._bound(Piece(start=0, end=0, kind="markup"))
+            return
+        raw = self._source[event.start : event.end]
+        if event.kind == "start":
+            if event.name == "r":
+                self._look, self._opening = [], [raw]
+            self._names.append(event.name)
+            self._num_open[event.name] += 1
+            key = (self._around[-1], event.name)
+            is_around = event.name in _AROUND
+            self._around.append(
+                key[0] if is_around else self._numbers.setdefault(key, len(self._numbers) + 1)
+            )
+        in_properties = self._num_open["rPr"] > 0
+        if in_properties:
+            self._opening.append(raw)
+            if event.name != "rPr" and not any(self._num_open[name] for name in _UNSEEN):
+                self._look.append(raw)
+        elif event.kind == "start" and event.name == "t":
+            self._text_tag = _SPACE.sub("", raw)[:-1].rstrip("/") + ' xml:space="preserve">'
+        if event.kind == "end":
+            self._num_open[self._names.pop()] -= 1
+            self._around.pop()
+        if event.kind == "text" and self._names[-1:] == ["t"] and not self._num_open["oMath"]:
+            self._text(event)
+        elif in_properties or event.kind == "text" or event.name in _OF_RUNS:
+            last = self.pieces[-1] if self.pieces else None
+            if last is not None and last.kind == "glue" and not last.name:
+                self.pieces[-1] = replace(last, end=event.end)
+            else:
+                self.pieces.append(Piece(start=event.start, end=event.end, kind="glue"))
+        elif event.name in _BETWEEN:
+            self.pieces.append(Piece(start=event.start, end=event.end, kind="glue", name=event.name))
+        elif event.name in _AROUND and event.kind in ("start", "end"):
+            self.close_look()
+            kind: Kind = "open" if event.kind == "start" else "close"
+            if kind == "open":
+                self._first.append(None)
+            elif len(self._first) > 1:
+                self._first.pop()
+            self.pieces.append(Piece(start=event.start, end=event.end, kind=kind, name=event.name))
+        else:
+            self._bound(Piece(start=event.start, end=event.end, kind="markup"))
+
+    def read_whole(self, events: Sequence[Event]) -> None:
+        """Takes in events that are one piece, which in a run gets a run of its own."""
+        start, end = events[0].start, events[-1].end
+        if events[0].name == "sdtPr" and self.pieces[-1].kind == "open":
+            # It stays where a content control begins.
+            self.pieces[-1] = replace(self.pieces[-1], end=end)
+            return
+        output = None
+        if self._num_open["r"]:
+            opening = "".join(self._opening)
+            prefix = _RUN_TAG.match(opening)
+            assert prefix is not None, opening
+            output = f"{opening}{self._source[start:end]}</{prefix[1]}r>"
+            self._reading.take(len(output))
+        self.pieces.append(Piece(start=start, end=end, kind="empty", output=output))
+
+    def _text(self, event: Event) -> None:
+        # The run's own elements are its text and itself.
+        look = f"{self._around[-3] if len(self._around) > 2 else 0} {''.join(self._look)}"
+        opening = "".join(self._opening) + self._text_tag
+        self._reading.take(len(look) + len(opening))
+        if self._current not in (None, look):
+            self.close_look()
+        if self._first[-1] is None:
+            self._first[-1] = look
+        if self._current is None and look != self._first[-1]:
+            self._current = look
+            self.pieces.append(Piece(start=event.start, end=event.start, kind="open", name=look))
+        self._last_text = len(self.pieces)
+        self.pieces.append(
+            Piece(
+                start=event.start,
+                end=event.end,
+                kind="text",
+                decode=unescape,
+                look=opening,
+            )
+        )
+
+    def close_look(self) -> None:
+        """Ends the element that is open because of a look, behind its last text."""
+        if self._current is not None:
+            end = self.pieces[self._last_text].end
+            close = Piece(start=end, end=end, kind="close", name=self._current)
+            self.pieces.insert(self._last_text + 1, close)
+            self._current = None
+
+    def _bound(self, piece: Piece) -> None:
+        self.close_look()
+        self._first = [None]
+        self.pieces.append(piece)
+
+
+class _Writer:
+    """Writes runs, one after the other."""
+
+    def __init__(self, source: str, run: Run) -> None:
+        self._source = source
+        self._run = run
+        self._written: list[str] = []
+        texts = [piece for piece in run.pieces if piece.kind == "text"]
+        self._base = _first_look(run.pieces) or texts[0].look
+        self._within = _looks_within(run.pieces)
+        self._last = texts[-1].look
+        self._ends_in_text = not self._is_tag(run.pieces[-1])
+        # The look of the run that is open; None between runs.
+        self._look = None if self._is_tag(run.pieces[0]) else texts[0].look
+        self._looks = [self._base]
+        prefix = _TEXT_TAG.search(self._last)
+        assert prefix is not None, self._last
+        self._closing = f"</{prefix[1]}t></{prefix[1]}r>"
+        if self._look is not None and "xml:space" not in source[source.rfind("<", 0, run.start) : run.start]:
+            # White space at its ends would not be shown.
+            self._look = ""
+
+    def write_text(self, text: str) -> None:
+        """A text in the look of the element that it stands in."""
+        self._open(self._looks[-1])
+        self._written.append(text)
+
+    def write_tag(self, piece: Piece) -> None:
+        """The beginning or the end of an element."""
+        if self._is_tag(piece):
+            self._close()
+            raw = self._source[piece.start : piece.end]
+            self._written.append(raw if piece.output is None else piece.output)
+        if piece.kind == "open":
+            self._looks.append(self._within.get(id(piece)) or self._looks[-1])
+        elif piece.kind == "close":
+            self._looks.pop()
+
+    def finish(self) -> str:
+        """All that was written, then what stood between the runs and is none of them."""
+        between = "".join(
+            self._source[piece.start : piece.end]
+            for piece in self._run.pieces
+            if piece.kind == "glue" and piece.name
+        )
+        if between:
+            self._close()
+            self._written.append(between)
+        if self._ends_in_text:
+            self._open(self._last)
+        else:
+            self._close()
+        return "".join(self._written)
+
+    def _open(self, look: str) -> None:
+        if self._look != look:
+            self._close()
+            self._written.append(look)
+            self._look = look
+
+    def _close(self) -> None:
+        if self._look is not None:
+            self._written.append(self._closing)
+            self._look = None
+
+    def _is_tag(self, piece: Piece) -> bool:
+        """Whether it is markup of the document, rather than a tag for a look."""
+        return piece.kind in ("open", "close", "empty") and piece.end > piece.start
+
+
+def _first_look(pieces: Sequence[Piece]) -> str | None:
+    """The look of the first text that is in no element; None where all are."""
+    depth = 0
+    for piece in pieces:
+        depth += {"open": 1, "close": -1}.get(piece.kind, 0)
+        if piece.kind == "text" and depth == 0:
+            return piece.look
+    return None
+
+
+def _looks_within(pieces: Sequence[Piece]) -> dict[int, str]:
+    """The look of the first text in each element, of those in none within it if there are, by the identity of
+    the piece that opens it."""
+    looks: dict[int, str] = {}
+    # For each element that is open: the piece that opens it, the first look in it, the first deeper one.
+    opened: list[tuple[Piece, str, str]] = []
+    for piece in pieces:
+        if piece.kind == "open":
+            opened.append((piece, "", ""))
+        elif piece.kind == "close" and opened:
+            element, own, deeper = opened.pop()
+            looks[id(element)] = own or deeper
+            if opened:
+                around, first, within = opened[-1]
+                opened[-1] = (around, first, within or own or deeper)
+        elif piece.kind == "text" and opened:
+            element, own, deeper = opened[-1]
+            opened[-1] = (element, own or piece.look, deeper)
+    return looks

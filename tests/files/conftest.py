@@ -1,0 +1,59 @@
+"""Translating files of all formats by a real server that answers in capitals."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.clients import conftest as clients
+
+from dragoman import Client, Settings
+from dragoman.jobs import FileJob, FormatOptions
+
+DE_EN = Settings(source="de", target="en")
+
+server, client = clients.server, clients.client
+
+
+class Silence:
+    """Is told and says nothing."""
+
+    def on_start(self, *, resumed, failed):
+        pass
+
+    def on_line(self, *, failed, position):
+        pass
+
+    def on_save(self, *, lines):
+        pass
+
+    def on_wait(self, error, seconds):
+        pass
+
+
+@pytest.fixture
+def run(server):
+    """Translates a file into another."""
+
+    def call(source: Path, output: Path, **options):
+        job_names = ("format_name", "patience_seconds", "checkpoint_seconds", "window")
+        job = {name: options.pop(name) for name in job_names if name in options}
+        with Client(server.address) as client:
+            file_job = FileJob(source, output, DE_EN, options=FormatOptions(**options), **job)
+            return file_job.run(client, Silence())
+
+    return call
+
+
+@pytest.fixture
+def translate(run, tmp_path) -> Callable[..., str | bytes]:
+    """What becomes of a content under a name: text of text, bytes of bytes."""
+
+    def call(name: str, content: str | bytes, **options):
+        source, output = tmp_path / f"in.{name}", tmp_path / f"out.{name}"
+        source.write_bytes(content.encode() if isinstance(content, str) else content)
+        run(source, output, **options)
+        translated = output.read_bytes()
+        output.unlink()
+        return translated.decode() if isinstance(content, str) else translated
+
+    return call

@@ -1,0 +1,274 @@
+"""Which files a job takes line by line, and which it refuses before it writes anything."""
+
+import ast
+import gzip
+import io
+import json
+import re
+import tomllib
+import zipfile
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from dragoman import Client, Settings
+from dragoman.jobs import FileJob, JobError
+
+DE_EN = Settings(source="de", target="en")
+REAL_FILES = Path(__file__).parents[4] / "shared" / "data" / "formats"
+
+
+class Silence:
+    """Is told and says nothing."""
+
+    def on_start(self, *, resumed, failed):
+        pass
+
+    def on_line(self, *, failed, position):
+        pass
+
+    def on_save(self, *, lines):
+        pass
+
+    def on_wait(self, error, seconds):
+        pass
+
+
+@pytest.fixture
+def translate(server):
+    def run(source: Path, output: Path, **options):
+        with Client(server.address) as client:
+            return FileJob(source, output, DE_EN, **options).run(client, Silence())
+
+    return run
+
+
+def zipped() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("word/document.xml", "<w:t>Guten Morgen.</w:t>")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["in.ndjson", "in.JSONL", "in.NDJson.GZ", "in.jsonlines"])
+def test_json_lines_are_known_by_their_name_in_any_case(translate, tmp_path, name):
+    content = b'{"text": "ja"}\n'
+    source, output = tmp_path / name, tmp_path / f"out{name[2:]}"
+    source.write_bytes(gzip.compress(content) if name.endswith("GZ") else content)
+    translate(source, output)
+    told = output.read_bytes()
+    assert json.loads(gzip.decompress(told) if name.endswith("GZ") else told) == {
+        "text": "ja",
+        "translation": "JA",
+    }
+
+
+def test_compression_is_known_by_the_name_in_any_case(translate, tmp_path):
+    (tmp_path / "in.TXT.GZ").write_bytes(gzip.compress(b"ja\n"))
+    translate(tmp_path / "in.TXT.GZ", tmp_path / "out.Gz")
+    assert gzip.decompress((tmp_path / "out.Gz").read_bytes()) == b"JA\n"
+
+
+@pytest.mark.parametrize("name", ["book.de", "book", "book.TXT", "v1.2 (final).de_DE", "po", ".srt"])
+def test_a_name_that_says_nothing_is_of_text(translate, tmp_path, name):
+    (tmp_path / name).write_text("ja\n")
+    translate(tmp_path / name, tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "JA\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a.odt", r"a document.*save it as \.docx, or as plain text in UTF-8"),
+        ("a.PDF", r"a document.*plain text in UTF-8"),
+        ("a.zip", r"an archive.*unpack"),
+        ("a.txt.xz", r"an archive.*only `\.gz`"),
+        ("a.ass", r"subtitles.*\.srt or \.vtt"),
+        ("a.rst", r"markup.*JSON lines"),
+        ("a.mdx", r"markup"),
+        ("a.ods.gz", r"a document"),
+        *((f"a.{suffix}", r"a catalogue.*\.po or \.xliff") for suffix in ("strings", "resx", "ftl")),
+        ("a.yaml", r"structured data.*\.json"),
+    ],
+)
+def test_a_name_of_what_lines_would_break_is_refused(translate, tmp_path, name, told):
+    (tmp_path / name).write_text("ja\n")
+    with pytest.raises(JobError, match=rf"{name} is by its name {told}.*`--format text`"):
+        translate(tmp_path / name, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"de.{suffix}"
+        for suffix in ["js", "php", "py", "vue", "jsonc", "sub", "eml", "ics", "sql", "ts", "foo", "jsonl5"]
+    ],
+)
+def test_a_name_of_which_nothing_is_known_is_refused_unless_one_insists(translate, tmp_path, name):
+    (tmp_path / name).write_text("ja\n")
+    with pytest.raises(
+        JobError, match=rf"{name} ends in '\.\w+', of which no format is known.*`--format text`"
+    ):
+        translate(tmp_path / name, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    translate(tmp_path / name, tmp_path / "out", format_name="text")
+    assert (tmp_path / "out").read_text() == "JA\n"
+
+
+def test_a_name_that_the_output_would_belie_is_refused(translate, tmp_path):
+    (tmp_path / "in").write_text("ja\n")
+    with pytest.raises(JobError, match=r"out\.odt is by its name a document.*such as out\.txt"):
+        translate(tmp_path / "in", tmp_path / "out.odt")
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_whoever_insists_has_every_line_translated(translate, tmp_path):
+    (tmp_path / "in.md").write_text("# ja\n")
+    translate(tmp_path / "in.md", tmp_path / "out.md", format_name="text")
+    assert (tmp_path / "out.md").read_text() == "# JA\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (zipped(), r"a zip file, as `\.docx`"),
+        (b"%PDF-1.7\n", "a PDF"),
+        ("Grüße\n".encode("utf-16"), r"text in UTF-16.*`iconv -f UTF-16 -t UTF-8 .*in\.txt"),
+        ("Grüße\n".encode("utf-32"), r"text in UTF-32"),
+        ("Guten Morgen. Grüße\n".encode("utf-16-le"), r"text in UTF-16LE.*`iconv -f UTF-16LE"),
+        ("Guten Morgen. Grüße\n".encode("utf-16-be"), r"text in UTF-16BE"),
+        ("Guten Morgen. Grüße\n".encode("utf-32-le"), r"text in UTF-32LE"),
+        ("Guten Morgen. Grüße\n".encode("utf-32-be"), r"text in UTF-32BE"),
+    ],
+    ids=["zip", "pdf", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"],
+)
+def test_what_is_no_text_in_utf8_is_refused_whatever_it_is_called(translate, tmp_path, content, told):
+    (tmp_path / "in.txt").write_bytes(content)
+    (tmp_path / "in.txt.gz").write_bytes(gzip.compress(content))
+    for name in ("in.txt", "in.txt.gz"):
+        for format_name in (None, "text"):
+            with pytest.raises(JobError, match=told):
+                translate(tmp_path / name, tmp_path / "out.txt", format_name=format_name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "in.txt.gz"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"ja\x00\nnein\n", "byte 2 is NUL"),
+        ("ja\nGrüße\n".encode("latin-1"), r"byte 2 of line 2 is 0xfc.*`iconv -f WINDOWS-1252.*in\.txt"),
+        ("你好。\n再见。\n".encode("gb2312"), r"byte 0 of line 1 is 0xc4"),
+        (b'\xef\xbb\xbf<?xml version="1.0"?>\n', "XML or HTML"),
+        (b"<!DOCTYPE html>\n<p>ja\n", "XML or HTML"),
+        (b"WEBVTT\n\n", "subtitles"),
+        (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nja\r\n", "subtitles"),
+        (b'{"text": "ja"}\n', "JSON"),
+        (b'[\n {"text": "ja"}\n]\n', "JSON"),
+        (b'{\n  "a": "ja"\n}\n', "JSON"),
+    ],
+)
+def test_text_that_lines_would_break_is_refused_unless_one_insists(translate, tmp_path, content, told):
+    (tmp_path / "in.txt").write_bytes(content)
+    with pytest.raises(JobError, match=f"{told}.*--format"):
+        translate(tmp_path / "in.txt", tmp_path / "out.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+    summary = translate(tmp_path / "in.txt", tmp_path / "out.txt", format_name="text")
+    assert summary.lines == content.count(b"\n")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'"Ja", sagte er.\n',
+        b"[1] Ja.\n",
+        b"1\nja\n",
+        b"<3 dich\n",
+        ("grün\n" * 3).encode() + b"\xff\n",
+        # Half of them are in UTF-8: these are what the lines of some crawl are.
+        "grün\n".encode() + b"\xff\n",
+    ],
+)
+def test_text_of_any_other_look_is_translated(translate, tmp_path, content):
+    (tmp_path / "in.txt").write_bytes(content)
+    assert translate(tmp_path / "in.txt", tmp_path / "out.txt").lines == content.count(b"\n")
+
+
+def test_a_character_at_the_end_of_what_is_looked_at_is_no_fault(translate, tmp_path):
+    (tmp_path / "in.txt").write_text("a" + "ü" * (1 << 19) + "\n")
+    assert translate(tmp_path / "in.txt", tmp_path / "out.txt").failed == 0
+
+
+def test_formats_that_names_hide_are_given(translate, tmp_path):
+    (tmp_path / "in.json").write_text('{"text": "ja"}\n')
+    translate(tmp_path / "in.json", tmp_path / "out", format_name="jsonl")
+    assert json.loads((tmp_path / "out").read_text())["translation"] == "JA"
+
+
+def test_a_job_goes_on_in_the_format_that_it_began_with(server, translate, tmp_path):
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("ja\n" * 2000)
+    server.servicer.disconnects.append(600)
+    with pytest.raises(ConnectionError):
+        translate(source, output, patience_seconds=0.0, checkpoint_seconds=0.0)
+    with pytest.raises(JobError, match="format was text and is jsonl"):
+        translate(source, output, format_name="jsonl")
+    translate(source, output)
+    assert output.read_text() == "JA\n" * 2000
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("in.po", "out.txt"), r"in\.po and .*out\.txt differ in format: .* one holds po, the other text"),
+        (("in.json", "out.jsonl"), "one holds json, the other jsonl"),
+        (("in", "out.docx"), "one holds text, the other docx"),
+        (("in.docx.gz", "out.docx"), r"a \.docx is compressed as it is"),
+    ],
+    ids=["po", "json", "docx", "gz"],
+)
+def test_files_of_two_formats_are_refused(translate, tmp_path, names, told):
+    (tmp_path / names[0]).write_text("ja\n")
+    with pytest.raises(JobError, match=told):
+        translate(tmp_path / names[0], tmp_path / names[1])
+    assert [path.name for path in tmp_path.iterdir()] == [names[0]]
+
+
+@pytest.mark.skipif(not REAL_FILES.is_dir(), reason="no real files here")
+def test_real_files_of_formats_that_are_not_read_are_refused(translate, tmp_path):
+    refused = {".xml", ".ftl", ".resw", ".yaml"}
+    paths = [path for path in REAL_FILES.iterdir() if path.suffix in refused]
+    assert {path.suffix for path in paths} == refused
+    for path in paths:
+        with pytest.raises(JobError, match=r"by its name .*, of a format that is not read"):
+            translate(path, tmp_path / "out")
+
+
+def test_every_format_is_read_by_the_bare_install():
+    """In the server's image and after `make demo`, too: what formats import is no matter of an extra."""
+    house = Path(__file__).parents[2]
+    project = tomllib.loads((house / "pyproject.toml").read_text())["project"]
+    installed = {re.match(r"[\w-]+", each)[0] for each in project["dependencies"]}
+    distributions = packages_distributions()
+    imported = set()
+    for path in (house / "clients/dragoman_files").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {each.name.split(".")[0] for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(node.module.split(".")[0])
+    needed = {each for name in imported for each in distributions.get(name, ())} - {"dragoman"}
+    assert {"polib", "markdown-it-py"} <= needed <= installed
+
+
+def test_a_document_may_have_as_many_bytes_as_the_limit_and_no_more(translate, tmp_path, monkeypatch):
+    monkeypatch.setattr("dragoman_files.document.MAX_DOCUMENT_BYTES", 1 << 20)
+    source, output = tmp_path / "in.html", tmp_path / "out.html"
+    text = "<p>ja</p>" + " " * ((1 << 20) - 9)
+    source.write_text(text)
+    translate(source, output)
+    assert output.read_text() == text.replace("ja", "JA")
+    source.write_text(f"{text} ")
+    with pytest.raises(JobError, match=r"in\.html has more than 1 MiB.*split it"):
+        translate(source, tmp_path / "out2.html")

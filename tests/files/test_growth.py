@@ -1,0 +1,403 @@
+"""What reading and writing a document costs: time in proportion to its size, memory up to a stated multiple.
+
+Documents are runs of what a format knows: characters that mean something in it and pairs of them, openers
+that nobody closes, nested and empty elements, attributes, items, cells, entries.
+"""
+
+import io
+import itertools
+import random
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.files.documents import PO_HEAD, docx, xliff
+
+from dragoman_files.errors import FileError, UnitError
+from dragoman_files.format import FormatOptions, Input
+from dragoman_files.opening import open_format
+from dragoman_files.reading import MEMORY_FLOOR, MEMORY_PER_BYTE
+
+LEAST_SECONDS = 0.05
+MOST_BYTES = 1 << 22
+MOST_RATIO = 2.6
+SAMPLE = 14
+"""Of all runs, those that are tried every time."""
+
+Make = Callable[[str], bytes]
+
+
+def _xliff(content: str) -> bytes:
+    return xliff(f'<trans-unit id="1"><source>{content}</source></trans-unit>').encode()
+
+
+def _run(content: str) -> str:
+    return f"<w:p><w:r>{content}</w:r></w:p>"
+
+
+def _plain(content: str) -> bytes:
+    return content.encode()
+
+
+WRAPS: dict[str, list[Make]] = {
+    "text": [_plain],
+    "jsonl": [_plain, lambda text: f'{{"text": "{text}"}}\n'.encode()],
+    "json": [_plain, lambda text: f'["{text}"]'.encode()],
+    "csv": [_plain, lambda text: f'a,b\nc,"{text}"\n'.encode()],
+    "tsv": [_plain],
+    "srt": [lambda text: f"1\n00:00:01,000 --> 00:00:02,000\n{text}\n".encode(), _plain],
+    "vtt": [lambda text: f"WEBVTT\n\n00:01.000 --> 00:02.000\n{text}\n".encode()],
+    "html": [_plain, lambda text: f"<p>a {text} b</p>".encode()],
+    "markdown": [
+        _plain,
+        lambda text: f"a {text} b\n".encode(),
+        lambda text: f"|a|\n|-|\n|{text}|\n".encode(),
+    ],
+    "po": [
+        lambda text: f"{PO_HEAD}{text}".encode(),
+        lambda text: f'{PO_HEAD}msgid "a {text}"\nmsgstr ""\n'.encode(),
+    ],
+    "xliff": [_xliff, lambda text: xliff(text).encode()],
+    "docx": [lambda text: docx(text), lambda text: docx(_run(text)), lambda text: docx(f"<w:p>{text}</w:p>")],
+}
+"""Where a run can stand in a document of each format."""
+CHARACTERS = {
+    "text": "a -\n",
+    "jsonl": '"{}:a\n',
+    "json": '"\\[]{}:,a0 \n',
+    "csv": '",;a\n',
+    "tsv": '"\ta\n',
+    "srt": "->{}\\:a \n",
+    "vtt": "-><&;a \n",
+    "html": "<>&\"'=/!-#;a \n",
+    "markdown": "`*_[]()!<&\\|~#->:a \n",
+    "po": '"\\#~|[a \n',
+}
+"""The characters of each format that mean something; each is tried, and each pair."""
+UNITS = {
+    "text": ["a\n\n", "é", "- a\n"],
+    "jsonl": ['{"text": "a"}\n', '{"text": "a", "b": [1]}\n', "[" * 100 + "\n"],
+    "json": ['"a",', '"a":', '{"a": "b"},', '{"":0},', "[],", "\\u0061", '\\"', "9"],
+    "csv": ["a,b\n", "1,2\n", '"a\n",b\n', "a,", "\n", "a\n"],
+    "tsv": ["a\tb\n", "1\t2\n", "a\t"],
+    "srt": [
+        "1\n00:00:01,000 --> 00:00:02,000\na\n\n",
+        *("<i>", "<i>a</i>", "{\\i1}", "a\n\n", "-->", "<", "a<b "),
+    ],
+    "vtt": ["\n00:01.000 --> 00:02.000\na\n", "NOTE\n\n", "<c>a", "&amp;", "&#9", "<v a>b</v>", "a<"],
+    "html": [
+        *(
+            "<p>a",
+            "<p>",
+            "<b>",
+            "<b>a",
+            "<b>a</b>",
+            "</b>",
+            "<b><i></b></i>",
+            "<br>",
+            "a<br>",
+            "<a",
+            "<a ",
+            "</",
+        ),
+        *(
+            "<a href=",
+            "<a b='",
+            '<a b="">',
+            "<!--",
+            "<!-- -->",
+            "<!",
+            "<![CDATA[",
+            "<?",
+            "<script>",
+            "</script",
+        ),
+        *("&amp;", "&#9", "&a", "a&lt;", "<code>x</code>", "a<code>x</code>", "<p translate=no>", "<li>a"),
+        *(
+            "<div>",
+            "<td>a",
+            "<option>a",
+            "<h1>a</h1>",
+            "<textarea>",
+            "</>",
+            "<b translate=no>a</b>",
+            "<p>a<b>",
+        ),
+        *("<img alt=a>", "<style>", "<a b>", "--", "->", "<p class=notranslate>a</p>", "&nbsp;", "é<b>"),
+    ],
+    "markdown": [
+        *(
+            "` ",
+            "_a",
+            "![](",
+            "](",
+            "[a]: b\n",
+            '[a]: b "\n',
+            "[a](b)",
+            "[a](<",
+            "![a][b]",
+            "[a][b] ",
+            "*a ",
+            "**a",
+        ),
+        *(
+            "~~a",
+            "***a**",
+            "- a\n",
+            "- ",
+            "> ",
+            "> a\n",
+            "1. a\n",
+            "# a\n",
+            "|a",
+            "|a|b|\n",
+            "a\n\n",
+            "a\n",
+            "a  \n",
+        ),
+        *(
+            "<b>",
+            "<b>a</b>",
+            "<!--",
+            "<div>\n",
+            "<http://a>",
+            "&amp;",
+            "\\*",
+            "\\\n",
+            "[^1]",
+            "```\n",
+            "    a\n",
+        ),
+        *(
+            "---\n",
+            "a\n=\n",
+            "[[a]]",
+            "`a` ",
+            "<a ",
+            "* * *\n",
+            "![a](b) ",
+            "[a\n",
+            "{#a}",
+            "[ ] a\n",
+            "a|b\n",
+        ),
+    ],
+    "po": [
+        'msgid "a"\nmsgstr ""\n\n',
+        'msgid "a"\nmsgid_plural "b"\nmsgstr[0] ""\nmsgstr[1] ""\n\n',
+        *(
+            '"a\\n"\n',
+            "# a\n",
+            "#. a\n",
+            "#: a:1\n",
+            "#, fuzzy\n",
+            '#| msgid "a"\n',
+            '#~ msgid "a"\n',
+            "\\n",
+            '\\"',
+        ),
+        *('msgctxt "a"\n', 'msgstr ""\n', 'msgid ""\n', 'msgstr[0] ""\n', "a "),
+    ],
+    "xliff": [
+        '<trans-unit id="1"><source>a</source></trans-unit>\n',
+        '<trans-unit id="1"><source>a</source><target state="new"/></trans-unit>  ',
+        *(
+            "a<g>b</g>",
+            "<g>a</g>",
+            '<x id="1"/>',
+            "<bpt>a</bpt>",
+            "<bx/>",
+            "<!-- -->a",
+            "<![CDATA[a]]>",
+            "&amp;",
+        ),
+        *('<mrk mtype="seg" mid="1">a</mrk>', "a\n", "&#10;", "<ph>a</ph>b", "<ept/>", "<group/>", "é<g/>"),
+    ],
+    "docx": [
+        *(
+            "<a/>",
+            "<w:p/>",
+            "<w:p><w:r><w:t>a</w:t></w:r></w:p>",
+            "<w:r><w:t>a</w:t></w:r>",
+            "<w:t>a</w:t>",
+            "<w:br/>",
+        ),
+        "<w:r><w:rPr><w:b/></w:rPr><w:t>a</w:t></w:r><w:r><w:t>b</w:t></w:r>",
+        "<w:rPr><w:b/></w:rPr><w:t>a</w:t>",
+        '<w:hyperlink r="a"><w:r><w:t>a</w:t></w:r></w:hyperlink>',
+        "<w:r><w:t>a</w:t></w:r><w:r><w:footnoteReference/></w:r>",
+        "<w:r><w:t>a</w:t></w:r><w:r><w:drawing/></w:r>",
+        "<w:del><w:r><w:delText>a</w:delText></w:r></w:del><w:r><w:t>a</w:t></w:r>",
+        "<w:bookmarkStart/><w:t>a</w:t><w:bookmarkEnd/>",
+        "<w:sdt><w:sdtContent><w:r><w:t>a</w:t></w:r></w:sdtContent></w:sdt>",
+        *('<w:t a="1">a</w:t><w:t a="2">a</w:t>', "&amp;", "<!-- -->", "<w:softHyphen/><w:t>a</w:t>"),
+        *('<w:fldChar w:fldCharType="begin"/>', "<w:instrText>a</w:instrText>", "<w:tab/><w:t>é</w:t>"),
+    ],
+}
+NESTED = {
+    "html": [
+        ("<div>", "</div>"),
+        ("<b>a", "</b>"),
+        ("<p translate=no>", ""),
+        ("<b>a<i>", "</i></b>"),
+        ("<ul><li>a", ""),
+    ],
+    "markdown": [
+        ("[", "]"),
+        ("*", "*"),
+        ("![", "](b)"),
+        ("`", "`"),
+        ("(", ")"),
+        ("> ", ""),
+        ("<b>a", "</b>"),
+        ("**a", "**"),
+    ],
+    "json": [("[", "]"), ('{"a":', "}")],
+    "xliff": [
+        ("<g>a", "</g>"),
+        ("<ph>", "</ph>"),
+        ("<group>", "</group>"),
+        ('<mrk mtype="seg" mid="1">a', "</mrk>"),
+    ],
+    "docx": [
+        *(("<w:r><w:t>a</w:t>", "</w:r>"), ("<w:p>", "</w:p>"), ("<w:rPr>", "</w:rPr>"), ("<w:x>", "</w:x>")),
+        *(("<w:ins><w:r><w:t>a</w:t></w:r>", "</w:ins>"), ("<w:p><w:r><w:t>a</w:t></w:r>", "</w:p>")),
+        *(
+            ("<w:sdt><w:r><w:t>a</w:t></w:r>", "</w:sdt>"),
+            ("<w:r><w:rPr><w:b/></w:rPr><w:t>a</w:t>", "</w:r>"),
+        ),
+    ],
+}
+"""What opens and what closes an element of elements."""
+ATTRIBUTES = {
+    "html": lambda n: b"<p><a " + b"a " * n + b">b</a>",
+    "xliff": lambda n: _xliff(f"<g {' '.join(f'a{i}=' + chr(34) * 2 for i in range(n))}>a</g>"),
+    "docx": lambda n: docx(
+        f"<w:p {' '.join(f'a{i}=' + chr(34) * 2 for i in range(n))}><w:r><w:t>a</w:t></w:r></w:p>"
+    ),
+    "docx look": lambda n: docx(_run(f"<w:rPr>{'<w:b/>' * n}</w:rPr>" + "<w:t>a</w:t>" * n)),
+    "docx runs": lambda n: docx(
+        f"<w:p>{'<w:r><w:t>a</w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>b</w:t></w:r>' * n}<w:br/></w:p>"
+    ),
+    "html value": lambda n: b'<a href="' + b"x" * n + b'">a</a>',
+    "csv wide": lambda n: (b"1," * n + b"a\n") * 2,
+    "markdown table": lambda n: ("|a" * n + "\n" + "|-" * n + "\n" + "|b" * n + "\n").encode(),
+    "html pieces": lambda n: b"<p>" + b"a<b>b</b>&amp;" * n + b"</p>",
+}
+"""Documents of a size."""
+
+
+def cases() -> Iterator[tuple[str, str, Callable[[int], bytes]]]:
+    """The format, the name and the maker of each document by the number of its repetitions."""
+    for name, wraps in WRAPS.items():
+        characters = CHARACTERS.get(name, "")
+        units = [*characters, *map("".join, itertools.product(characters, repeat=2)), *UNITS[name]]
+        for unit, (index, wrap) in itertools.product(dict.fromkeys(units), enumerate(wraps)):
+            yield name, f"{unit!r} in {index}", lambda n, unit=unit, wrap=wrap: wrap(unit * n)
+        for (begin, end), (index, wrap) in itertools.product(NESTED.get(name, ()), enumerate(wraps)):
+            yield (
+                name,
+                f"{begin!r} nested in {index}",
+                lambda n, begin=begin, end=end, wrap=wrap: wrap(begin * n + "a" + end * n),
+            )
+    for label, make in ATTRIBUTES.items():
+        yield label.split()[0], label, make
+
+
+ALL = {f"{name}: {label}": (name, make) for name, label, make in cases()}
+DRAWN = random.Random(49).sample(sorted(ALL), SAMPLE)
+
+
+def read_and_write(name: str, content: bytes) -> bool:
+    """Reads a document and writes a translation of each text; False where it is refused."""
+    is_table = name in ("csv", "tsv")
+    options = FormatOptions(columns=("1",) if is_table else (), join_lines=True)
+    stream = io.BytesIO(content)
+    source = Input(name=f"a.{name}", stream=stream, position=stream.tell)
+    try:
+        for unit in open_format(name, options).units(source):
+            try:
+                unit.write(unit.text + "b", False)
+            except UnitError:
+                unit.write(None, False)
+    except FileError:
+        return False
+    return True
+
+
+def seconds(name: str, content: bytes) -> float:
+    began = time.process_time()
+    read_and_write(name, content)
+    return time.process_time() - began
+
+
+def check_growth(name: str, make: Callable[[int], bytes]) -> None:
+    number = 250
+    while seconds(name, make(number)) < LEAST_SECONDS:
+        number *= 2
+        if len(make(number)) > MOST_BYTES or number > MOST_BYTES:
+            # As little time as that for so much: it does not grow.
+            return
+    once, twice = (
+        min(seconds(name, content) for _ in range(3)) for content in (make(number), make(2 * number))
+    )
+    assert twice <= MOST_RATIO * max(once, LEAST_SECONDS), (number, once, twice)
+
+
+LARGE = {
+    "html": lambda: b"<p>a" * 400_000,
+    "html attributes": lambda: b"<a " + b"a " * 700_000 + b">b</a>",
+    "markdown": lambda: b"- a\n" * 200_000,
+    "json": lambda: b'["a"' + b',"a"' * 300_000 + b"]",
+    "docx": lambda: docx(f"<w:p>{'<a/>' * 1_000_000}</w:p>"),
+    "docx text": lambda: docx(f"<w:p>{'<w:r><w:t>a</w:t></w:r><w:br/>' * 150_000}</w:p>"),
+}
+"""Documents that hold much for their size."""
+
+
+@pytest.mark.parametrize("key", ["html", "docx"])
+def test_memory_is_bounded_by_the_size_of_a_document(key):
+    check_memory(key)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", LARGE)
+def test_memory_is_bounded_by_the_size_of_any_document(key):
+    check_memory(key)
+
+
+def check_memory(key: str) -> None:
+    content = LARGE[key]()
+    tracemalloc.start()
+    try:
+        read_and_write(key.split()[0], content)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= MEMORY_FLOOR + MEMORY_PER_BYTE * len(content)
+
+
+def test_reading_ends_once_nobody_wants_it():
+    class UnwantedError(Exception):
+        pass
+
+    def check() -> None:
+        raise UnwantedError
+
+    for name, make in (("html", LARGE["html"]), ("docx", lambda: docx(_run("<w:t>a</w:t>")))):
+        stream = io.BytesIO(make())
+        source = Input(name="a", stream=stream, position=stream.tell, check=check)
+        with pytest.raises(UnwantedError):
+            list(open_format(name, FormatOptions()).units(source))
+
+
+@pytest.mark.parametrize("key", DRAWN)
+def test_time_grows_with_the_size_of_a_sample_of_documents(key):
+    check_growth(*ALL[key])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", ALL)
+def test_time_grows_with_the_size_of_any_document(key):
+    check_growth(*ALL[key])
