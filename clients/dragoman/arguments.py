@@ -2,6 +2,7 @@
 
 import math
 from numbers import Integral, Real
+from typing import get_args
 
 from dragoman.errors import FieldViolation, InvalidRequestError
 
@@ -20,6 +21,12 @@ def check_number(value: object, name: str) -> None:
         raise TypeError(f"{name} is {type(value).__name__}, not float")
     if math.isnan(value):
         raise invalid(name, "is nan, not a number")
+
+
+def check_choice(value: object, choices: object, name: str) -> None:
+    """Raises InvalidRequestError for what is no value of a Literal; None leaves the choice to others."""
+    if value is not None and value not in get_args(choices):
+        raise invalid(name, f"is {value!r}; it must be one of {', '.join(get_args(choices))}")
 
 
 def invalid(field: str, description: str) -> InvalidRequestError:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -15,25 +15,15 @@ import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.arguments import check_number
 from dragoman.auto_source import AUTO, AutoSource
-from dragoman.connection.channel import PING_SECONDS, ClientCertificate, call_metadata
+from dragoman.connection.connected import Connected
 from dragoman.connection.deadline import Deadline, within_clock
-from dragoman.connection.route import Server, read_route
-from dragoman.connection.tracing import Metadata, traced
 from dragoman.connection.unreachable import cause_of
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
 from dragoman.model import Glossary, Model
 from dragoman.portions import Portion, Portions
-from dragoman.settings import (
-    LengthPolicy,
-    Priority,
-    Segmentation,
-    Settings,
-    TextFormat,
-    TranslateOptions,
-)
+from dragoman.settings import Options, Priority, Settings, TranslateOptions
 from dragoman.texts import check_text_pairs, check_texts, detection_portions, text_pair_portions
 from dragoman.translation import AlignedTexts, DetectedLanguage, Key, StreamResult, Translation
 from dragoman.v1 import translation_pb2 as pb
@@ -43,9 +33,11 @@ if TYPE_CHECKING:
     _TranslateCall = grpc.aio.UnaryUnaryCall[pb.TranslateRequest, pb.TranslateResponse]
 
 Answer = TypeVar("Answer")
+Request = TypeVar("Request")
+Response = TypeVar("Response")
 
 
-class AsyncClient:
+class AsyncClient(Connected):
     """A connection to a Dragoman server, or to several. Use it in an `async with` block, or close it.
 
     In each event loop that calls it, it has a connection of its own.
@@ -53,36 +45,7 @@ class AsyncClient:
     two first, of several servers at another; `translate_stream` and `health` are not, and fail at once.
     """
 
-    def __init__(
-        self,
-        address: str | Sequence[str] | Server = "localhost:50051",
-        *,
-        timeout_seconds: float | None = 600.0,
-        patience_seconds: float = 30.0,
-        ping_seconds: float | None = PING_SECONDS,
-        credentials: grpc.ChannelCredentials | None = None,
-        certificate: ClientCertificate | None = None,
-        token: str | None = None,
-    ) -> None:
-        """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS.
-
-        Of several servers it takes a list of these, or `dns:///NAME:PORT` of a name that stands for all:
-        each call goes to the next that serves. The names of a list are looked up here, once.
-        Connects at the first call.
-        `timeout_seconds` is the default for every call but streams; None is no limit. `patience_seconds` is
-        how long `translate` waits, within that, for a server that goes away when part of its texts are done.
-        A server that is silent for `ping_seconds` during a call is asked whether it is there, and counts as
-        gone where it does not answer for as long again, 20 seconds at most; None never asks.
-        `credentials` also turn on TLS, with their own roots. `certificate` is for a server that asks for one:
-        two PEM files, the caller's chain and its key. `token` identifies the caller; without TLS it travels
-        unencrypted.
-        """
-        self._route = read_route(address, credentials, certificate, ping_seconds=ping_seconds)
-        self._timeout_seconds = within_clock(timeout_seconds)
-        check_number(patience_seconds, "patience_seconds")
-        self._patience_seconds = patience_seconds
-        self._own_metadata = call_metadata(token)
-        self._closed = False
+    def _open(self) -> None:
         self._channels: dict[asyncio.AbstractEventLoop, grpc.aio.Channel] = {}
 
     @property
@@ -122,15 +85,6 @@ class AsyncClient:
         if "_stream_channel" in vars(self):
             self._stream_channel.close()
 
-    @property
-    def _metadata(self) -> Metadata:
-        """A call's metadata: the caller's token, and the trace."""
-        return traced(self._own_metadata)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise errors.ClientClosedError()
-
     async def __aenter__(self) -> Self:
         return self
 
@@ -138,6 +92,18 @@ class AsyncClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _ask(
+        self,
+        method: "grpc.aio.UnaryUnaryMultiCallable[Request, Response]",
+        request: Request,
+        seconds: float | None,
+    ) -> Response:
+        """The response of one call, which may take so long. Raises DragomanError."""
+        try:
+            return await _answer(method(request, timeout=seconds, metadata=self._metadata))
+        except grpc.aio.AioRpcError as error:
+            raise await self._error(error) from error
 
     @overload
     async def translate(  # type: ignore[overload-overlap]
@@ -155,57 +121,14 @@ class AsyncClient:
         *,
         source: str,
         target: str,
-        model: str | None = None,
-        beam_size: int | None = None,
-        num_hypotheses: int | None = None,
-        length_penalty: float | None = None,
-        max_output_tokens: int | None = None,
-        target_prefix: str | None = None,
-        length_policy: LengthPolicy | None = None,
-        segmentation: Segmentation | None = None,
-        priority: Priority | None = None,
-        text_format: TextFormat | None = None,
-        protect: bool | None = None,
-        do_not_translate: Sequence[str] | None = None,
-        patterns: Sequence[str] | None = None,
-        terms: Mapping[str, str] | None = None,
-        glossaries: Sequence[str] | None = None,
-        alignments: bool = False,
         pivot: str | None = None,
         timeout_seconds: float | None = None,
+        **options: Unpack[Options],
     ) -> Translation | list[Translation]:
-        """Translates texts, and returns one translation for each, in their order: all of them, or an error.
-
-        Of one string it returns the one translation. `source` may be "auto": the server detects each text's
-        language, and a text in the target language stays as it is, with no hypotheses.
-        A long list travels in several requests, a few at a time; `timeout_seconds` holds for all of it;
-        None is the client's own. A server that goes away in the middle is waited for, up to the client's
-        `patience_seconds`; the error then has the translations that are done, by their text's position.
-        What is None is left to the model or the server. `dragoman.Settings` explains each option.
-        `pivot` is a language that the texts may go through where no model is for their languages; "" is none.
-        """
-        settings = Settings(
-            source=source,
-            target=target,
-            model=model,
-            beam_size=beam_size,
-            num_hypotheses=num_hypotheses,
-            length_penalty=length_penalty,
-            max_output_tokens=max_output_tokens,
-            target_prefix=target_prefix,
-            length_policy=length_policy,
-            segmentation=segmentation,
-            priority=priority,
-            text_format=text_format,
-            protect=protect,
-            do_not_translate=do_not_translate,
-            patterns=patterns,
-            terms=terms,
-            glossaries=glossaries,
-            alignments=alignments,
-        )
+        """Translates texts, and returns one translation for each, as `Client.translate` says."""
+        settings = Settings(source=source, target=target, **options)
         checked = check_texts([texts] if isinstance(texts, str) else texts)
-        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        deadline = self._deadline(timeout_seconds)
         if source == AUTO:
             translations = await self._translate_detected(checked, settings, pivot, deadline)
         else:
@@ -263,29 +186,15 @@ class AsyncClient:
         priority: Priority | None = None,
         timeout_seconds: float | None = None,
     ) -> list[AlignedTexts]:
-        """Links the words of texts and of given translations: by what a model looks at when it says these, or
-        by the server's saved `aligner` of that name.
-
-        A model is named, or chosen by the languages, `source` and `target`; with an aligner neither is given.
-        `pairs` are of a text and its translation; the answers come in their order: all of them, or an error,
-        whose positions are those of its request where a long list travels in several. Where both sides have
-        as many lines, they are linked line by line. `timeout_seconds` holds for all of it; None is the
-        client's own.
-        """
-        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        """Links the words of texts and of given translations, by a model or an aligner, as `Client.align`
+        says."""
+        deadline = self._deadline(timeout_seconds)
         aligned: list[AlignedTexts] = []
         for portion in text_pair_portions(check_text_pairs(pairs)):
             request = messages.align_request(
                 portion, source=source, target=target, model=model, aligner=aligner, priority=priority
             )
-            try:
-                response = await _answer(
-                    self._stub.AlignTexts(
-                        request, timeout=deadline.remaining_seconds(), metadata=self._metadata
-                    )
-                )
-            except grpc.aio.AioRpcError as error:
-                raise await self._error(error) from error
+            response = await self._ask(self._stub.AlignTexts, request, deadline.remaining_seconds())
             aligned += messages.aligned_texts(response)
         return aligned
 
@@ -295,60 +204,18 @@ class AsyncClient:
         *,
         source: str,
         target: str,
-        model: str | None = None,
-        beam_size: int | None = None,
-        num_hypotheses: int | None = None,
-        length_penalty: float | None = None,
-        max_output_tokens: int | None = None,
-        target_prefix: str | None = None,
-        length_policy: LengthPolicy | None = None,
-        segmentation: Segmentation | None = None,
-        priority: Priority | None = None,
-        text_format: TextFormat | None = None,
-        protect: bool | None = None,
-        do_not_translate: Sequence[str] | None = None,
-        patterns: Sequence[str] | None = None,
-        terms: Mapping[str, str] | None = None,
-        glossaries: Sequence[str] | None = None,
-        alignments: bool = False,
         in_order: bool = False,
         window: int = 256,
         texts_per_message: int = 1,
         timeout_seconds: float | None = None,
+        **options: Unpack[Options],
     ) -> AsyncGenerator[StreamResult[Key], None]:
-        """Translates a stream of (id, text) pairs; `enumerate(texts)` makes pairs of bare texts.
+        """Translates a stream of (id, text) pairs, as `Client.translate_stream` says.
 
-        Results come as they complete, or with `in_order` in the order of the texts. One bad text ends in a
-        result with an error, not in the end of the stream. At most `window` texts are under way: sent, and
-        their result not yet taken. A larger `texts_per_message` costs less per text, but nothing is sent
-        until that many are read or the input ends: for texts at hand, not for texts that depend on earlier
-        results. `timeout_seconds` holds for the whole stream; None is no limit: the client's own does not
-        hold for streams.
-        What reading `texts` raises is raised here, after the results of earlier texts. A server ends a stream
-        that is idle for long, by default 5 minutes: ServerError, with the status ABORTED.
         A plain iterable is read in another thread. Leave the stream early through `contextlib.aclosing`: it
         cancels a read of `texts` that waits.
         """
-        settings = Settings(
-            source=source,
-            target=target,
-            model=model,
-            beam_size=beam_size,
-            num_hypotheses=num_hypotheses,
-            length_penalty=length_penalty,
-            max_output_tokens=max_output_tokens,
-            target_prefix=target_prefix,
-            length_policy=length_policy,
-            segmentation=segmentation,
-            priority=priority,
-            text_format=text_format,
-            protect=protect,
-            do_not_translate=do_not_translate,
-            patterns=patterns,
-            terms=terms,
-            glossaries=glossaries,
-            alignments=alignments,
-        )
+        settings = Settings(source=source, target=target, **options)
         ledger = Ledger[Key](in_order=in_order)
         pulled: _Pulled[Key] | None = None
         if isinstance(texts, AsyncIterable):
@@ -405,61 +272,31 @@ class AsyncClient:
     async def detect(
         self, texts: Iterable[str], *, target: str | None = None, timeout_seconds: float | None = None
     ) -> list[DetectedLanguage]:
-        """The language of each text, of those that the server's models have, with what else it may be.
-
-        Where that is uncertain, it is one that can be translated to `target`. Looked at text by text;
-        `language` is None for one clearly in no such language. Raises UnsupportedError where the server lacks
-        the library for it.
-        """
-        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        """The language of each text, with what else it may be, as `Client.detect` says."""
+        deadline = self._deadline(timeout_seconds)
         detected: list[DetectedLanguage] = []
         for portion in detection_portions(check_texts(texts)):
-            try:
-                response = await _answer(
-                    self._stub.DetectLanguage(
-                        pb.DetectLanguageRequest(texts=portion, target_language=target or ""),
-                        timeout=deadline.remaining_seconds(),
-                        metadata=self._metadata,
-                    )
-                )
-            except grpc.aio.AioRpcError as error:
-                raise await self._error(error) from error
+            request = pb.DetectLanguageRequest(texts=portion, target_language=target or "")
+            response = await self._ask(self._stub.DetectLanguage, request, deadline.remaining_seconds())
             detected += messages.detected_languages(response)
         return detected
 
     async def models(self, *, source: str = "", target: str = "") -> list[Model]:
         """The models being served, by name and version; only those of the languages that are given."""
         request = pb.ListModelsRequest(source_language=source, target_language=target)
-        try:
-            response = await _answer(
-                self._stub.ListModels(request, timeout=self._timeout_seconds, metadata=self._metadata)
-            )
-        except grpc.aio.AioRpcError as error:
-            raise await self._error(error) from error
+        response = await self._ask(self._stub.ListModels, request, self._timeout_seconds)
         return [messages.model(model) for model in response.models]
 
     async def glossaries(self) -> list[Glossary]:
         """The glossaries of the server, by name."""
-        try:
-            response = await _answer(
-                self._stub.ListGlossaries(
-                    pb.ListGlossariesRequest(), timeout=self._timeout_seconds, metadata=self._metadata
-                )
-            )
-        except grpc.aio.AioRpcError as error:
-            raise await self._error(error) from error
+        response = await self._ask(
+            self._stub.ListGlossaries, pb.ListGlossariesRequest(), self._timeout_seconds
+        )
         return [messages.glossary(glossary) for glossary in response.glossaries]
 
     async def model(self, name: str) -> Model:
         """One model, by "name" or "name/version". Raises ModelNotFoundError, which names those there are."""
-        try:
-            response = await _answer(
-                self._stub.GetModel(
-                    pb.GetModelRequest(name=name), timeout=self._timeout_seconds, metadata=self._metadata
-                )
-            )
-        except grpc.aio.AioRpcError as error:
-            raise await self._error(error) from error
+        response = await self._ask(self._stub.GetModel, pb.GetModelRequest(name=name), self._timeout_seconds)
         return messages.model(response.model)
 
     async def health(self, service: str = "") -> bool:

@@ -2,34 +2,25 @@
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack, overload
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack, overload
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from dragoman import errors, messages
-from dragoman.arguments import check_number
 from dragoman.auto_source import AUTO, AutoSource
-from dragoman.connection.channel import PING_SECONDS, ClientCertificate, call_metadata
+from dragoman.connection.connected import Connected
 from dragoman.connection.deadline import Deadline, within_clock
-from dragoman.connection.route import Server, read_route
-from dragoman.connection.tracing import Metadata, traced
+from dragoman.connection.route import Server
 from dragoman.connection.unreachable import cause_of
 from dragoman.feed import Feed
 from dragoman.ledger import Ledger
 from dragoman.model import Glossary, Model
 from dragoman.portions import Portion, Portions
-from dragoman.settings import (
-    LengthPolicy,
-    Priority,
-    Segmentation,
-    Settings,
-    TextFormat,
-    TranslateOptions,
-)
+from dragoman.settings import Options, Priority, Settings, TranslateOptions
 from dragoman.texts import check_text_pairs, check_texts, detection_portions, text_pair_portions
 from dragoman.translation import AlignedTexts, DetectedLanguage, Key, StreamResult, Translation
 from dragoman.v1 import translation_pb2 as pb
@@ -39,8 +30,11 @@ if TYPE_CHECKING:
     # A name that only the type stubs of grpc have.
     _TranslateCall = grpc._CallFuture[pb.TranslateResponse]
 
+Request = TypeVar("Request")
+Response = TypeVar("Response")
 
-class Client:
+
+class Client(Connected):
     """A connection to a Dragoman server, or to several. Threads may share it. Use it in a `with` block, or
     close it.
 
@@ -48,39 +42,9 @@ class Client:
     two first, of several servers at another; `translate_stream` and `health` are not, and fail at once.
     """
 
-    def __init__(
-        self,
-        address: str | Sequence[str] | Server = "localhost:50051",
-        *,
-        timeout_seconds: float | None = 600.0,
-        patience_seconds: float = 30.0,
-        ping_seconds: float | None = PING_SECONDS,
-        credentials: grpc.ChannelCredentials | None = None,
-        certificate: ClientCertificate | None = None,
-        token: str | None = None,
-    ) -> None:
-        """Takes the server's HOST:PORT, grpcs://HOST:PORT over TLS; connects at the first call, not here.
-
-        Of several servers it takes a list of these, or `dns:///NAME:PORT` of a name that stands for all:
-        each call goes to the next that serves. The names of a list are looked up here, once.
-        `timeout_seconds` is the default for every call but streams; None is no limit. `patience_seconds` is
-        how long `translate` waits, within that, for a server that goes away when part of its texts are done.
-        A server that is silent for `ping_seconds` during a call is asked whether it is there, and counts as
-        gone where it does not answer for as long again, 20 seconds at most; None never asks.
-        `credentials` also turn on TLS, with their own roots. `certificate` is for a server that asks for one:
-        two PEM files, the caller's chain and its key. `token` identifies the caller; without TLS it travels
-        unencrypted.
-        """
-        self._timeout_seconds = within_clock(timeout_seconds)
-        check_number(patience_seconds, "patience_seconds")
-        self._patience_seconds = patience_seconds
-        self._own_metadata = call_metadata(token)
-        self._token = token
-        self._ping_seconds = ping_seconds
-        self._route = read_route(address, credentials, certificate, ping_seconds=ping_seconds)
+    def _open(self) -> None:
         self._channel = self._route.open_channel()
         self._translation_stub = pb_grpc.TranslationServiceStub(self._channel)
-        self._closed = False
         self._health_stub = health_pb2_grpc.HealthStub(self._channel)
 
     def close(self) -> None:
@@ -117,15 +81,6 @@ class Client:
         self._check_open()
         return self._translation_stub
 
-    @property
-    def _metadata(self) -> Metadata:
-        """A call's metadata: the caller's token, and the trace."""
-        return traced(self._own_metadata)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise errors.ClientClosedError()
-
     def __enter__(self) -> Self:
         return self
 
@@ -133,6 +88,18 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _ask(
+        self,
+        method: "grpc.UnaryUnaryMultiCallable[Request, Response]",
+        request: Request,
+        seconds: float | None,
+    ) -> Response:
+        """The response of one call, which may take so long. Raises DragomanError."""
+        try:
+            return method(request, timeout=seconds, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise self._error(error) from error
 
     @overload
     def translate(  # type: ignore[overload-overlap]
@@ -150,24 +117,9 @@ class Client:
         *,
         source: str,
         target: str,
-        model: str | None = None,
-        beam_size: int | None = None,
-        num_hypotheses: int | None = None,
-        length_penalty: float | None = None,
-        max_output_tokens: int | None = None,
-        target_prefix: str | None = None,
-        length_policy: LengthPolicy | None = None,
-        segmentation: Segmentation | None = None,
-        priority: Priority | None = None,
-        text_format: TextFormat | None = None,
-        protect: bool | None = None,
-        do_not_translate: Sequence[str] | None = None,
-        patterns: Sequence[str] | None = None,
-        terms: Mapping[str, str] | None = None,
-        glossaries: Sequence[str] | None = None,
-        alignments: bool = False,
         pivot: str | None = None,
         timeout_seconds: float | None = None,
+        **options: Unpack[Options],
     ) -> Translation | list[Translation]:
         """Translates texts, and returns one translation for each, in their order: all of them, or an error.
 
@@ -179,28 +131,9 @@ class Client:
         What is None is left to the model or the server. `dragoman.Settings` explains each option.
         `pivot` is a language that the texts may go through where no model is for their languages; "" is none.
         """
-        settings = Settings(
-            source=source,
-            target=target,
-            model=model,
-            beam_size=beam_size,
-            num_hypotheses=num_hypotheses,
-            length_penalty=length_penalty,
-            max_output_tokens=max_output_tokens,
-            target_prefix=target_prefix,
-            length_policy=length_policy,
-            segmentation=segmentation,
-            priority=priority,
-            text_format=text_format,
-            protect=protect,
-            do_not_translate=do_not_translate,
-            patterns=patterns,
-            terms=terms,
-            glossaries=glossaries,
-            alignments=alignments,
-        )
+        settings = Settings(source=source, target=target, **options)
         checked = check_texts([texts] if isinstance(texts, str) else texts)
-        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        deadline = self._deadline(timeout_seconds)
         if source == AUTO:
             translations = self._translate_detected(checked, settings, pivot, deadline)
         else:
@@ -269,18 +202,13 @@ class Client:
         as many lines, they are linked line by line. `timeout_seconds` holds for all of it; None is the
         client's own.
         """
-        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        deadline = self._deadline(timeout_seconds)
         aligned: list[AlignedTexts] = []
         for portion in text_pair_portions(check_text_pairs(pairs)):
             request = messages.align_request(
                 portion, source=source, target=target, model=model, aligner=aligner, priority=priority
             )
-            try:
-                response = self._stub.AlignTexts(
-                    request, timeout=deadline.remaining_seconds(), metadata=self._metadata
-                )
-            except grpc.RpcError as error:
-                raise self._error(error) from error
+            response = self._ask(self._stub.AlignTexts, request, deadline.remaining_seconds())
             aligned += messages.aligned_texts(response)
         return aligned
 
@@ -293,17 +221,11 @@ class Client:
         `language` is None for one clearly in no such language. Raises UnsupportedError where the server lacks
         the library for it.
         """
-        deadline = Deadline(self._timeout_seconds if timeout_seconds is None else timeout_seconds)
+        deadline = self._deadline(timeout_seconds)
         detected: list[DetectedLanguage] = []
         for portion in detection_portions(check_texts(texts)):
-            try:
-                response = self._stub.DetectLanguage(
-                    pb.DetectLanguageRequest(texts=portion, target_language=target or ""),
-                    timeout=deadline.remaining_seconds(),
-                    metadata=self._metadata,
-                )
-            except grpc.RpcError as error:
-                raise self._error(error) from error
+            request = pb.DetectLanguageRequest(texts=portion, target_language=target or "")
+            response = self._ask(self._stub.DetectLanguage, request, deadline.remaining_seconds())
             detected += messages.detected_languages(response)
         return detected
 
@@ -313,26 +235,11 @@ class Client:
         *,
         source: str,
         target: str,
-        model: str | None = None,
-        beam_size: int | None = None,
-        num_hypotheses: int | None = None,
-        length_penalty: float | None = None,
-        max_output_tokens: int | None = None,
-        target_prefix: str | None = None,
-        length_policy: LengthPolicy | None = None,
-        segmentation: Segmentation | None = None,
-        priority: Priority | None = None,
-        text_format: TextFormat | None = None,
-        protect: bool | None = None,
-        do_not_translate: Sequence[str] | None = None,
-        patterns: Sequence[str] | None = None,
-        terms: Mapping[str, str] | None = None,
-        glossaries: Sequence[str] | None = None,
-        alignments: bool = False,
         in_order: bool = False,
         window: int = 256,
         texts_per_message: int = 1,
         timeout_seconds: float | None = None,
+        **options: Unpack[Options],
     ) -> Generator[StreamResult[Key], None, None]:
         """Translates a stream of (id, text) pairs; `enumerate(texts)` makes pairs of bare texts.
 
@@ -346,26 +253,7 @@ class Client:
         that is idle for long, by default 5 minutes: ServerError, with the status ABORTED.
         Leave the stream early through `contextlib.closing`.
         """
-        settings = Settings(
-            source=source,
-            target=target,
-            model=model,
-            beam_size=beam_size,
-            num_hypotheses=num_hypotheses,
-            length_penalty=length_penalty,
-            max_output_tokens=max_output_tokens,
-            target_prefix=target_prefix,
-            length_policy=length_policy,
-            segmentation=segmentation,
-            priority=priority,
-            text_format=text_format,
-            protect=protect,
-            do_not_translate=do_not_translate,
-            patterns=patterns,
-            terms=terms,
-            glossaries=glossaries,
-            alignments=alignments,
-        )
+        settings = Settings(source=source, target=target, **options)
         ledger = Ledger[Key](in_order=in_order)
         feed = Feed(
             messages.stream_config(settings),
@@ -397,30 +285,17 @@ class Client:
     def models(self, *, source: str = "", target: str = "") -> list[Model]:
         """The models being served, by name and version; only those of the languages that are given."""
         request = pb.ListModelsRequest(source_language=source, target_language=target)
-        try:
-            response = self._stub.ListModels(request, timeout=self._timeout_seconds, metadata=self._metadata)
-        except grpc.RpcError as error:
-            raise self._error(error) from error
+        response = self._ask(self._stub.ListModels, request, self._timeout_seconds)
         return [messages.model(model) for model in response.models]
 
     def glossaries(self) -> list[Glossary]:
         """The glossaries of the server, by name."""
-        try:
-            response = self._stub.ListGlossaries(
-                pb.ListGlossariesRequest(), timeout=self._timeout_seconds, metadata=self._metadata
-            )
-        except grpc.RpcError as error:
-            raise self._error(error) from error
+        response = self._ask(self._stub.ListGlossaries, pb.ListGlossariesRequest(), self._timeout_seconds)
         return [messages.glossary(glossary) for glossary in response.glossaries]
 
     def model(self, name: str) -> Model:
         """One model, by "name" or "name/version". Raises ModelNotFoundError, which names those there are."""
-        try:
-            response = self._stub.GetModel(
-                pb.GetModelRequest(name=name), timeout=self._timeout_seconds, metadata=self._metadata
-            )
-        except grpc.RpcError as error:
-            raise self._error(error) from error
+        response = self._ask(self._stub.GetModel, pb.GetModelRequest(name=name), self._timeout_seconds)
         return messages.model(response.model)
 
     def health(self, service: str = "") -> bool:

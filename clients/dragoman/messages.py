@@ -1,9 +1,13 @@
 """Between the client's plain values and the messages of the wire contract, for both clients alike."""
 
+from dataclasses import fields
+from typing import Any, get_args
+
 from google.protobuf.duration_pb2 import Duration
 
+from dragoman.arguments import check_choice
 from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
-from dragoman.settings import Priority, Settings
+from dragoman.settings import LengthPolicy, Priority, Settings
 from dragoman.translation import (
     AlignedTexts,
     Alignment,
@@ -26,18 +30,10 @@ MAX_MESSAGE_TEXTS = 4096
 MAX_MESSAGE_BYTES = 1 << 16
 """Most bytes of text in one message of a stream, or of one longer text."""
 
-_LENGTH_POLICIES = {
-    "split": pb.LENGTH_POLICY_SPLIT,
-    "reject": pb.LENGTH_POLICY_REJECT,
-    "truncate": pb.LENGTH_POLICY_TRUNCATE,
-}
-_LENGTH_POLICY_NAMES = {value: name for name, value in _LENGTH_POLICIES.items()}
-_SEGMENTATIONS = {"sentence": pb.SEGMENTATION_SENTENCE, "line": pb.SEGMENTATION_LINE}
-_TEXT_FORMATS = {"plain": pb.TEXT_FORMAT_PLAIN, "html": pb.TEXT_FORMAT_HTML}
 _WARNING_KINDS = {
     getattr(pb, f"WARNING_KIND_{kind.name}"): kind for kind in WarningKind if kind is not WarningKind.UNKNOWN
 }
-_PRIORITIES = {"interactive": pb.PRIORITY_INTERACTIVE, "bulk": pb.PRIORITY_BULK}
+_LENGTH_POLICY_NAMES = {getattr(pb, f"LENGTH_POLICY_{name.upper()}"): name for name in get_args(LengthPolicy)}
 _FINISH_REASONS = {
     pb.FINISH_REASON_STOP: FinishReason.STOP,
     pb.FINISH_REASON_LENGTH: FinishReason.LENGTH,
@@ -50,15 +46,7 @@ def translate_request(
     """A request with these texts. `pivot`: a language between; None leaves it to the server."""
     return pb.TranslateRequest(
         texts=texts,
-        source_language=settings.source,
-        target_language=settings.target,
-        model=settings.model or "",
-        options=_options(settings),
-        return_alignments=settings.alignments,
-        segmentation=_segmentation(settings),
-        priority=_priority(settings),
-        text_format=_text_format(settings),
-        protection=_protection(settings),
+        **_fields(settings),
         # For each text or for none.
         protected_ranges=map(_text_ranges, texts) if any(map(ranges_of, texts)) else None,
         pivot_language=pivot,
@@ -74,33 +62,21 @@ def align_request(
     aligner: str | None,
     priority: Priority | None,
 ) -> pb.AlignTextsRequest:
-    """A request with these texts and their translations."""
+    """A request with these texts and their translations. Raises InvalidRequestError for no such priority."""
+    check_choice(priority, Priority, "priority")
     return pb.AlignTextsRequest(
         pairs=[pb.TextPair(source=text, target=translated) for text, translated in pairs],
         source_language=source or "",
         target_language=target or "",
         model=model or "",
-        priority=_PRIORITIES[priority] if priority is not None else None,
+        priority=_enum("PRIORITY", priority),
         aligner=aligner or "",
     )
 
 
 def stream_config(settings: Settings) -> pb.TranslateStreamRequest:
     """The first message of a stream."""
-    return pb.TranslateStreamRequest(
-        config=pb.TranslateStreamConfig(
-            source_language=settings.source,
-            target_language=settings.target,
-            model=settings.model or "",
-            options=_options(settings),
-            return_alignments=settings.alignments,
-            segmentation=_segmentation(settings),
-            priority=_priority(settings),
-            join_results=True,
-            text_format=_text_format(settings),
-            protection=_protection(settings),
-        )
-    )
+    return pb.TranslateStreamRequest(config=pb.TranslateStreamConfig(**_fields(settings), join_results=True))
 
 
 def stream_item(id_: str, text: str) -> pb.TranslateStreamItem:
@@ -119,28 +95,27 @@ def _text_ranges(text: str) -> pb.TextRanges:
     return pb.TextRanges(ranges=[pb.TextRange(start=start, end=end) for start, end in ranges_of(text)])
 
 
-def _options(settings: Settings) -> pb.DecodingOptions:
-    policy = settings.length_policy
-    return pb.DecodingOptions(
-        beam_size=settings.beam_size,
-        num_hypotheses=settings.num_hypotheses,
-        length_penalty=settings.length_penalty,
-        max_output_tokens=settings.max_output_tokens,
-        target_prefix=settings.target_prefix,
-        length_policy=_LENGTH_POLICIES[policy] if policy is not None else None,
-    )
+def _fields(settings: Settings) -> dict[str, Any]:
+    """The fields that a request and the configuration of a stream have in common."""
+    names = pb.DecodingOptions.DESCRIPTOR.fields_by_name
+    decoding = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+    decoding["length_policy"] = _enum("LENGTH_POLICY", settings.length_policy)
+    return {
+        "source_language": settings.source,
+        "target_language": settings.target,
+        "model": settings.model or "",
+        "options": pb.DecodingOptions(**decoding),
+        "return_alignments": settings.alignments,
+        "segmentation": _enum("SEGMENTATION", settings.segmentation),
+        "priority": _enum("PRIORITY", settings.priority),
+        "text_format": _enum("TEXT_FORMAT", settings.text_format),
+        "protection": _protection(settings),
+    }
 
 
-def _segmentation(settings: Settings) -> pb.Segmentation | None:
-    return _SEGMENTATIONS[settings.segmentation] if settings.segmentation is not None else None
-
-
-def _priority(settings: Settings) -> pb.Priority | None:
-    return _PRIORITIES[settings.priority] if settings.priority is not None else None
-
-
-def _text_format(settings: Settings) -> pb.TextFormat | None:
-    return _TEXT_FORMATS[settings.text_format] if settings.text_format is not None else None
+def _enum(prefix: str, name: str | None) -> Any:
+    """The enumeration's value of this name; None of None, which leaves the choice to the server."""
+    return None if name is None else getattr(pb, f"{prefix}_{name.upper()}")
 
 
 def _protection(settings: Settings) -> pb.Protection | None:
@@ -306,10 +281,7 @@ def glossary(message: pb.Glossary) -> Glossary:
 
 
 def _defaults(message: pb.DecodingOptions) -> DecodingDefaults:
-    return DecodingDefaults(
-        beam_size=message.beam_size if message.HasField("beam_size") else None,
-        num_hypotheses=message.num_hypotheses if message.HasField("num_hypotheses") else None,
-        length_penalty=message.length_penalty if message.HasField("length_penalty") else None,
-        max_output_tokens=message.max_output_tokens if message.HasField("max_output_tokens") else None,
-        length_policy=_LENGTH_POLICY_NAMES.get(message.length_policy),
-    )
+    names = [field.name for field in fields(DecodingDefaults)]
+    values = {name: getattr(message, name) if message.HasField(name) else None for name in names}
+    values["length_policy"] = _LENGTH_POLICY_NAMES.get(message.length_policy)
+    return DecodingDefaults(**values)

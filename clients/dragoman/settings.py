@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict, get_args
+from typing import Literal, TypedDict
 
-from dragoman.arguments import check_count, check_number, invalid
+from dragoman.arguments import check_choice, check_count, check_number
 from dragoman.texts import check_text
 
 LengthPolicy = Literal["split", "reject", "truncate"]
@@ -13,8 +13,11 @@ Priority = Literal["interactive", "bulk"]
 TextFormat = Literal["plain", "html"]
 
 
-class TranslateOptions(TypedDict, total=False):
-    """What `translate` takes beside texts and languages, for type checkers; `Settings` explains each."""
+class Options(TypedDict, total=False):
+    """The options of a request, as keyword arguments of the clients' calls: fields of `Settings`.
+
+    What is left out or None is left to the model's bundle or to the server.
+    """
 
     model: str | None
     beam_size: int | None
@@ -32,6 +35,11 @@ class TranslateOptions(TypedDict, total=False):
     terms: Mapping[str, str] | None
     glossaries: Sequence[str] | None
     alignments: bool
+
+
+class TranslateOptions(Options, total=False):
+    """The options of `translate`, which explains the last two."""
+
     pivot: str | None
     timeout_seconds: float | None
 
@@ -107,9 +115,7 @@ class Settings:
             ("priority", Priority),
             ("text_format", TextFormat),
         ):
-            value = getattr(self, name)
-            if value is not None and value not in get_args(choices):
-                raise invalid(name, f"is {value!r}; it must be one of {', '.join(get_args(choices))}")
+            check_choice(getattr(self, name), choices, name)
 
 
 def _check_list(value: object, name: str) -> list[str]:

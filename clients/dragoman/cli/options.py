@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable
+from dataclasses import fields
 from functools import wraps
 from typing import Any, TypedDict
 
@@ -11,9 +12,11 @@ import click
 from dragoman.client import Client
 from dragoman.connection.channel import PING_SECONDS, ClientCertificate
 from dragoman.errors import InvalidRequestError
-from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings
+from dragoman.settings import Settings
 
 Command = Callable[..., None]
+
+_NAMES = {field.name for field in fields(Settings)}
 
 TOKEN_VARIABLE = "DRAGOMAN_TOKEN"
 """The environment variable with the caller's token. No option: other users of a machine see its command
@@ -125,7 +128,10 @@ def _read_terms(context: click.Context, parameter: click.Parameter, given: tuple
 
 
 def settings_options(command: Command) -> Command:
-    """Adds the options that say how to translate, and passes them on as `settings`."""
+    """Adds the options that say how to translate, and passes them on as `settings`.
+
+    An option of the command's own that is named after a field of Settings is in there, too.
+    """
 
     @click.option(
         "--from",
@@ -207,42 +213,13 @@ def settings_options(command: Command) -> Command:
         help="A glossary of the server whose terms are used. Repeatable.",
     )
     @wraps(command)
-    def with_settings(
-        *,
-        source: str,
-        target: str,
-        model: str | None,
-        beam_size: int | None,
-        length_penalty: float | None,
-        max_output_tokens: int | None,
-        length_policy: LengthPolicy | None,
-        segmentation: Segmentation | None,
-        priority: Priority | None,
-        is_html: bool,
-        protect: bool | None,
-        do_not_translate: tuple[str, ...],
-        patterns: tuple[str, ...],
-        terms: dict[str, str],
-        glossaries: tuple[str, ...],
-        **others: Any,
-    ) -> None:
-        settings = Settings(
-            source=source,
-            target=target,
-            model=model,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_output_tokens=max_output_tokens,
-            length_policy=length_policy,
-            segmentation=segmentation,
-            priority=priority,
-            text_format="html" if is_html else None,
-            protect=protect,
-            do_not_translate=do_not_translate or None,
-            patterns=patterns or None,
-            terms=terms or None,
-            glossaries=glossaries or None,
-        )
-        command(settings=settings, **others)
+    def with_settings(*, is_html: bool, **given: Any) -> None:
+        # What is repeatable and not given is empty.
+        asked = {name: given.pop(name) for name in _NAMES & given.keys()}
+        options: dict[str, Any] = {
+            name: None if value in ((), {}) else value for name, value in asked.items()
+        }
+        settings = Settings(**options, text_format="html" if is_html else None)
+        command(settings=settings, **given)
 
     return with_settings

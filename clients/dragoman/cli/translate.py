@@ -119,11 +119,8 @@ def translate(
     *,
     server: str,
     settings: Settings,
-    num_hypotheses: int | None,
     protected_ranges: list[tuple[int, int]],
-    target_prefix: str | None,
     pivot: str | None,
-    alignments: bool,
     heatmap: Path | None,
     as_json: bool,
     join_lines: bool,
@@ -150,19 +147,15 @@ def translate(
     """
     if heatmap is not None:
         check_heat_map(heatmap)
-    settings = replace(
-        settings,
-        num_hypotheses=num_hypotheses,
-        target_prefix=target_prefix,
-        alignments=alignments or heatmap is not None,
-    )
     printer = _Printer(
         as_json=as_json,
-        in_full=alignments or num_hypotheses is not None,
-        alignments=alignments,
+        in_full=settings.alignments or settings.num_hypotheses is not None,
+        alignments=settings.alignments,
         heat_map=heatmap,
         number_heat_maps=len(texts) != 1,
     )
+    if heatmap is not None:
+        settings = replace(settings, alignments=True)
     if protected_ranges:
         if len(texts) != 1 or texts == ("-",):
             raise click.UsageError(f"--keep-range is of one TEXT, and there are {len(texts)}")

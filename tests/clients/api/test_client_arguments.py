@@ -1,9 +1,12 @@
 """Arguments of the client that are refused, each by its name."""
 
+from typing import get_type_hints
+
 import pytest
 
 import dragoman
 from dragoman import Client
+from dragoman.settings import Options
 
 DE_EN = {"source": "de", "target": "en"}
 
@@ -56,6 +59,22 @@ def test_option_that_cannot_be_meant_is_refused_with_its_name(client, option, va
     with pytest.raises(dragoman.InvalidRequestError, match=option) as caught:
         client.translate(["ja"], **DE_EN, **{option: value})
     assert caught.value.violations[0].field == option
+
+
+def test_a_priority_of_linking_that_cannot_be_meant_is_refused_with_its_name(client):
+    with pytest.raises(dragoman.InvalidRequestError, match="priority is 'urgent'; it must be one of"):
+        client.align([("ja", "yes")], **DE_EN, priority="urgent")
+
+
+def test_calls_take_every_option_of_the_settings():
+    of_settings = get_type_hints(dragoman.Settings)
+    assert get_type_hints(Options) == {name: of_settings[name] for name in of_settings if name not in DE_EN}
+
+
+def test_an_option_that_does_not_exist_is_refused_by_its_name(client):
+    for call in (client.translate, client.translate_stream):
+        with pytest.raises(TypeError, match="beams"):
+            call([], **DE_EN, beams=3)
 
 
 @pytest.mark.parametrize(
