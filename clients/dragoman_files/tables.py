@@ -78,7 +78,7 @@ class TableFormat:
         """The delimiter, the places of the columns from 0 in order, and whether the first row names them."""
         wanted = self._options.columns
         first = next(raw_lines(source.rewound(), codec)).decode(errors="replace").removeprefix("\ufeff")
-        if all(name.isdecimal() and name != "0" for name in wanted):
+        if all(name.isdecimal() and name != "0" and len(name) < 10 for name in wanted):
             delimiter = "\t" if self.name == "tsv" else max(_DELIMITERS, key=first.count)
             return delimiter, sorted({int(name) - 1 for name in wanted}), False
         for delimiter in "\t" if self.name == "tsv" else _DELIMITERS:

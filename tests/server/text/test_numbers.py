@@ -36,6 +36,7 @@ def missing(source: str, answer: str, source_language: str = "de", target_langua
         ("am 12/31/24", "on 12/31/24"),
         ("1½ Tassen", "1.5 cups"),
         ("½ Liter", "½ a litre"),
+        *((f"{digits}½ Liter", f"{digits}.5 litres") for digits in ("1" * 400, "1" * 5_000)),
         ("10² ist", "10² is"),
         ("+5 Grad", "5 degrees"),
         ("2 und 2", "2 and 2"),

@@ -56,6 +56,14 @@ async def test_a_stream_keeps_them_too(running: RunningServer) -> None:
     assert "word" in text
 
 
+async def test_references_by_numbers_of_any_length_are_read(start_server: StartServer) -> None:
+    running = await start_server(limits=RequestLimits(max_text_characters=20_000))
+    reference = f"&#{'1' * 5_000};"
+    text = f'Ein <b title="{reference}">Wort</b> {reference} ist da.'
+    (found,) = await translate(running, text, text_format=pb.TEXT_FORMAT_HTML)
+    assert found.text.count(f'<b title="{reference}">') == 1
+
+
 @pytest.mark.parametrize(
     ("fields", "violated"),
     [

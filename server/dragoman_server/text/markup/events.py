@@ -4,6 +4,7 @@ Python's own parser of HTML takes whatever is there, reads XML's empty elements 
 """
 
 import enum
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from dragoman_server.text.markup.tags import Attributes
 MAX_UNCLOSED = 16
 """So often a tag or comment that has no end counts as text, and what is behind it is read; then all is
 text."""
+_HUGE_NUMBER = re.compile(r"&#(?=[0-9]{1000})")
+"""A reference by a number of so many digits is none of a character, and Python refuses to read it."""
 
 
 class EventKind(enum.Enum):
@@ -47,6 +50,7 @@ _RawEvent = tuple[EventKind, int, str, Attributes]
 
 def parse(text: str) -> list[Event]:
     """The events of a text with markup. They cover it, in order."""
+    text = _HUGE_NUMBER.sub("##", text)
     raw: list[_RawEvent] = []
     start = 0
     for _ in range(MAX_UNCLOSED):

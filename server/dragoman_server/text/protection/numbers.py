@@ -105,8 +105,9 @@ def _readings(number: str, language: str) -> frozenset[str]:
         return frozenset(("/".join(sorted(part.lstrip("0") for part in _GROUPS.findall(digits))),))
     fraction = _WITH_FRACTION.fullmatch(digits)
     if fraction:
-        quantity = int(fraction[1] or 0) + unicodedata.numeric(fraction[2])
-        return frozenset((number, sign + f"{quantity:.4f}".rstrip("0")))
+        # All of them are less than one, and what is before them has any number of digits.
+        decimals = f"{unicodedata.numeric(fraction[2]):.4f}"[1:].rstrip("0")
+        return frozenset((number, sign + (fraction[1].lstrip("0") or "0") + decimals))
     point = _decimal_point(language)
     grouped = re.sub(r"[\s\u00a0\u202f\u2009’']", "", digits)
     separators = _SEPARATORS.findall(grouped)
