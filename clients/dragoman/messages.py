@@ -97,9 +97,9 @@ def _text_ranges(text: str) -> pb.TextRanges:
 
 def _fields(settings: Settings) -> dict[str, Any]:
     """The fields that a request and the configuration of a stream have in common."""
-    names = pb.DecodingOptions.DESCRIPTOR.fields_by_name
-    decoding = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+    decoding = {name: getattr(settings, name) for name in pb.DecodingOptions.DESCRIPTOR.fields_by_name}
     decoding["length_policy"] = _enum("LENGTH_POLICY", settings.length_policy)
+    decoding["formality"] = _enum("FORMALITY", settings.formality)
     return {
         "source_language": settings.source,
         "target_language": settings.target,

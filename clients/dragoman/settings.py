@@ -8,6 +8,7 @@ from dragoman.arguments import check_choice, check_count, check_number
 from dragoman.texts import check_text
 
 LengthPolicy = Literal["split", "reject", "truncate"]
+Formality = Literal["formal", "informal"]
 Segmentation = Literal["sentence", "line"]
 Priority = Literal["interactive", "bulk"]
 TextFormat = Literal["plain", "html"]
@@ -26,6 +27,7 @@ class Options(TypedDict, total=False):
     max_output_tokens: int | None
     target_prefix: str | None
     length_policy: LengthPolicy | None
+    formality: Formality | None
     segmentation: Segmentation | None
     priority: Priority | None
     text_format: TextFormat | None
@@ -66,6 +68,8 @@ class Settings:
     """Text that the translation must begin with."""
     length_policy: LengthPolicy | None = None
     """The policy for a sentence that is too long for the model."""
+    formality: Formality | None = None
+    """The way to address a reader; a model that was not trained for it refuses it."""
     segmentation: Segmentation | None = None
     """How a text is cut into the units that the model translates."""
     priority: Priority | None = None
@@ -111,6 +115,7 @@ class Settings:
             check_number(self.length_penalty, "length_penalty")
         for name, choices in (
             ("length_policy", LengthPolicy),
+            ("formality", Formality),
             ("segmentation", Segmentation),
             ("priority", Priority),
             ("text_format", TextFormat),

@@ -36,6 +36,7 @@ OPTIONS = {
     "max_output_tokens": "--max-output-tokens",
     "target_prefix": "--prefix",
     "length_policy": "--long-sentences",
+    "formality": "--formality",
     "segmentation": "--segmentation",
     "priority": "--priority",
     "pivot": "--pivot",
@@ -165,6 +166,11 @@ def settings_options(command: Command) -> Command:
         "length_policy",
         type=click.Choice(["split", "reject", "truncate"]),
         help="What happens to a sentence that is too long for the model. Default: split.",
+    )
+    @click.option(
+        "--formality",
+        type=click.Choice(["formal", "informal"]),
+        help="How a reader is addressed, by a model that was trained for it. Default: as the model finds it.",
     )
     @click.option(
         "--segmentation",

@@ -18,6 +18,6 @@ def version_key(version: str) -> VersionKey:
 
 def _rank(part: str) -> tuple[int, int, str]:
     """Of a part of a version: letters, the version's end, separators, numbers."""
-    if part.isdigit():
+    if part.isdecimal():
         return 3, int(part), ""
     return (0 if any(map(str.isalpha, part)) else 2), 0, part

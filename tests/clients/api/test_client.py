@@ -45,6 +45,7 @@ def test_every_option_reaches_the_server_and_only_those_given(client, server):
         max_output_tokens=9,
         target_prefix="Yes",
         length_policy="truncate",
+        formality="informal",
         segmentation="line",
         priority="bulk",
         alignments=True,
@@ -59,6 +60,7 @@ def test_every_option_reaches_the_server_and_only_those_given(client, server):
     assert (full.options.beam_size, full.options.num_hypotheses, full.options.max_output_tokens) == (4, 2, 9)
     assert full.options.target_prefix == "Yes"
     assert full.options.length_policy == messages.pb.LENGTH_POLICY_TRUNCATE
+    assert full.options.formality == messages.pb.FORMALITY_INFORMAL
     assert full.segmentation == messages.pb.SEGMENTATION_LINE
     assert full.priority == messages.pb.PRIORITY_BULK
     assert full.return_alignments
