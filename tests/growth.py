@@ -4,7 +4,7 @@ import gc
 import time
 from collections.abc import Callable
 
-LEAST_SECONDS = 0.02
+MIN_SECONDS = 0.05
 """Less is too little to be timed."""
 MAX_RATIO = 2.6
 """Twice the work may take this many times as long; what takes the square of it takes four times."""
@@ -12,8 +12,11 @@ NUM_DOUBLINGS = 2
 """Tries, as what is linear may take one step up where a buffer is full; a square never passes."""
 
 
-def assert_linear(work: Callable[[int], object], size: int) -> None:
-    """Calls the work at sizes from `size` on, and at twice these, once it takes long enough."""
+def assert_linear(work: Callable[[int], object], size: int, max_size: int = 1 << 40) -> None:
+    """Calls the work at sizes from `size` on until it takes long enough, and at twice that size.
+
+    Work that takes too little time to be timed at `max_size` is to take as little time for twice as much.
+    """
 
     def seconds(at: int) -> float:
         # A collection looks at all objects of all tests.
@@ -25,14 +28,16 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
         finally:
             gc.enable()
 
-    while seconds(size) < LEAST_SECONDS:
-        size *= 2
+    work(size)
+    while (once := seconds(size)) < MIN_SECONDS and size < max_size:
+        size = min(2 * size, max_size)
+    if seconds(2 * size) <= MAX_RATIO * max(once, MIN_SECONDS):
+        return
     told = []
     for _ in range(NUM_DOUBLINGS):
-        for num_tries in (1, 3):
-            once, twice = (min(seconds(at) for _ in range(num_tries)) for at in (size, 2 * size))
-            if twice <= MAX_RATIO * once:
-                return
+        once, twice = (min(seconds(at) for _ in range(3)) for at in (size, 2 * size))
+        if twice <= MAX_RATIO * max(once, MIN_SECONDS):
+            return
         told.append(f"{once:.3f} s at {size}, {twice:.3f} s at {2 * size}")
-        size *= 2
+        size = min(2 * size, max_size)
     raise AssertionError("; ".join(told))

@@ -19,8 +19,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -131,35 +130,21 @@ class Coverage:
         self._contexts: list[str] = recorded["contexts"]
         """Tests, and whether it is they that run a line or a fixture for them."""
         self._lines: dict[str, dict[str, list[int]]] = recorded["lines"]
-        self._trees = {path: ast.parse((TREE / path).read_text()) for path in _files(self._folders)}
-        self._users: dict[str, set[tuple[str, int]]] = defaultdict(set)
-        """The lines that a name stands in."""
-        for name, tree in self._trees.items():
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Name | ast.Attribute):
-                    self._users[node.id if isinstance(node, ast.Name) else node.attr].add((name, node.lineno))
 
     def recorded(self, file: str, line: int) -> list[str]:
         """The tests that were seen to run a line. None is seen where it is compiled, or run at import."""
-        runs = [
-            self._contexts[place].rpartition("|") for place in self._lines.get(file, {}).get(str(line), [])
-        ]
-        # What a fixture runs is run for all tests of the file.
-        files = dict.fromkeys(test.partition("::")[0] for test, _, when in runs if when != "run")
-        return [*(test for test, _, _ in runs if test.partition("::")[0] not in files), *files]
+        return self._tests_in(self._lines.get(file, {}).get(str(line), []))
 
     def tests_of(self, file: str, line: int) -> list[str]:
-        """The tests that run a line, or else what uses the compiled function or constant that it is of."""
-        open_places, asked, found = [(file, line)], set(), {}
-        while open_places:
-            place = open_places.pop()
-            if place not in asked:
-                asked.add(place)
-                tests = self.recorded(*place)
-                found |= dict.fromkeys(tests)
-                if not tests:
-                    open_places += self._users[_definition_at(self._trees[place[0]], place[1])]
-        return list(found)
+        """The tests that run a line, or else any line of its file, or else all of the area."""
+        runs = chain.from_iterable(self._lines.get(file, {}).values())
+        return self.recorded(file, line) or self._tests_in(dict.fromkeys(runs)) or self._tests
+
+    def _tests_in(self, contexts: Iterable[int]) -> list[str]:
+        runs = [self._contexts[place].rpartition("|") for place in contexts]
+        # What a fixture runs is run for all tests of the file.
+        files = dict.fromkeys(test.partition("::")[0] for test, _, when in runs if when != "run")
+        return [*dict.fromkeys(test for test, _, _ in runs if test.partition("::")[0] not in files), *files]
 
     def _record(self) -> dict[str, object]:
         from coverage import CoverageData
@@ -214,8 +199,8 @@ def run_tests(arguments: Sequence[str], seconds: float, **environment: str) -> t
         return code, output.read()
 
 
-def is_killed(mutant: Mutant, coverage: Coverage, tests: Sequence[str]) -> bool:
-    """Whether one of the tests fails with it."""
+def is_killed(mutant: Mutant, coverage: Coverage) -> bool:
+    """Whether a test that may run its line fails with it."""
     path = TREE / mutant.file
     source, times = path.read_text(), path.stat()
     # Compiled code that is kept holds that of other files, and does not go when these change.
@@ -223,7 +208,9 @@ def is_killed(mutant: Mutant, coverage: Coverage, tests: Sequence[str]) -> bool:
         fresh = {} if coverage.recorded(mutant.file, mutant.line) else {"NUMBA_CACHE_DIR": folder}
         try:
             path.write_text(mutant.source)
-            code, output = run_tests(tests, 60 + 3 * coverage.seconds, **fresh)
+            code, output = run_tests(
+                coverage.tests_of(mutant.file, mutant.line), 60 + 3 * coverage.seconds, **fresh
+            )
         finally:
             path.write_text(source)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -246,21 +233,6 @@ def _files(folders: Sequence[str]) -> list[str]:
     return sorted(str(path.relative_to(TREE)) for folder in folders for path in (TREE / folder).rglob("*.py"))
 
 
-def _definition_at(tree: ast.Module, line: int) -> str:
-    """The name of the compiled function, or of the constant of a module or class, that a line is in."""
-    body = tree.body
-    while node := next((each for each in body if each.lineno <= line <= (each.end_lineno or 0)), None):
-        match node:
-            case ast.ClassDef(body=body):
-                continue
-            case ast.FunctionDef(name=name, decorator_list=decorators):
-                return name if any("njit" in ast.unparse(each) for each in decorators) else ""
-            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-                return name
-        break
-    return ""
-
-
 @click.command()
 @click.option("--number", default=100, show_default=True, help="Mutants, those of known.toml among them.")
 @click.option("--seed", default=1, show_default=True, help="Of what is drawn.")
@@ -281,7 +253,7 @@ def main(number: int, seed: int, areas: Sequence[str]) -> None:
         for each in map(json.loads, results.read_text().splitlines())
     }
     coverage: dict[str, Coverage] = {}
-    num_tried = num_passed = 0
+    num_tried = 0
     survivors = []
     for mutant in chain((one for one in known if not one.equivalent), drawn_mutants(areas, seed, known)):
         if num_tried == number:
@@ -289,16 +261,11 @@ def main(number: int, seed: int, areas: Sequence[str]) -> None:
         if mutant.area not in coverage:
             coverage[mutant.area] = Coverage(mutant.area)
         own, began = coverage[mutant.area], time.monotonic()
-        tests = own.tests_of(mutant.file, mutant.line)
-        if not tests and mutant not in known:
-            # Run in other processes, or by tests of other areas, or by none.
-            num_passed += 1
-            continue
         num_tried += 1
         if (mutant.file, mutant.change, None) in done:
             continue
         if (mutant.file, mutant.change, own.digest) not in done:
-            survives = None if is_killed(mutant, own, tests or AREAS[mutant.area][1]) else own.digest
+            survives = None if is_killed(mutant, own) else own.digest
             with results.open("a") as file:
                 entry = {"file": mutant.file, "change": mutant.change, "survives_digest": survives}
                 file.write(json.dumps(entry) + "\n")
@@ -310,7 +277,6 @@ def main(number: int, seed: int, areas: Sequence[str]) -> None:
     for mutant in known:
         if mutant.equivalent:
             print(f"equivalent: {mutant}: {mutant.equivalent}")
-    print(f"{num_passed} lines drawn that no test of their area is known to run were passed over")
     print(f"{len(survivors)} of {num_tried} survive", *survivors, sep="\n  ")
     sys.exit(len(survivors) > MAX_SURVIVING_SHARE * num_tried or any(one in known for one in survivors))
 

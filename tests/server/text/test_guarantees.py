@@ -484,3 +484,15 @@ def test_markup_takes_time_in_proportion_to_the_text(bundle: Bundle, part: str) 
         assert translated(text, bundle, HTML, copies).text.count("<") == text.count("<")
 
     assert_linear(translates, 2_000 // len(part))
+
+
+@pytest.mark.parametrize("answer", [copies, forgets])
+@pytest.mark.parametrize("options", [OPTIONS, HTML])
+@pytest.mark.parametrize("around", ["{}", "{}½", "-{},5", "&#{}", "&#{};", "&#x{};", "{}:00", "#{}", "{{{}}}"])
+@pytest.mark.parametrize("num_digits", [400, 5_000])
+def test_a_number_may_have_any_number_of_digits(
+    bundle: Bundle, num_digits: int, around: str, options: TranslationOptions, answer: Answer
+) -> None:
+    """Python's floats end at 308 digits, and it reads no integers of more than 4,300."""
+    number = around.format("1" * num_digits)
+    assert number in translated(f"Das sind {number} Euro.", bundle, options, answer).text or answer is forgets

@@ -93,3 +93,10 @@ def test_thousands_are_grouped_as_the_target_groups_them(language: str, written:
     assert not missing_numbers(
         numbers_in("12,500.75"), f"a {written} b", source_language="en", target_language=language
     )
+
+
+@pytest.mark.parametrize("num_digits", [1, 15, 16, 400, 5_000])
+def test_a_number_with_a_fraction_may_have_any_number_of_digits(num_digits: int) -> None:
+    number = "1" * num_digits + "½"
+    assert missing(number, number) == []
+    assert missing(number, "2") == [number]
