@@ -146,3 +146,10 @@ def test_ordinary_text_is_translated(text: str) -> None:
 )
 def test_it_takes_time_in_proportion_to_the_text(unit: str) -> None:
     assert_linear(lambda size: list(certain_spans(unit * size)), 10_000 // len(unit))
+
+
+def test_an_argument_of_any_length_is_one_span_if_it_is_closed() -> None:
+    opening = "{a, plural, one {"
+    nest = opening * 300 + "ja" + "}}" * 300
+    assert [span.span for span in certain_spans(f"Ein {nest} da.")] == [(4, 4 + len(nest))]
+    assert list(certain_spans(opening * 300)) == []

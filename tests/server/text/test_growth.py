@@ -174,7 +174,11 @@ ALL = [*cases(structures()), *cases(pairs(), 1), *cases(protections())]
 # They took the square of the time once.
 FAULTS = {
     f"{name}, plain, copies"
-    for name in (*(f"run of {unit!a}" for unit in ("I. ", "<b>a", "``a")), "terms that hold each other")
+    for name in (
+        *(f"run of {unit!a}" for unit in ("I. ", "<b>a", "``a")),
+        "nest of '{a, plural, one {' and '}}'",
+        "terms that hold each other",
+    )
 }
 SOME = [
     *(case for case in ALL if case.name in FAULTS),

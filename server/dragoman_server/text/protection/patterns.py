@@ -12,9 +12,6 @@ from dragoman_bundle.languages import HANGUL, UNSPACED_CHARACTERS
 from dragoman_server.text.protection.emoji import EMOJI
 from dragoman_server.text.protection.protected import Protected, SpanKind
 
-MAX_ARGUMENT = 4_000
-"""Longest ICU argument, in code points: beyond that a brace counts as one that nobody closed."""
-
 _TRIGGER = re.compile(
     r"[/\\@{%$:`#~<\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2194-\u2bff\u3030\u303d\u3297\u3299"
     r"\U0001f000-\U0001faff]|\w\.\w|[A-Za-z][/_-]?\d|\d[/_-]?[A-Za-z]|[¹²³⁰-⁹₀-₉]"
@@ -128,6 +125,7 @@ def certain_spans(text: str) -> Iterator[Protected]:
     if not _TRIGGER.search(text):
         return
     position = 0
+    ends: dict[int, int] | None = None
     searched = _SYLLABLE.sub(_HANGUL, _UNSPACED.sub("\ufffc", text))
     while (found := _ANY.search(searched, position)) is not None:
         start, end = found.span()
@@ -135,11 +133,11 @@ def certain_spans(text: str) -> Iterator[Protected]:
         assert name is not None
         if name == "argument":
             kind = SpanKind.PLACEHOLDER
-            closed = _end_of_argument(text, start)
-            if closed is None:
+            ends = _ends_of_braces(text) if ends is None else ends
+            if start not in ends:
                 position = start + 1
                 continue
-            end = closed
+            end = ends[start]
         else:
             kind = SpanKind(name)
             if kind in _TRIMMED:
@@ -148,13 +146,16 @@ def certain_spans(text: str) -> Iterator[Protected]:
         position = max(end, start + 1)
 
 
-def _end_of_argument(text: str, start: int) -> int | None:
-    depth = 0
-    for brace in _BRACE.finditer(text, start, start + MAX_ARGUMENT):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return brace.end()
-    return None
+def _ends_of_braces(text: str) -> dict[int, int]:
+    """Where each brace that opens something has it end, of those that are closed."""
+    opened: list[int] = []
+    ends = {}
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "{":
+            opened.append(brace.start())
+        elif opened:
+            ends[opened.pop()] = brace.end()
+    return ends
 
 
 def _without_punctuation(text: str, start: int, end: int) -> int:
