@@ -488,7 +488,9 @@ def test_markup_takes_time_in_proportion_to_the_text(bundle: Bundle, part: str) 
 
 @pytest.mark.parametrize("answer", [copies, forgets])
 @pytest.mark.parametrize("options", [OPTIONS, HTML])
-@pytest.mark.parametrize("around", ["{}", "{}½", "-{},5", "&#{}", "&#{};", "&#x{};", "{}:00", "#{}", "{{{}}}"])
+@pytest.mark.parametrize(
+    "around", ["{}", "{}½", "-{},5", "&#{}", "&#{};", "&#x{};", "{}:00", "#{}", "{{{}}}"]
+)
 @pytest.mark.parametrize("num_digits", [400, 5_000])
 def test_a_number_may_have_any_number_of_digits(
     bundle: Bundle, num_digits: int, around: str, options: TranslationOptions, answer: Answer

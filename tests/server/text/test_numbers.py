@@ -40,6 +40,7 @@ def missing(source: str, answer: str, source_language: str = "de", target_langua
         ("10² ist", "10² is"),
         ("+5 Grad", "5 degrees"),
         ("2 und 2", "2 and 2"),
+        ("am 3.5.2023", "on 3 of 5 in 2023"),
         # In English this one has the value of that, and is as the other stands.
         ("1 von 1.000", "of 1.000, 1"),
     ],
@@ -61,6 +62,7 @@ def test_a_value_is_kept(source: str, answer: str) -> None:
         ("030 1", "30 1", ["030"]),
         ("2 und 2", "2", ["2"]),
         ("17:30", "17:03", ["17:30"]),
+        ("17:30", "6:30 p.m.", ["17:30"]),
         ("25:13 Punkte", "1:13 points", ["25:13"]),
         ("Version 1.2.3", "version 3.2.1", ["1.2.3"]),
         ("1½ Tassen", "1 cup", ["1½"]),

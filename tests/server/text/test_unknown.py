@@ -4,6 +4,7 @@ import pytest
 from tests.growth import assert_linear
 
 from dragoman_server.text.protection.protected import SpanKind
+from dragoman_server.text.protection.scripts import has_no_letter_of
 from dragoman_server.text.protection.unknown import unreadable_words
 
 
@@ -19,6 +20,7 @@ def found(text: str, unknown: str) -> list[tuple[str, SpanKind]]:
         ("Das Haus", "", []),
         ("Das xyz Haus", "y", [("xyz", SpanKind.UNKNOWN)]),
         ("Das xyz xyz.", "y", [("xyz xyz", SpanKind.UNKNOWN)]),
+        ("xy Haus xy yx.", "y", [("xy", SpanKind.UNKNOWN), ("xy yx", SpanKind.UNKNOWN)]),
         ("Das ** Haus *", "*", [("**", SpanKind.EMOJI), ("*", SpanKind.EMOJI)]),
         ("Das 猫a猫!", "猫", [("猫", SpanKind.UNKNOWN), ("猫", SpanKind.UNKNOWN)]),
         # Of a foreign script, though the vocabulary has its letters.
@@ -36,3 +38,15 @@ def test_it_takes_time_in_proportion_to_the_text() -> None:
         assert len(found("看a" * size, "看")) == size
 
     assert_linear(finds, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "has_none"),
+    [
+        *(("Привет", "de", True), ("Привет, Anna", "de", False), ("Hallo", "ru", True), ("1 ½", "ru", False)),
+        # Japanese is written in several scripts.
+        *(("猫", "ja", False), ("Cat", "ja", False), ("Hallo", "de", False), ("Γειά", "uk", True)),
+    ],
+)
+def test_a_text_without_a_letter_of_its_language_is_found(text: str, language: str, has_none: bool) -> None:
+    assert has_no_letter_of(text, language) == has_none
