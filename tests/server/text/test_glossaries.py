@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from dragoman_server.glossaries import GlossaryError, read_glossaries, read_glossary
-from dragoman_server.text.protection.terms import Term, TermIndex
+from dragoman_server.text.protection.terms import (
+    MAX_OUTPUT_RATIO,
+    OUTPUT_SLACK,
+    Term,
+    TermIndex,
+    TermOutputError,
+)
 
 
 def test_a_glossary_translates_between_any_two_of_its_languages(tmp_path: Path) -> None:
@@ -99,3 +105,11 @@ def test_of_terms_that_overlap_one_is_taken(text: str, found: list[tuple[int, in
         [*(Term(source=source, target="x") for source in sources), Term(source="C", target=None)]
     )
     assert sorted(item.span for item in index.find(text)) == found
+
+
+def test_translations_of_terms_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    limit = MAX_OUTPUT_RATIO * len("Hund") + OUTPUT_SLACK
+    longest, longer = (TermIndex([Term(source="Hund", target="d" * size)]) for size in (limit, limit + 1))
+    assert [len(item.output or "") for item in longest.find("Hund")] == [limit]
+    with pytest.raises(TermOutputError):
+        list(longer.find("Hund"))
