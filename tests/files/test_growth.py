@@ -22,7 +22,7 @@ from dragoman_files.reading import MEMORY_FLOOR, MEMORY_PER_BYTE
 
 MAX_CHARACTERS = 1 << 19
 NUM_PAIRS = 400
-"""Of the 2,422 pairs of characters, those that are tried: all of them would take half an hour more."""
+"""Of the 2,422 pairs of characters, those that are tried."""
 NUM_EVERY_TIME = 14
 """Of all documents, those that are tried every time."""
 

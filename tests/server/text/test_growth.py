@@ -22,7 +22,7 @@ from dragoman_server.wanted import Wanted
 
 LIMITS = RequestLimits()
 NUM_PAIRS = 250
-"""Of the 1,711 pairs of characters, those that are tried: all of them would take half an hour more."""
+"""Of the 1,711 pairs of characters, those that are tried."""
 
 PLAIN = TranslationOptions(beam_size=1, length_penalty=1.0)
 SETTINGS = [
