@@ -44,7 +44,7 @@ def _read_lines(path: Path) -> list[str]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise MeasurementError(
-            f"{path} cannot be read: {error.strerror}. docs/performance.md says where Multi30k is from; "
+            f"{path} cannot be read: {error.strerror}. docs/research/performance.md says where Multi30k is; "
             "--input and --reference name other files"
         ) from error
     return text.removesuffix("\n").split("\n") if text else []

@@ -1,6 +1,6 @@
-"""The page of a server's options, docs/server.md, written from the configuration's own docstrings.
+"""The page of a server's options, docs/reference/server.md, written from the configuration's own docstrings.
 
-`python -m dragoman_server.reference > docs/server.md`
+`python -m dragoman_server.reference > docs/reference/server.md`
 """
 
 from pathlib import Path
@@ -13,9 +13,9 @@ HEAD = f"""# Options of the server
 
 `dragoman serve` takes these options. Each is an environment variable too: `--max-queue` is
 `{PREFIX}_MAX_QUEUE`.
-How a server is run is told in [operations.md](operations.md).
+How a server is run is told in [operations.md](../operate/operations.md).
 
-This page is written by `python -m dragoman_server.reference > docs/server.md`.
+This page is written by `python -m dragoman_server.reference > docs/reference/server.md`.
 """
 TITLES = {
     (): "Where and what",

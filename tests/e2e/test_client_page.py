@@ -12,7 +12,7 @@ import trustme
 from tests.server.server_process import ServerProcess
 
 HOUSE = Path(__file__).parents[2]
-GUIDES = ("client", "streams", "client-errors", "connections")
+GUIDES = ("guide/client", "guide/streams", "guide/client-errors", "operate/connections")
 TOKEN = "0123456789abcdef"
 _EXAMPLE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -14,7 +14,7 @@ from dragoman.jobs import FileJob
 
 PING_SECONDS = 0.5
 MOST_SECONDS = 30.0
-"""As docs/files.md has it."""
+"""As docs/guide/files.md has it."""
 OPTIONS = ("--port", "0", "--threads", "1")
 
 

@@ -1,4 +1,4 @@
-"""docs/server.md is what the configuration says."""
+"""docs/reference/server.md is what the configuration says."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ import pytest
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.reference import reference
 
-PAGE = Path(__file__).parents[2] / "docs/server.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/server.md"
 
 
 def test_the_page_is_what_the_configuration_says() -> None:
     assert PAGE.read_text() == reference(), (
-        "write it anew: python -m dragoman_server.reference > docs/server.md"
+        "write it anew: python -m dragoman_server.reference > docs/reference/server.md"
     )
 
 

@@ -143,6 +143,6 @@ def _lines(path: Path) -> list[str]:
         return list(read_lines(path))
     except OSError as error:
         raise MeasurementError(
-            f"{path} cannot be read: {error.strerror}. docs/alignment.md says where it is from; "
+            f"{path} cannot be read: {error.strerror}. docs/research/alignment.md says where it is from; "
             "--data names another folder"
         ) from error

@@ -144,7 +144,7 @@ def translate_file(
     says, is refused before anything is written.
 
     What is no text for people stays as it is: structure, timings, styles, code, entries that are translated.
-    JSON lines have a "text" and come back with a "translation". docs/files.md tells it of each format.
+    JSON lines have a "text" and come back with a "translation". docs/guide/files.md tells it of each format.
 
     OUTPUT appears when it is complete; until then the work lies beside it, in OUTPUT.partial. A run that was
     stopped, however suddenly, goes on when the same command is called again, with the model that it began

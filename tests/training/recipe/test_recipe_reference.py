@@ -1,4 +1,4 @@
-"""docs/recipes.md names every key with its default."""
+"""docs/reference/recipes.md names every key with its default."""
 
 import dataclasses
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 from dragoman_training.recipe.reference import reference
 from dragoman_training.recipe.settings import TrainingConfig
 
-PAGE = Path(__file__).parents[3] / "docs" / "recipes.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "recipes.md"
 
 
 def test_the_page_is_what_the_settings_say() -> None:
     assert PAGE.read_text() == reference(), (
-        "write it anew: python -m dragoman_training.recipe.reference > docs/recipes.md"
+        "write it anew: python -m dragoman_training.recipe.reference > docs/reference/recipes.md"
     )
 
 

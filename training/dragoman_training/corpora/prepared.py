@@ -83,7 +83,7 @@ class Prepared:
                 )
         if not self.kept:
             raise CorporaError(
-                f"{folder} has no corpora of en and {language}: docs/training.md says which are read"
+                f"{folder} has no corpora of en and {language}: docs/guide/training.md says which are read"
             )
         for kept in self.kept.values():
             kept.pairs = list(self.allowed(kept.pairs, kept.left_out))

@@ -1,6 +1,6 @@
-"""The reference of recipes in docs/recipes.md, written from the settings' own docstrings.
+"""The reference of recipes in docs/reference/recipes.md, written from the settings' own docstrings.
 
-`python -m dragoman_training.recipe.reference > docs/recipes.md`
+`python -m dragoman_training.recipe.reference > docs/reference/recipes.md`
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ HEAD = """# Recipes
 A recipe is a TOML file that says everything about a training run. Keys that are not here are errors; keys
 that are left out take the default. `dragoman train RECIPE.toml --set training.seed=2` overrides one.
 
-This page is written by `python -m dragoman_training.recipe.reference > docs/recipes.md`.
+This page is written by `python -m dragoman_training.recipe.reference > docs/reference/recipes.md`.
 """
 
 

@@ -53,4 +53,5 @@ def metrics(registry: CollectorRegistry) -> Handle:
 async def unknown(exchange: Exchange) -> Response:
     """The answer for any other path."""
     path = exchange.request.url.path
-    return JSONResponse({"error": f"there is nothing at {quote(path)}; docs/http.md has what there is"}, 404)
+    error = f"there is nothing at {quote(path)}; docs/guide/http.md has what there is"
+    return JSONResponse({"error": error}, 404)

@@ -65,7 +65,7 @@ def table_under(page: str, heading: str, number: int = 0) -> list[list[str]]:
 def test_the_page_and_its_figures_hold_what_was_measured(
     checkpoints: dict[str, Path], toy_folder: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "docs" / "attention.md"
+    out = tmp_path / "docs" / "research" / "attention.md"
     options = ["--sentences", "4,7", "--bucket-words", 3, "--bucket-sentences", 10]
     result = run(toy_folder, out, *checkpoints.values(), *options)
     assert result.exit_code == 0, result.output
