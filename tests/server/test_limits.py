@@ -67,6 +67,7 @@ HELD_BY = {
     "max_http_connections": "test_a_thousand_connections_leave_grpc_alone",
     "max_http_body_bytes": "test_a_body_that_is_too_large_is_told_so_while_it_comes",
     "max_http_seconds": "test_slow_callers_are_hung_up_on",
+    "max_document_seconds": "test_a_document_takes_no_longer_than_it_may",
     "max_kept_file_bytes": "test_files_make_room_for_younger_ones",
     "max_kept_file_seconds": "test_a_file_can_be_fetched_for_a_while",
     "max_health_watches": "test_only_so_many_may_watch_the_health",
