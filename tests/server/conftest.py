@@ -161,4 +161,5 @@ def certified(tmp_path: Path) -> Certified:
 def tokens(tmp_path: Path) -> Path:
     path = tmp_path / "tokens"
     path.write_text(f"# who calls\n\nada {ADA}\nbob\t{BOB}\n")
+    path.chmod(0o600)
     return path

@@ -409,7 +409,7 @@ def _go_on(
 ) -> tuple[list[Document], list[T]]:
     """The documents with these results, and what is written of them once they have no more sentences."""
     remaining = iter(futures)
-    bundle = model.bundle.tagged(documents[0].options.source_tag)
+    bundle = model.bundle.tagged(documents[0].options.source_tag if documents else "")
     advanced = [
         advance(document, [next(remaining).result() for _ in document.sentences], bundle)
         for document in documents

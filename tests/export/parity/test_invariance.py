@@ -59,14 +59,21 @@ def _without_padding(name: str, value: np.ndarray, length: int, longest: int) ->
     return value.take(range(length), axis=value.shape.index(longest))
 
 
-def assert_same_bits(one: Arrays, other: Arrays) -> None:
+def assert_same(one: Arrays, other: Arrays, tolerance: float) -> None:
+    """To the bit where the tolerance is 0."""
     assert one.keys() == other.keys()
     for name in one:
-        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+        np.testing.assert_allclose(one[name], other[name], rtol=tolerance, atol=tolerance, err_msg=name)
 
 
 def check_company_changes_no_bit(checkpoint: Checkpoint, graphs: Path, beam: int) -> None:
-    """Decodes sentences together, in another order, padded less, and each alone."""
+    """Decodes sentences together, in another order, padded less, and each alone.
+
+    A plain network with ReLU is read by ONNX's node of simple networks, which adds up by another routine for
+    one sentence: there it is what is promised, 1e-5 and in int8 1e-3.
+    """
+    is_bounded = getattr(checkpoint.recipe.model, "cell", None) != "rnn-relu"
+    tolerance = 0.0 if is_bounded else {"fp32": 1e-5, "int8": 1e-3}[graphs.name]
     stepper = open_stepper(graphs, checkpoint)
     vocabulary = checkpoint.target_tokenizer.vocabulary_size
     sources = random_sources(LENGTHS, vocabulary, eos_id=3)
@@ -79,10 +86,10 @@ def check_company_changes_no_bit(checkpoint: Checkpoint, graphs: Path, beam: int
     shorter = decode(stepper, [sources[place] for place in fewer], token_USK[:, fewer])
     for place, source in enumerate(sources):
         alone = decode(stepper, [source], token_USK[:, [place]])
-        assert_same_bits(alone[0], together[place])
-        assert_same_bits(shuffled[order.tolist().index(place)], together[place])
+        assert_same(alone[0], together[place], tolerance)
+        assert_same(shuffled[order.tolist().index(place)], together[place], tolerance)
         if place in fewer:
-            assert_same_bits(shorter[fewer.index(place)], together[place])
+            assert_same(shorter[fewer.index(place)], together[place], tolerance)
 
 
 @pytest.mark.parametrize("beam", [1, 5])
