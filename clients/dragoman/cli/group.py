@@ -1,10 +1,11 @@
 """The group of all subcommands: finds them, loads them late, and says in one line what went wrong.
 
-Must know no subcommand: they register as entry points of the group `dragoman.commands`, and the extra in an
-entry point's brackets is what they need beyond the bare install.
+Subcommands register as entry points of the group `dragoman.commands`; the extra in an entry point's brackets
+is what a subcommand needs beyond the bare install. Nothing here imports one before it is called.
 """
 
 import ast
+import difflib
 import importlib.util
 import signal
 import sys
@@ -15,6 +16,14 @@ import click
 
 from dragoman.cli.failure import Failure, missing_extra
 
+SECTIONS = {
+    "Serve and call": ("serve", "translate", "translate-file", "models", "align-texts"),
+    "Get and train models": ("get", "corpora", "train", "average", "export"),
+    "Measure": ("evaluate", "record-quality", "load-test"),
+}
+"""Headings of `dragoman --help` and what stands below each; a subcommand that none names is research."""
+RESEARCH = "Research: aligners, phrases, attention"
+
 
 class CommandGroup(click.Group):
     """Subcommands that register as entry points."""
@@ -22,6 +31,18 @@ class CommandGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names, sorted."""
         return sorted(entry_points(group="dragoman.commands").names)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds the subcommand. Raises UsageError that proposes the names most like an unknown one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            similar = difflib.get_close_matches(args[0], self.list_commands(ctx))
+            if similar and "Did you mean" not in error.message:
+                raise click.UsageError(f"{error.message} Did you mean {' or '.join(similar)}?", ctx) from error
+            raise
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Loads a subcommand. Raises ClickException where its extra is not installed."""
@@ -39,11 +60,16 @@ class CommandGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the subcommands without loading them."""
-        found = sorted(entry_points(group="dragoman.commands"), key=lambda entry_point: entry_point.name)
-        rows = [(entry_point.name, _summary(entry_point)) for entry_point in found]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """Lists the subcommands by section, without loading them."""
+        found = {entry_point.name: entry_point for entry_point in entry_points(group="dragoman.commands")}
+        placed = {name for names in SECTIONS.values() for name in names}
+        sections = {**SECTIONS, RESEARCH: sorted(found.keys() - placed)}
+        width = max(map(len, found), default=0)
+        for heading, names in sections.items():
+            rows = [(name.ljust(width), _summary(found[name])) for name in names if name in found]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> object:
         """Runs the subcommand. What it raises becomes one line and an exit code."""
@@ -83,7 +109,8 @@ def main(debug: bool) -> None:
       dragoman export runs/tatoeba-de-en/best.safetensors --out models/de-en/2
       dragoman evaluate --bundle models/de-en/2 --source test.de --reference test.en
 
-    `dragoman COMMAND --help` says more about each.
+    `dragoman COMMAND --help` says more about each. Completion by Tab, for bash (zsh and fish alike):
+    eval "$(_DRAGOMAN_COMPLETE=bash_source dragoman)"
     """
     # A terminal that cannot show a character gets its number, not an error.
     for stream in (sys.stdout, sys.stderr):

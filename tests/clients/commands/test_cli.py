@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 
 import pytest
 from google.rpc import error_details_pb2
@@ -24,6 +24,14 @@ def test_help_teaches_and_loads_no_command(monkeypatch):
     for command in ("translate-file", "models", "evaluate", "serve", "train", "export"):
         assert command in told
     assert "Translate texts, or the lines of standard input." in told
+    listed = [line.split()[0] for line in told.splitlines() if line.startswith("  ") and line[2:3].isalpha()]
+    registered = set(entry_points(group="dragoman.commands").names)
+    assert registered == registered.intersection(listed)
+    assert listed.index("serve") < listed.index("train") < listed.index("evaluate") < listed.index("smt")
+
+
+def test_mistyped_command_is_told_what_it_is_like(run):
+    assert "Did you mean translate" in run("transalte").stderr
 
 
 @pytest.fixture
