@@ -41,7 +41,8 @@ class CommandGroup(click.Group):
         except click.UsageError as error:
             similar = difflib.get_close_matches(args[0], self.list_commands(ctx))
             if similar and "Did you mean" not in error.message:
-                raise click.UsageError(f"{error.message} Did you mean {' or '.join(similar)}?", ctx) from error
+                proposal = " or ".join(similar)
+                raise click.UsageError(f"{error.message} Did you mean {proposal}?", ctx) from error
             raise
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
