@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from dragoman_training.models.layers.recurrent import BidirectionalLayer
 from dragoman_training.models.layers.stacked import ForwardLayer
@@ -21,10 +22,8 @@ Attributes = dict[
 
 GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 """For each gate in ONNX's order its place in PyTorch's: i f g o -> i o f c, and r z n -> z r h."""
-OPERATORS = {"LSTM": "LSTM", "GRU": "GRU", "RNN_TANH": "GRU", "RNN_RELU": "RNN"}
-"""Of PyTorch's layers the ONNX operators that do what they do."""
-ALWAYS = 100.0
-"""The sigmoid of it is 1, and of its negative 0, to less than what a float32 can tell from a state."""
+ACTIVATIONS = {"RNN_TANH": "Tanh", "RNN_RELU": "Relu"}
+"""ONNX's names of what a simple network's states go through, by PyTorch's mode of the layer."""
 
 
 class RecurrentNode(nn.Module):
@@ -40,10 +39,14 @@ class RecurrentNode(nn.Module):
         self.direction = direction
         self.num_directions = len(directions)
         self.hidden_size = directions[0].hidden_size
+        self.activation = ACTIVATIONS.get(directions[0].mode)
 
         def stack(*names: str) -> nn.Parameter:
             """The named parameters below each other, directions behind each other, in ONNX's order."""
-            stacked = [torch.cat([_gates(rnn, name, operator) for name in names]) for rnn in directions]
+            stacked = [
+                torch.cat([reorder_gates(getattr(rnn, name), GATES[operator]) for name in names])
+                for rnn in directions
+            ]
             return nn.Parameter(torch.stack(stacked).detach(), requires_grad=False)
 
         # ONNX's W [N, G·H, D], R [N, G·H, H] and B [N, 2·G·H], input biases before recurrent ones.
@@ -53,14 +56,23 @@ class RecurrentNode(nn.Module):
 
     def run(self, inputs_STD: Tensor, length_S: Tensor) -> tuple[Tensor, ...]:
         """Returns states [S, T, N·H], 0 at padding, and the last hidden, and an LSTM's cell, [N, S, H]."""
+        if self.activation is not None:
+            # A lone sentence would be multiplied by another routine, which adds up in another order.
+            inputs_STD = functional.pad(inputs_STD, (0, 0, 0, 0, 0, 1))
+            length_S = functional.pad(length_S, (0, 1), value=1)
+            states, last = self._run(inputs_STD, length_S)
+            return states[:-1], last[:, :-1]
+        return self._run(inputs_STD, length_S)
+
+    def _run(self, inputs_STD: Tensor, length_S: Tensor) -> tuple[Tensor, ...]:
         sentences, positions, _ = inputs_STD.shape
         last_shape = (self.num_directions, sentences, self.hidden_size)
         attributes: Attributes = {"direction": self.direction, "hidden_size": self.hidden_size}
         shapes = [(positions, *last_shape), last_shape]
         if self.operator == "GRU":
             attributes["linear_before_reset"] = 1
-        elif self.operator == "RNN":
-            attributes["activations"] = ["Relu"]
+        elif self.activation is not None:
+            attributes["activations"] = [self.activation]
         else:
             shapes.append(last_shape)
         states_TNSH, *last = torch.onnx.ops.symbolic_multi_out(
@@ -96,26 +108,13 @@ class ForwardGraphLayer(RecurrentNode):
     """Does what a ForwardLayer does, in one node."""
 
     def __init__(self, layer: ForwardLayer) -> None:
-        super().__init__(OPERATORS[layer.rnn.mode], "forward", (layer.rnn,))
+        mode = layer.rnn.mode
+        super().__init__("RNN" if mode in ACTIVATIONS else mode, "forward", (layer.rnn,))
 
     def forward(self, inputs_STD: Tensor, length_S: Tensor) -> tuple[Tensor, ...]:
         """Returns states [S, T, H], 0 at padding, and hidden, and an LSTM's cell, at the end, [S, H]."""
         states_STH, *last = self.run(inputs_STD, length_S)
         return states_STH, *(value_1SH[0] for value_1SH in last)
-
-
-def _gates(rnn: nn.RNNBase, name: str, operator: str) -> Tensor:
-    """A parameter in ONNX's order: [G·H, ...].
-
-    A simple network with tanh is a GRU that never keeps and never resets. onnxruntime's own node for it does
-    not give a sentence the same bits in every batch, and this one does. With ReLU it has to be its own: on
-    CUDA a GRU has tanh alone.
-    """
-    parameter: Tensor = getattr(rnn, name)
-    if rnn.mode != "RNN_TANH":
-        return reorder_gates(parameter, GATES[operator])
-    closed = -ALWAYS if name == "bias_ih_l0" else 0.0
-    return torch.cat([torch.full_like(parameter, closed), torch.full_like(parameter, -closed), parameter])
 
 
 def reorder_gates(stacked: Tensor, order: tuple[int, ...]) -> Tensor:

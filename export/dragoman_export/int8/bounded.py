@@ -11,8 +11,8 @@ from dragoman_export.graphs.initializers import constant_array
 
 SQUASHED = {"Tanh", "Sigmoid"}
 """Operators whose results are bounded."""
-RECURRENT = {"LSTM", "GRU"}
-"""Of these the states are, y and y_h: a gate times a tanh, or between the last state and a tanh."""
+RECURRENT = {"LSTM", "GRU", "RNN"}
+"""Of these the states are, y and y_h, but for those of a ReLU: each is a tanh, or a gate's share of one."""
 MOVED = ("Gather", "Reshape", "Transpose", "Slice", "Split", "Squeeze", "Unsqueeze", "Expand", "Identity")
 """Operators whose results are values of their first input."""
 JOINED = {
@@ -36,7 +36,7 @@ def bounded_values(graph: ir.Graph, given: Collection[str] = ()) -> set[ir.Value
 
 def _bounded_results(node: ir.Node, known: Collection[ir.Value]) -> Sequence[ir.Value]:
     operator = node.op_type
-    if operator in RECURRENT:
+    if operator in RECURRENT and "Relu" not in node.attributes.get_strings("activations", ()):
         return node.outputs[:2]
     if operator in SQUASHED or (operator == "ConstantOfShape" and "value" not in node.attributes):
         return node.outputs
