@@ -1,6 +1,9 @@
 """The `dragoman` command, which is `python -m dragoman` too: what has to come before all that it loads."""
 
+import contextlib
+import os
 import signal
+import sys
 
 
 def main() -> None:
@@ -11,7 +14,17 @@ def main() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     from dragoman.cli import main as command
 
-    command(prog_name="dragoman")
+    try:
+        command(prog_name="dragoman")
+    except SystemExit as end:
+        if not command.abandons_threads:
+            raise
+        for stream in (sys.stdout, sys.stderr):
+            # Nobody may read it any more, and None is one that was closed from the start.
+            with contextlib.suppress(OSError, AttributeError):
+                stream.flush()
+        # Threads that nobody waits for would hold up the interpreter's own end.
+        os._exit(end.code if isinstance(end.code, int) else 0)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,12 @@ CUT_OFF = 3
 
 
 class _LongRunning(click.Command):
-    """A command that takes SIGHUP itself: until it does, the signal stays blocked."""
+    """A command that lasts, of which the program that runs it knows two things."""
 
     takes_hangup = True
+    """It takes SIGHUP itself: until it does, the signal stays blocked."""
+    abandons_threads = True
+    """All is closed and written once it returns, and nobody waits for threads that are still at work."""
 
 
 @click.command(
@@ -81,8 +84,8 @@ def serve(**values: Any) -> None:
             # The log holds nothing but JSON.
             logging.getLogger(__name__).critical("not serving", extra={"reason": str(error)})
             raise SystemExit(1) from error
-    # All is closed and written. Threads that nobody waits for would hold up the interpreter's own end.
-    os._exit(0 if finished else CUT_OFF)
+    if not finished:
+        raise SystemExit(CUT_OFF)
 
 
 def _check_environment() -> None:

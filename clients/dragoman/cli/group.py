@@ -28,6 +28,9 @@ RESEARCH = "Research: aligners, phrases, attention"
 class CommandGroup(click.Group):
     """Subcommands that register as entry points."""
 
+    abandons_threads = False
+    """Whether the subcommand that was loaded leaves threads at work for which nobody waits."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names, sorted."""
         return sorted(entry_points(group="dragoman.commands").names)
@@ -55,6 +58,7 @@ class CommandGroup(click.Group):
         except ModuleNotFoundError as error:
             raise missing_extra(f"`dragoman {cmd_name}`", entry_point, error) from error
         assert isinstance(command, click.Command)
+        self.abandons_threads = getattr(command, "abandons_threads", False)
         # Blocked since the start, for a command that does more at SIGHUP than to end.
         if hasattr(signal, "pthread_sigmask") and not getattr(command, "takes_hangup", False):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
