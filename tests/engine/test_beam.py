@@ -242,13 +242,6 @@ def test_live_rows_fill_up_at_the_limit_with_reason_length() -> None:
     assert {h.finish_reason for h in hypotheses} == {FinishReason.LENGTH}
 
 
-def test_num_hypotheses_cuts_the_list() -> None:
-    model = random_model(6)
-    [all_four] = search(model, 6, [sentence((5,), beam_size=4, max_output_tokens=6)])
-    [best_two] = search(model, 6, [sentence((5,), beam_size=4, max_output_tokens=6, num_hypotheses=2)])
-    assert [h.tokens for h in best_two] == [h.tokens for h in all_four[:2]]
-
-
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_attention_follows_the_backpointers(beam_size: int) -> None:
     model = random_model(6, seed=1)
@@ -263,19 +256,6 @@ def test_attention_follows_the_backpointers(beam_size: int) -> None:
                 attended = (*attended, EOS)
             expected = [attention_of(asked.source, attended[:u]) for u in range(len(attended))]
             np.testing.assert_array_equal(hypothesis.attention, np.stack(expected))
-
-
-def test_attention_is_asked_for_only_while_someone_wants_it() -> None:
-    beams = Beams(beam_size=1, vocabulary=5, bos=BOS, eos=EOS)
-    plain = sentence((5,), beam_size=1, max_output_tokens=3)
-    curious = sentence((5,), beam_size=1, max_output_tokens=3, return_attention=True)
-    batch = TableDecoder(random_model(5), 5).open_batch(1)
-    for origin, joined, wanted in (([0], [plain], False), ([0, 1], [curious], True), ([0], [], False)):
-        batch.regroup(np.array(origin), [[s.source for s in joined]], 8)
-        beams.regroup(np.array(origin), joined)
-        rows = beams.rows()
-        assert rows.wants_attention is wanted
-        beams.advance(batch.step(rows))
 
 
 def test_an_end_beyond_the_kth_rank_is_dropped() -> None:

@@ -27,8 +27,3 @@ def test_the_penalty_turns_the_order_round() -> None:
 def test_of_equals_the_first_to_end_is_first() -> None:
     endings = [ending(-3.0, 4, row=1), ending(-3.0, 4, row=0), ending(-3.0, 5)]
     assert [e for _, e in rank(endings, length_penalty=0.0, num_hypotheses=3)] == endings
-
-
-def test_only_the_best_are_returned_with_their_scores() -> None:
-    endings = [ending(-9.0, 1), ending(-1.0, 1), ending(-4.0, 1)]
-    assert rank(endings, length_penalty=0.0, num_hypotheses=2) == [(-1.0, endings[1]), (-4.0, endings[2])]

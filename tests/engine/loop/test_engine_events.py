@@ -1,6 +1,5 @@
 """What the engine tells of itself."""
 
-import time
 from concurrent.futures import wait
 
 from tests.engine.house import House, sentence
@@ -26,14 +25,6 @@ def test_a_burst_of_calls_ends_once_each(house: House) -> None:
     assert (sum(house.engine.num_left.values()), house.engine.num_running) == (6000, 0)
 
 
-def test_who_was_cancelled_before_the_end_is_told_as_cancelled() -> None:
-    house = House()
-    futures = house.engine.submit([sentence(7), sentence(8)])
-    futures[0].cancel()
-    house.engine.close()
-    assert house.recorder.outcomes == {Outcome.CANCELLED: 1, Outcome.CLOSED: 1}
-
-
 def test_a_step_is_told_with_its_rows_positions_and_padding(house: House) -> None:
     house.run(sentence(*[5] * 7, steps=2, beam_size=3), sentence(*[5] * 3, steps=1, beam_size=3))
     assert house.recorder.steps == [(2, 6, 10, 16), (1, 3, 7, 8)]
@@ -44,11 +35,3 @@ def test_a_step_is_told_with_the_rows_of_bulk_and_of_all_batches(house: House) -
     told = [(each.num_rows, each.num_bulk_rows, each.rows_in_use) for each in house.recorder.events]
     assert sorted(told[:2]) == [(2, 2, 2), (3, 0, 5)] or sorted(told[:2]) == [(2, 2, 5), (3, 0, 3)]
     assert told[-1] == (2, 2, 2)
-
-
-def test_an_engine_that_waits_is_not_busy(house: House) -> None:
-    house.run(sentence(7, steps=1))
-    time.sleep(0.2)
-    house.engine.submit([sentence(7, steps=3)])[0].result(30)
-    assert max(each.busy_seconds for each in house.recorder.events) < 0.2
-    assert sum(each.busy_seconds for each in house.recorder.events) > 0

@@ -54,13 +54,6 @@ def test_an_idle_engine_keeps_no_batch(house: House) -> None:
     assert [batch() for batch in opened] == [None, None]
 
 
-def test_a_lane_keeps_its_batch_from_step_to_step(house: House) -> None:
-    opened: list[int] = []
-    house.decoder.on_open = lambda batch: opened.append(batch.beam_size)
-    house.run(sentence(7, steps=4), sentence(8, steps=2, beam_size=2))
-    assert sorted(opened) == [1, 2]
-
-
 def test_memory_is_given_back_once_when_there_is_nothing_to_do(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

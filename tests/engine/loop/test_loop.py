@@ -16,8 +16,6 @@ from dragoman_server.engine.events import Outcome
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.loop import Engine
 from dragoman_server.engine.request import Priority, SentenceResult
-from dragoman_server.engine.scheduling.lane import Lane
-from dragoman_server.engine.scheduling.scheduler import Scheduler
 
 
 def test_every_sentence_gets_its_own_answer(house: House) -> None:
@@ -93,25 +91,6 @@ def test_a_newcomer_joins_the_running_batch_at_the_next_step(house: House) -> No
     assert late[0].result(timeout=30).hypotheses
 
 
-def test_the_scheduler_learns_what_encodings_take_and_turns_with_all_that_belongs_to_them() -> None:
-    encodings: list[float] = []
-    turns: list[float] = []
-
-    class Noting(Scheduler):
-        def on_encode(self, seconds: float) -> None:
-            encodings.append(seconds)
-
-        def on_turn(self, lane: Lane, seconds: float) -> None:
-            turns.append(seconds)
-
-    house = House(scheduler=Noting)
-    house.decoder.before_encode = lambda _: time.sleep(0.05)
-    house.run(sentence(7, steps=3))
-    house.engine.close()
-    assert (len(encodings), len(turns)) == (1, 3)
-    assert min(encodings[0], turns[0]) >= 0.05
-
-
 def test_closing_fails_what_is_left() -> None:
     house = House(one_place_limits())
     entered, gate = threading.Event(), threading.Event()
@@ -179,24 +158,6 @@ def test_a_full_step_holds_up_nobody_who_submits_or_cancels(house: House) -> Non
     gate.set()
     assert third.result(30).hypotheses
     assert house.steps == [[(7,)], [(7,), (9,)]]
-
-
-def test_an_engine_that_was_never_started_can_be_closed() -> None:
-    house = House()
-    [future] = house.engine.submit([sentence(7)])
-    house.engine.close()
-    assert isinstance(future.exception(), EngineClosedError)
-
-
-def test_a_lane_that_ran_empty_takes_up_new_work() -> None:
-    house = House(one_place_limits())
-    futures = house.run(sentence(7, steps=2), sentence(8, steps=1), sentence(9, steps=3))
-    assert house.steps == [[(7,)]] * 2 + [[(8,)]] + [[(9,)]] * 3
-    alone = House()
-    [future] = alone.run(sentence(9, steps=3))
-    assert futures[2].result().hypotheses[0].tokens == future.result().hypotheses[0].tokens
-    house.engine.close()
-    alone.engine.close()
 
 
 @pytest.mark.parametrize("continuous", [True, False])

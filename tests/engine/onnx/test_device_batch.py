@@ -172,24 +172,6 @@ def test_nothing_but_a_steps_results_comes_to_the_host(
     assert shapes == [[3, 4], [3, 4], [3, 2]]
 
 
-def test_shapes_come_from_few_sizes(exported: Bundle) -> None:
-    decoder = padding_decoder(exported, "int8", shortlist=True)
-    journey, batch = Journey(3, 3), decoder.open_batch(3)
-    growing = {spec.name: spec.growth_axis for spec in exported.manifest.contract.state}
-    for _ in range(12):
-        journey.regroup([decoder], [batch])
-        part = batch._part
-        for name, value in {**part.memory, **part.state, **batch._candidate_memory}.items():
-            sizes = value.shape()
-            assert sizes[0] == padded_rows(sizes[0]), name
-        (output,) = journey.step([batch])
-        num_sentences = len(output.top_score_SC)
-        for name, value in batch._part.state.items():
-            assert value.shape()[0] == 3 * padded_rows(num_sentences), name
-            if growing[name] is not None:
-                assert value.shape()[growing[name]] == batch._num_grown
-
-
 def test_sizes_that_shapes_are_padded_to() -> None:
     assert [padded_rows(count) for count in (1, 2, 3, 4, 5, 6, 7, 9, 13, 17, 25, 320)] == [
         *(1, 2, 3, 4, 6, 6, 8, 12, 16, 24, 32, 384)

@@ -82,17 +82,5 @@ def test_the_past_is_as_long_as_the_oldest_who_is_there(exported: Bundle) -> Non
             step(batch, [0])
 
 
-def test_trimming_changes_nothing_for_those_who_stay(exported: Bundle) -> None:
-    decoder = open_decoder(exported, DecoderOptions(device="cpu", precision="int8", num_threads=1))
-    alone, batch = open_batch(decoder, 1), open_batch(decoder, 2)
-    for _ in range(9):
-        step(batch, [0, 1])
-    batch.regroup(np.array([2]), [decoder.encode([[4, 3]], 1)], 8)
-    assert past(batch) == 0
-    assert np.array_equal(step(batch, [2]), step(alone, [0]))
-    for _ in range(4):
-        assert np.array_equal(step(batch, [0]), step(alone, [0]))
-
-
 def test_the_engine_decodes_what_pytorch_does(exported: Bundle) -> None:
     check_it_decodes_what_pytorch_does(exported)

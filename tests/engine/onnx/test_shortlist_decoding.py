@@ -198,19 +198,6 @@ def test_a_greedy_search_on_a_cpu_has_a_shortlist_of_a_large_vocabulary(
         assert_equal(found, expected, TOLERANCE[precision])
 
 
-@pytest.mark.parametrize(
-    ("vocabulary", "has_layer"), [(8_000, True), (11_999, True), (12_000, False), (65_001, False)]
-)
-def test_the_whole_layer_is_opened_for_greedy_searches_over_few_pieces(
-    bundle: Bundle, vocabulary: int, has_layer: bool
-) -> None:
-    sized = replace(bundle, manifest=replace(bundle.manifest, target_vocabulary=vocabulary))
-    _, graphs = opening.choose_graphs(sized, DecoderOptions(device="cpu"))
-    assert (STEP_GRAPH in graphs) is has_layer
-    _, graphs = opening.choose_graphs(sized, DecoderOptions(device="cpu", use_shortlist=False))
-    assert STEP_GRAPH in graphs
-
-
 @pytest.mark.parametrize("stays_on_device", [False, True])
 def test_a_greedy_search_on_a_cpu_has_no_shortlist_of_a_small_vocabulary(
     bundle: Bundle, lines: list[str], stays_on_device: bool

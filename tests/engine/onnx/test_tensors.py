@@ -1,66 +1,13 @@
 """Tensors of a running batch against what concatenating and gathering give."""
 
 import numpy as np
-import pytest
 
 from dragoman_server.engine.onnx.tensors import Memory, Moves, align, join_rows
-
-
-def sentences(*values: int, positions: int) -> np.ndarray:
-    """[S, T, 2], all of a sentence's numbers its value."""
-    return np.array(values, np.float32)[:, None, None] * np.ones((1, positions, 2), np.float32)
 
 
 def regroup(memory: Memory, origin: np.ndarray, joined: list[np.ndarray], source_positions: int) -> None:
     num_before = 0 if memory._buffer is None else len(memory.array)
     memory.regroup(Moves(origin, num_before, [len(array) for array in joined]), joined, source_positions)
-
-
-def test_newcomers_are_padded_with_zeros() -> None:
-    memory = Memory(padded_axis=1)
-    regroup(memory, np.arange(3), [sentences(1, 2, positions=3), sentences(3, positions=5)], 8)
-    assert memory.array.shape == (3, 8, 2)
-    assert memory.array[:, :, 0].tolist() == [[1] * 3 + [0] * 5, [2] * 3 + [0] * 5, [3] * 5 + [0] * 3]
-
-
-def test_who_leaves_is_overwritten_and_leaves_no_trace() -> None:
-    memory = Memory(padded_axis=1)
-    regroup(memory, np.arange(3), [sentences(1, 2, 3, positions=8)], 8)
-    buffer = memory.array
-    regroup(memory, np.array([0, 3, 2]), [sentences(4, positions=2)], 8)
-    assert memory.array[:, :, 0].tolist() == [[1] * 8, [4] * 2 + [0] * 6, [3] * 8]
-    assert np.shares_memory(memory.array, buffer)
-
-
-def test_the_last_one_moves_into_a_gap_in_place() -> None:
-    memory = Memory(padded_axis=1)
-    regroup(memory, np.arange(3), [sentences(1, 2, 3, positions=4)], 8)
-    buffer = memory.array
-    regroup(memory, np.array([2, 1]), [], 8)
-    assert memory.array[:, 0, 0].tolist() == [3, 2]
-    assert np.shares_memory(memory.array, buffer)
-
-
-@pytest.mark.parametrize("source_positions", [16, 4])
-def test_positions_are_added_and_trimmed(source_positions: int) -> None:
-    memory = Memory(padded_axis=1)
-    regroup(memory, np.arange(2), [sentences(1, 2, positions=4)], 8)
-    regroup(memory, np.array([1]), [], source_positions)
-    assert memory.array[:, :, 0].tolist() == [[2] * 4 + [0] * (source_positions - 4)]
-
-
-def test_the_array_is_contiguous_so_that_it_can_be_handed_over_uncopied() -> None:
-    memory = Memory(padded_axis=1)
-    regroup(memory, np.arange(5), [sentences(1, 2, 3, 4, 5, positions=4)], 8)
-    regroup(memory, np.array([4, 1]), [], 8)
-    assert memory.array.flags.c_contiguous
-
-
-def test_a_tensor_without_positions_keeps_its_shape() -> None:
-    memory = Memory(padded_axis=None)
-    regroup(memory, np.arange(2), [np.array([[1], [2]])], 8)
-    regroup(memory, np.array([2, 1, 3]), [np.array([[3], [4]])], 16)
-    assert memory.array.tolist() == [[3], [2], [4]]
 
 
 def test_random_regrouping_equals_concatenating_and_gathering() -> None:
@@ -86,11 +33,6 @@ def test_random_regrouping_equals_concatenating_and_gathering() -> None:
         np.testing.assert_array_equal(memory.array, expected)
         serial += 1
     assert serial > 40
-
-
-def test_state_rows_of_newcomers_follow() -> None:
-    rows = join_rows(np.array([[1.0], [2.0]]), [np.array([[3.0]]), np.array([[4.0]])], None, 5)
-    assert rows.tolist() == [[1], [2], [3], [4]]
 
 
 def test_a_state_that_grows_is_padded_on_the_left() -> None:

@@ -20,16 +20,3 @@ def test_those_who_came_before_a_moment_are_counted_where_all_leave_in_order(
         for moment in range(now + 2):
             older = sum(came < moment for came in waiting)
             assert arrivals.num_before(moment, len(waiting)) == older
-
-
-def test_nothing_is_kept_of_those_who_left() -> None:
-    arrivals = Arrivals()
-    for now in range(1000):
-        arrivals.note(now, 3, 5)
-    assert len(arrivals._came) == 2
-
-
-def test_a_count_that_runs_ahead_is_no_error() -> None:
-    arrivals = Arrivals()
-    arrivals.note(0.0, 1, -1)
-    assert arrivals.num_before(1.0, -1) == 0

@@ -17,11 +17,3 @@ def test_one_that_lived_for_long_begins_anew() -> None:
     assert last == 2
     backoff.started(40.0)
     assert backoff.delay(40.0 + RESET_SECONDS) == 0
-
-
-def test_one_that_does_not_start_owes_its_time_to_none_before() -> None:
-    backoff = Backoff()
-    backoff.started(10.0)
-    assert backoff.delay(10.0 + RESET_SECONDS) == 0
-    # Nothing has started since.
-    assert backoff.delay(10.0 + 3 * RESET_SECONDS) == 1

@@ -17,7 +17,6 @@ from dragoman_server.engine.errors import (
     EngineClosedError,
     QueueFullError,
     QueueTooSlowError,
-    SentenceError,
 )
 from dragoman_server.engine.events import Outcome
 from dragoman_server.engine.limits import EngineLimits
@@ -145,25 +144,6 @@ def test_no_more_may_wait_than_is_answered_in_time_by_priority(priority: Priorit
     crew.pool.close()
 
 
-def test_an_engine_learns_its_pace_from_those_it_answers_while_others_wait() -> None:
-    crew = Crew(1, EngineLimits(max_rows=1, max_beam_size=1))
-    futures = crew.pool.submit([sentence(7, steps=2) for _ in range(100)])
-    told: list[tuple[float, float, bool]] = []
-    observe = crew.pool._throughput.observe
-
-    def noted(now: float, work: float, *, running: float, share: float, is_saturated: bool) -> None:
-        told.append((work, share, is_saturated))
-        observe(now, work, running=running, share=share, is_saturated=is_saturated)
-
-    crew.pool._throughput.observe = noted  # type: ignore[method-assign]
-    futures[50].cancel()
-    crew.pool.start()
-    wait(futures, timeout=60)
-    crew.pool.close()
-    assert len(told) == 99
-    assert (told[0], told[-1]) == ((1, 1.0, True), (1, 0.0, False))
-
-
 def test_who_is_refused_for_want_of_room_is_told_how_long_it_takes() -> None:
     crew = Crew(1, EngineLimits(max_rows=1, max_beam_size=1, max_queue=50))
     crew.pool.submit([sentence(7) for _ in range(50)])
@@ -196,14 +176,6 @@ def test_who_waits_for_room_is_told_when_the_queue_moves() -> None:
         while not pool.has_room(Priority.INTERACTIVE, 1):
             assert told.acquire(timeout=30)
     pool.close()
-
-
-def test_one_bad_sentence_and_none_is_taken(crew: Crew) -> None:
-    with pytest.raises(SentenceError, match="source holds token 5000"):
-        crew.pool.submit([sentence(7), sentence(5000)])
-    crew.pool.start()
-    crew.pool.submit([sentence(8, steps=1)])[0].result(30)
-    assert crew.shares == [{(8,)}]
 
 
 def test_who_waits_and_who_runs_is_added_up() -> None:
@@ -242,29 +214,6 @@ def test_who_is_on_the_way_to_an_engine_is_counted_once(monkeypatch: pytest.Monk
     with pytest.raises(QueueFullError, match="4 of 4 are waiting"):
         crew.pool.submit([sentence(11)])
     crew.pool.close()
-
-
-def test_what_a_closed_engine_does_not_take_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    crew = Crew(2)
-    crew.pool._engines[1].close()
-    with pytest.raises(EngineClosedError):
-        crew.pool.submit([sentence(7 + i) for i in range(4)])
-    assert crew.pool.num_waiting(Priority.INTERACTIVE) == 2
-    crew.pool.close()
-    assert crew.pool.num_waiting(Priority.INTERACTIVE) == 0
-
-
-def test_an_engine_that_nothing_is_for_is_left_asleep(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
-    submit, called = Engine.submit, []
-
-    def noted(engine: Engine, own: Sequence[Sentence]) -> list[Future[SentenceResult]]:
-        called.append(len(own))
-        return submit(engine, own)
-
-    monkeypatch.setattr(Engine, "submit", noted)
-    crew.pool.submit([sentence(7)])
-    crew.pool.submit([sentence(8), sentence(9)])
-    assert called == [1, 1, 1]
 
 
 def test_what_is_left_at_the_end_fails_and_nothing_more_is_taken(crew: Crew) -> None:

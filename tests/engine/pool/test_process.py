@@ -1,6 +1,5 @@
 """An engine in a process of its own is to its callers what one in a thread is, until the process ends."""
 
-import logging
 import os
 import signal
 import subprocess
@@ -9,7 +8,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures import Future, wait
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,6 @@ from dragoman_server.engine.onnx.opening import open_decoder, opener
 from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
-from dragoman_server.engine.pool.worker import NICENESS
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult
 
 ROOT = Path(__file__).parents[3]
@@ -152,12 +150,6 @@ def test_who_is_cancelled_while_others_are_encoded_leaves_an_empty_queue(start: 
         wait_until(lambda repeat=repeat: sum(engine.num_left.values()) == 10 * repeat)
 
 
-def test_steps_are_told_before_anybody_is_answered(start: Start, recorder: Recorder) -> None:
-    start(openers.open_slow).submit([sentence(7, steps=10_000)])
-    wait_until(lambda: len(recorder.steps) > 90)
-    assert not recorder.outcomes
-
-
 def test_a_deadline_holds_there_too(start: Start, recorder: Recorder) -> None:
     engine = start(openers.open_slow)
     late = engine.submit([sentence(7, steps=10_000, deadline=time.monotonic() + 0.3)])[0]
@@ -204,11 +196,6 @@ def test_what_is_printed_there_is_no_answer_and_what_is_logged_comes_here(
     assert engine.submit([sentence(7)])[0].result(30).hypotheses
 
 
-def test_warming_up_is_decoding(start: Start) -> None:
-    with pytest.raises(DecoderError, match="out of smoke"):
-        start(openers.open_fragile, warm_up=sentence(13))
-
-
 def test_warming_up_is_told_to_nobody(start: Start, recorder: Recorder) -> None:
     engine = start(openers.open_slow, warm_up=sentence(7, steps=3))
     assert engine.submit([sentence(8, steps=2)])[0].result(30).hypotheses
@@ -223,13 +210,6 @@ def test_signals_that_are_meant_for_others_end_nothing(start: Start, number: sig
     assert engine.pid is not None
     os.kill(engine.pid, number)
     assert future.result(30).hypotheses
-
-
-def test_it_stands_back_where_cores_are_short(start: Start) -> None:
-    engine = start(openers.open_slow)
-    assert engine.pid is not None
-    own, its = (os.getpriority(os.PRIO_PROCESS, pid) for pid in (0, engine.pid))
-    assert its == min(19, own + NICENESS)
 
 
 def test_what_is_left_when_it_is_closed_fails(start: Start, recorder: Recorder) -> None:
@@ -396,19 +376,6 @@ def test_whom_this_side_cannot_hear_is_replaced(recorder: Recorder) -> None:
         engine.close()
 
 
-def test_a_cancelled_future_of_a_closed_engine_stays_cancelled(start: Start) -> None:
-    engine = start(openers.open_slow)
-    future = engine.submit([sentence(7, steps=10_000)])[0]
-    engine.close()
-    assert not future.cancel()
-    with pytest.raises(EngineClosedError):
-        future.result(0)
-    other = start(openers.open_slow).submit([sentence(7, steps=10_000)])[0]
-    other.cancel()
-    with pytest.raises(CancelledError):
-        other.result(0)
-
-
 def test_it_does_not_outlive_whoever_started_it(tmp_path: Path) -> None:
     program = """
         import sys, time
@@ -434,9 +401,3 @@ def test_nothing_is_imported_from_the_folder_that_it_is_started_in(
     (tmp_path / "numpy.py").write_text("raise SystemExit('not this one')")
     monkeypatch.chdir(tmp_path)
     assert start(openers.open_random).is_alive
-
-
-def test_logging_of_its_own_level_is_kept(start: Start, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.ERROR, "tests.openers")
-    start(openers.open_random)
-    assert [record for record in caplog.records if record.name.startswith(("dragoman", "tests"))] == []

@@ -11,7 +11,7 @@ from tests.engine.house import Recorder, sentence
 from dragoman_server.engine import Admission, EngineLimits, EngineLostError, Priority, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
-from dragoman_server.engine.pool.sharing import HOST_SECONDS, MAX_LOCK_SHARE, engines_a_process, measure_step
+from dragoman_server.engine.pool.sharing import HOST_SECONDS, MAX_LOCK_SHARE, engines_a_process
 
 
 @pytest.fixture
@@ -105,8 +105,3 @@ def test_as_many_share_a_process_as_the_lock_allows() -> None:
     assert engines_a_process(HOST_SECONDS) == 1
     assert engines_a_process(0.0) == 1
     assert engines_a_process(8 * HOST_SECONDS / MAX_LOCK_SHARE) == 8
-
-
-def test_a_step_is_measured_with_the_model_itself() -> None:
-    seconds = measure_step(openers.open_random(), sentence(7, 8, 9, steps=9, beam_size=2))
-    assert 0 < seconds < 1

@@ -31,11 +31,3 @@ def test_a_sentence_that_can_never_be_decoded_does_not_pass(wrong: Sentence, mes
     admission.check(sentence(*[999] * 16, beam_size=4, target_prefix=(5,)))
     with pytest.raises(SentenceError, match=message):
         admission.check(wrong)
-
-
-def test_it_is_the_padded_source_that_must_fit() -> None:
-    limits = EngineLimits(max_source_tokens=20, max_beam_size=4)
-    admission = Admission(limits=limits, source_vocabulary=1000, target_vocabulary=VOCABULARY)
-    admission.check(sentence(*[5] * 16))
-    with pytest.raises(SentenceError, match="17 tokens, padded to 24"):
-        admission.check(sentence(*[5] * 17))

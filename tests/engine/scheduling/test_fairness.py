@@ -141,18 +141,6 @@ def test_interactive_sentences_go_first_across_lanes() -> None:
     assert rush.rows[interactive] > 0.5 * 500 * (80 - 2 * 5)
 
 
-def test_bulk_of_every_lane_gets_in() -> None:
-    kinds = [
-        Crowd(priority=priority, depth=5, beam_size=beam_size)
-        for priority, beam_size in ((INTERACTIVE, 5), (INTERACTIVE, 4), (BULK, 5), (BULK, 2), (BULK, 1))
-    ]
-    rush = Rush(EngineLimits(max_rows=80), *kinds)
-    rush.run(1000)
-    for bulk in kinds[2:]:
-        # In the order of arrival, few at a time.
-        assert rush.joined[bulk] > 0
-
-
 def test_lanes_of_bulk_share_alike() -> None:
     # A place is enough for the narrow ones, which take every one at once.
     narrow = Crowd(priority=BULK, depth=2, num_steps=(40,))
@@ -175,40 +163,12 @@ def test_bulk_that_needs_all_of_the_share_of_bulk_gets_it() -> None:
     assert rush.longest_wait[wide] < 240
 
 
-def test_bulk_is_let_in_among_interactive_ones_even_where_its_share_is_everything() -> None:
-    interactive, bulk = crowds()
-    rush = Rush(EngineLimits(max_rows=64, max_bulk_share=1.0), interactive, bulk)
-    rush.run(500)
-    assert rush.joined[bulk] > 50
-    assert rush.longest_wait[bulk] <= 2 * max(bulk.num_steps)
-
-
-def test_a_long_interactive_sentence_gets_in_among_short_bulk_ones() -> None:
-    long = Crowd(priority=INTERACTIVE, depth=1, lengths=(100,))
-    bulk = Crowd(priority=BULK, depth=500, lengths=(20, 40, 33, 24))
-    rush = Rush(EngineLimits(), bulk)
-    rush.run(30)
-    rush.besiege(long)
-    rush.run(60)
-    assert rush.joined[long] > 0
-    assert rush.longest_wait[long] <= max(bulk.num_steps)
-
-
 def test_long_bulk_leaves_its_share_of_positions_free() -> None:
     limits = EngineLimits()
     bulk = Crowd(priority=BULK, depth=100, lengths=(512,), num_steps=(99,))
     rush = Rush(limits, bulk)
     rush.run(10)
     assert rush.joined[bulk] == 24
-
-
-def test_a_long_bulk_sentence_gets_in_among_interactive_ones() -> None:
-    interactive = Crowd(priority=INTERACTIVE, depth=100)
-    long = Crowd(priority=BULK, depth=1, lengths=(512,))
-    rush = Rush(EngineLimits(max_source_tokens=1024, max_bulk_share=0.1), interactive, long)
-    rush.run(500)
-    assert rush.joined[long] > 0
-    assert rush.longest_wait[long] < 200
 
 
 def test_bulk_of_another_lane_reserves_no_rows_that_interactive_sentences_want() -> None:
@@ -221,19 +181,6 @@ def test_bulk_of_another_lane_reserves_no_rows_that_interactive_sentences_want()
     rush.besiege(other, interactive)
     rush.run(2)
     assert rush.joined[interactive] == 16
-
-
-def test_interactive_ones_that_need_all_rows_get_in_beside_bulk_that_does_too() -> None:
-    wide = Crowd(priority=INTERACTIVE, depth=1, beam_size=16, num_steps=(3,))
-    wide_bulk = Crowd(priority=BULK, depth=4, beam_size=16, num_steps=(3,))
-    flood = Crowd(priority=INTERACTIVE, depth=4, num_steps=(2,))
-    rush = Rush(EngineLimits(max_rows=16), wide_bulk, flood)
-    rush.run(100)
-    rush.besiege(wide)
-    rush.run(900)
-    assert rush.longest_wait[wide] <= 40
-    assert rush.longest_wait[wide_bulk] <= 80
-    assert rush.longest_wait[flood] <= 40
 
 
 kinds = st.builds(

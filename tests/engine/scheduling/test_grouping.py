@@ -30,15 +30,6 @@ def test_few_are_padded_and_encoded_at_once() -> None:
     assert grouped(4, 40) == [[40], [4]]
 
 
-def test_many_of_a_length_are_not_padded_for_the_sake_of_a_longer_one() -> None:
-    # 20 * 15 = 300 together; 20 * 5 + 10 * 14 = 240 apart.
-    assert grouped(*[10] * 10, 20) == [[20], [10] * 10]
-
-
-def test_nobody_makes_no_group() -> None:
-    assert grouped() == []
-
-
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=8))
 def test_no_other_groups_cost_less(lengths: list[int]) -> None:
     ranked = sorted(lengths, reverse=True)

@@ -47,13 +47,6 @@ def test_newcomers_wait_until_they_outweigh_those_who_run() -> None:
         assert turns_waited(Patience(2.0), lane, wait(lane, num_newcomers)) == expected
 
 
-def test_what_was_waited_counts_once() -> None:
-    lane, patience = Lane(1), Patience(2.0)
-    run(lane, 8)
-    newcomers = wait(lane, 4)
-    assert [turns_waited(patience, lane, newcomers) for _ in range(3)] == [3, 3, 3]
-
-
 def test_a_crowd_of_which_some_are_left_waits_for_more_places() -> None:
     lane = Lane(1)
     run(lane, 8)
@@ -67,13 +60,3 @@ def test_a_caller_does_not_wait_for_a_job() -> None:
     wait(lane, 1, BULK)
     expected = 2 * 8 * WEIGHTS[BULK]
     assert turns_waited(Patience(2.0), lane, wait(lane, 1)) == int(expected)
-
-
-def test_lanes_have_patience_of_their_own() -> None:
-    patience, lanes = Patience(2.0), (Lane(1), Lane(1))
-    for lane in lanes:
-        run(lane, 8)
-    first, second = (wait(lane, 8) for lane in lanes)
-    assert not patience.is_worth(lanes[0], first)
-    assert not patience.is_worth(lanes[1], second)
-    assert patience.is_worth(lanes[0], first)

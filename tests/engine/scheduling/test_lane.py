@@ -58,13 +58,6 @@ def test_everyone_joins_where_there_is_room() -> None:
     assert (len(lane.waiting), lane.num_running) == (0, 3)
 
 
-def test_nothing_is_regrouped_while_nobody_comes_or_goes() -> None:
-    lane = Lane(2)
-    wait(lane, 5, 9, 2)
-    step(lane)
-    assert step(lane) is None
-
-
 def test_rows_are_the_budget() -> None:
     lane = Lane(5)
     wait(lane, 4, 4, 4, 4)
@@ -116,16 +109,6 @@ def test_a_batch_is_trimmed_only_if_a_quarter_is_saved() -> None:
     assert (regrouping.tickets, regrouping.source_positions) == ((short,), 24)
 
 
-def test_a_lane_that_ran_empty_begins_anew() -> None:
-    lane = Lane(1)
-    lane.remove(set(wait_and_run(lane, 40, 40)))
-    [short] = wait(lane, 4)
-    regrouping = step(lane)
-    assert regrouping is not None
-    assert regrouping.origin_S.tolist() == [0]
-    assert (regrouping.tickets, regrouping.source_positions) == ((short,), 8)
-
-
 def wait_and_run(lane: Lane, *sizes: int) -> list[Ticket]:
     tickets = wait(lane, *sizes)
     step(lane)
@@ -141,16 +124,6 @@ def test_a_group_that_could_not_be_encoded_takes_no_place() -> None:
     assert regrouping is not None
     assert (regrouping.tickets, regrouping.source_positions) == (tuple(short), 8)
     assert lane.num_running == 1
-
-
-def test_who_is_removed_while_joining_is_gone_at_once() -> None:
-    lane = Lane(1)
-    wait(lane, 40, 4)
-    [long, short] = admit(lane)
-    assert lane.remove({long}) == {long}
-    assert lane.running == [short]
-    assert lane.remove({short}) == {short}
-    assert (lane.num_running, lane.settle([])) == (0, None)
 
 
 def test_in_a_crowd_those_that_add_no_padding_join_first() -> None:
@@ -212,21 +185,3 @@ def test_an_overdue_sentence_that_does_not_fit_holds_the_others_back() -> None:
         running = run_without({running[0]})
         assert len(running) == left
     assert run_without({running[0]}) == [long]
-
-
-def test_nobody_joins_a_batch_that_ends_as_a_whole() -> None:
-    for continuous in (True, False):
-        lane = Lane(1, continuous=continuous)
-        assert lane.may_be_joined
-        wait_and_run(lane, 8)
-        assert lane.may_be_joined is continuous
-
-
-def test_who_is_finished_leaves_a_continuous_batch_at_once_and_the_other_with_the_last() -> None:
-    for continuous in (True, False):
-        lane = Lane(1, continuous=continuous)
-        one, other = wait_and_run(lane, 8, 8)
-        assert lane.leaving({one}) == ([one] if continuous else [])
-        assert lane.leaving({one, other}) == [one, other]
-        lane.remove({other})
-        assert lane.leaving({one, other}) == [one]

@@ -41,13 +41,6 @@ def test_bulk_fills_no_more_than_its_share_of_the_queue() -> None:
         limits.check_queue(coming={INTERACTIVE: 1, BULK: 1}, waiting={INTERACTIVE: 0, BULK: 2})
 
 
-def test_bulk_keeps_nobody_out_even_where_it_comes_all_at_once() -> None:
-    limits = EngineLimits(max_queue=5, max_bulk_share=0.5)
-    limits.check_queue(coming={BULK: 2}, waiting={INTERACTIVE: 0, BULK: 0})
-    with pytest.raises(QueueFullError, match="3 bulk sentences do not fit in the queue: 0 of 2 are waiting"):
-        limits.check_queue(coming={BULK: 3}, waiting={INTERACTIVE: 0, BULK: 0})
-
-
 def test_of_a_queue_full_of_others_bulk_is_told_that_no_larger_share_helps() -> None:
     limits = EngineLimits(max_queue=4, max_bulk_share=0.5)
     full = r"1 sentences do not fit in the queue: 4 of 4 are waiting; .* with a larger --max-queue"
@@ -58,8 +51,3 @@ def test_of_a_queue_full_of_others_bulk_is_told_that_no_larger_share_helps() -> 
 def test_no_sentence_fits_in_a_queue_that_holds_too_many() -> None:
     # As where bulk was set back.
     EngineLimits(max_queue=2).check_queue(coming={BULK: 0}, waiting={INTERACTIVE: 0, BULK: 3})
-
-
-def test_there_is_a_place_for_bulk_in_the_smallest_queue() -> None:
-    limits = EngineLimits(max_queue=1, max_bulk_share=0.5)
-    limits.check_queue(coming={BULK: 1}, waiting={INTERACTIVE: 0, BULK: 0})

@@ -40,14 +40,6 @@ def take_turn(scheduler: Scheduler, now: float = 0.0) -> tuple[int, tuple[Ticket
     return turn.lane.beam_size, tuple(t for group in turn.groups for t in group)
 
 
-def test_who_joined_waits_no_more() -> None:
-    scheduler = eager(EngineLimits())
-    scheduler.add([ticket(), ticket()])
-    take_turn(scheduler)
-    scheduler.add([ticket(), ticket()])
-    assert (scheduler.num_waiting, scheduler.num_running) == (2, 2)
-
-
 def test_lanes_take_turns() -> None:
     scheduler = eager(EngineLimits())
     scheduler.add([ticket(beam_size=5), ticket(beam_size=1), ticket(beam_size=5), ticket(beam_size=3)])
@@ -270,21 +262,6 @@ def test_bulk_gives_way_once_and_not_at_every_turn_that_takes_longer() -> None:
     assert set(running[:4]) < set(lane.running)
 
 
-def test_it_is_not_calm_as_long_as_somebody_who_came_is_decoded() -> None:
-    scheduler, _ = calm_scheduler(slowdown=5.0, num_bulk=8)
-    caller = ticket()
-    scheduler.add([caller])
-    assert take_turn(scheduler, now=100.0) == (1, (caller,))
-    assert take_turn(scheduler, now=100.0 + 10 * CALM_SECONDS) == (1, ())
-
-
-def test_bulk_that_makes_no_step_too_long_goes_on() -> None:
-    scheduler, running = calm_scheduler(slowdown=9.0, num_bulk=8)
-    scheduler.add([ticket(), ticket()])
-    assert len(take_turn(scheduler)[1]) == 2
-    assert set(running) < set(scheduler.lanes[0].running)
-
-
 def test_one_of_bulk_goes_on_however_slow_a_step_is() -> None:
     scheduler, running = calm_scheduler(slowdown=1.0, num_bulk=4, beam_size=5)
     scheduler.add([ticket(beam_size=5)])
@@ -305,37 +282,6 @@ def test_bulk_of_every_lane_gives_way_to_whoever_comes() -> None:
     take_turn(scheduler)
     # The first to join have 1, 2, 1 and 2 rows.
     assert [t for lane in scheduler.lanes for t in lane.running] == [*others[:2], *running[:2]]
-
-
-def test_nobody_is_set_back_in_a_batch_that_ends_as_a_whole() -> None:
-    scheduler = eager(EngineLimits(max_rows=40, max_bulk_slowdown=1.0, continuous=False))
-    running = [ticket(priority=Priority.BULK) for _ in range(8)]
-    scheduler.add(running)
-    take_turn(scheduler)
-    scheduler.on_turn(scheduler.lanes[0], 0.008)
-    scheduler.add([ticket()])
-    assert take_turn(scheduler) == (1, ())
-    assert scheduler.lanes[0].running == running
-
-
-def test_one_bulk_sentence_runs_however_slow_a_step_is() -> None:
-    scheduler = eager(EngineLimits(max_bulk_slowdown=1.0))
-    first = ticket(priority=Priority.BULK)
-    scheduler.add([first])
-    take_turn(scheduler)
-    scheduler.on_turn(scheduler.lanes[0], 1.0)
-    caller, others = ticket(), [ticket(priority=Priority.BULK) for _ in range(2)]
-    scheduler.add([caller, *others])
-    assert take_turn(scheduler)[1] == (caller,)
-    assert take_turn(scheduler)[1] == ()
-    scheduler.remove([first])
-    assert take_turn(scheduler)[1] == (others[0],)
-
-
-def test_a_beam_wider_than_the_share_of_bulk_runs_one_by_one() -> None:
-    scheduler = eager(EngineLimits(max_rows=5, max_beam_size=5, max_bulk_share=0.5))
-    scheduler.add([ticket(beam_size=5, priority=Priority.BULK) for _ in range(2)])
-    assert len(take_turn(scheduler)[1]) == 1
 
 
 def test_work_that_cannot_be_answered_in_time_is_dropped_before_it_is_encoded() -> None:

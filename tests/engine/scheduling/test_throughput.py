@@ -5,9 +5,7 @@ import pytest
 from dragoman_server.engine.scheduling.throughput import (
     MAX_EXTRAPOLATION,
     MEMORY_SECONDS,
-    WINDOW_SECONDS,
     Throughput,
-    full_gain,
 )
 
 
@@ -42,14 +40,6 @@ def work_half_full(throughput: Throughput, rate: float, *, since: float = 0.0) -
     return now
 
 
-def test_full_engines_do_more_by_what_rows_do_not_cost() -> None:
-    assert full_gain(1.0) == 1
-    # A turn has a fixed part of 1, and rows of 8 or 4: nine units for twice the work of five.
-    assert full_gain(0.5) == pytest.approx(2 * 5 / 9)
-    # One row of many costs hardly more than none.
-    assert full_gain(0.01) == pytest.approx(100 * 1.08 / 9)
-
-
 def test_before_anything_waited_it_is_told_by_what_half_full_engines_do() -> None:
     throughput = Throughput()
     now = work_half_full(throughput, rate=90)
@@ -59,24 +49,6 @@ def test_before_anything_waited_it_is_told_by_what_half_full_engines_do() -> Non
     assert throughput.seconds(now, 1000) == pytest.approx(8, rel=0.05)
     now = work_half_full(throughput, rate=100, since=now)
     assert throughput.seconds(now, 1000) == pytest.approx(8, rel=0.05)
-
-
-def test_time_without_work_does_not_count() -> None:
-    throughput = Throughput()
-    now = 0.0
-    for _ in range(1000):
-        now += 0.01
-        throughput.observe(now, 1, running=0, share=0.0, is_saturated=False)
-    assert throughput.seconds(now, 1000) == 0
-
-
-def test_what_it_took_until_batches_were_full_does_not_count() -> None:
-    throughput = Throughput()
-    throughput.observe(0.0, 1, running=1, share=1.0, is_saturated=True)
-    # Nobody is finished yet.
-    throughput.observe(WINDOW_SECONDS * 0.9, 1, running=1, share=1.0, is_saturated=True)
-    now = work_off(throughput, rate=200, since=WINDOW_SECONDS)
-    assert throughput.seconds(now, 1000) == pytest.approx(5, rel=0.05)
 
 
 def test_it_follows_the_pace_as_that_changes_and_forgets_what_is_long_ago() -> None:
@@ -103,16 +75,6 @@ def test_long_sentences_that_end_together_are_not_taken_for_a_standstill_between
     assert known
     assert min(known) > 5
     assert max(known) < 20
-
-
-def test_a_slower_pace_is_learned_as_soon_from_few_long_windows() -> None:
-    throughput = Throughput()
-    now = work_off(throughput, rate=200)
-    for _ in range(9):
-        # A batch's worth of work in three seconds, at once.
-        now += 3
-        throughput.observe(now, 60, running=60, share=1.0, is_saturated=True)
-    assert throughput.seconds(now, 1000) == pytest.approx(50, rel=0.05)
 
 
 def test_what_was_measured_for_a_moment_says_nothing_of_the_next_hour() -> None:

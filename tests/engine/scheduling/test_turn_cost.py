@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from dragoman_server.engine.scheduling.turn_cost import MAX_SURPRISE, MEMORY, MIN_SLOPE, MIN_TURNS, TurnCost
+from dragoman_server.engine.scheduling.turn_cost import MAX_SURPRISE, MEMORY, MIN_TURNS, TurnCost
 
 ROWS = (10, 20, 30, 40)
 
@@ -38,50 +38,12 @@ def test_a_turn_costs_nothing_but_its_rows_until_several_told_otherwise() -> Non
     assert after(turns, seconds).rows_beside(5, 1.0) == 0
 
 
-def test_what_a_row_adds_is_known_once_turns_differ() -> None:
-    assert TurnCost().row_seconds == 0
-    # Until then rows are all that turns cost.
-    assert after([10], lambda _: 0.014).row_seconds == pytest.approx(0.0014)
-    assert after(ROWS * 8, lambda rows: 0.004 + 0.001 * rows).row_seconds == pytest.approx(0.001)
-
-
 def test_rows_that_take_turns_of_their_own_are_fewer() -> None:
     cost = after(ROWS * 8, lambda rows: 0.009 + 0.001 * rows)
     # One row takes 10 ms, and in one turn 20 rows more take 20 ms more.
     assert cost.rows_beside(1, 3.0) == pytest.approx(20)
     assert cost.rows_beside(1, 3.0, num_more_turns=1) == pytest.approx(11)
     assert cost.rows_beside(1, 3.0, num_more_turns=3) == 0
-
-
-def test_rows_that_no_longer_differ_tell_nothing_new() -> None:
-    cost = after(ROWS * 8, lambda rows: 0.004 + 0.001 * rows)
-    after((25,) * 5000, lambda rows: 0.029, cost)
-    assert cost.rows_beside(5, 3.0) == pytest.approx(18, rel=0.05)
-
-
-def test_rows_that_hardly_differ_tell_nothing_of_what_a_turn_takes_without_them() -> None:
-    assert after((100, 101) * 50, lambda rows: 0.004 + 0.001 * rows).rows_beside(5, 3.0) == pytest.approx(10)
-
-
-def test_turns_that_take_disproportionately_long_with_many_rows_leave_bulk_few() -> None:
-    assert after(ROWS * 8, lambda rows: 0.0001 * rows**2).rows_beside(5, 3.0) == pytest.approx(10)
-
-
-def test_turns_that_take_no_longer_with_many_rows_leave_bulk_many() -> None:
-    cost = after(ROWS * 8, lambda rows: 0.01 - 0.0001 * rows)
-    # As if each of 25 rows on average took a tenth of its part of the time: nine tenths are the turn's own.
-    assert cost.rows_beside(5, 3.0) == pytest.approx(2 * ((1 - MIN_SLOPE) / MIN_SLOPE * 25 + 5), rel=0.01)
-
-
-def test_turns_on_average_are_what_counts_and_not_those_without_encodings() -> None:
-    def seconds(turn: int) -> float:
-        return 0.002 * (turn % 4 == 0) + 0.001
-
-    cost = TurnCost()
-    for turn in range(400):
-        cost.observe(10 + 10 * (turn // 4 % 2), seconds(turn))
-    # One in four takes 3 ms instead of 1, whatever its rows, of which there are 15 on average.
-    assert cost.rows_beside(15, 1 + 1 / 15) == pytest.approx(1 / MIN_SLOPE, rel=0.1)
 
 
 def test_what_turns_took_long_ago_is_forgotten() -> None:
