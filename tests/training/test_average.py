@@ -41,14 +41,6 @@ def test_the_parameters_are_the_mean_and_the_progress_is_the_last(
     assert mean.source_tokenizer is mean.target_tokenizer
 
 
-def test_what_validations_measured_is_not_told_of_the_mean(toy_checkpoint: Path, tmp_path: Path) -> None:
-    out = tmp_path / "mean.safetensors"
-    average_checkpoints([toy_checkpoint], out)
-    progress = load_checkpoint(out).progress
-    assert load_checkpoint(toy_checkpoint).progress["validations"]
-    assert (progress["validations"], progress["best_step"], progress["best_perplexity"]) == ([], None, None)
-
-
 def test_an_average_is_not_averaged_again(toy_checkpoint: Path, tmp_path: Path) -> None:
     out = tmp_path / "mean.safetensors"
     average_checkpoints([toy_checkpoint], out)

@@ -15,7 +15,6 @@ from dragoman_training.checkpoint import (
     load_checkpoint,
     load_parameters,
     read_checkpoint,
-    stored_tokenizers,
     write_checkpoint,
 )
 from dragoman_training.decoding.system import open_checkpoint_system
@@ -103,15 +102,6 @@ def test_a_file_whose_recipe_or_progress_is_cut_is_refused(
     path = rewritten(toy_checkpoint, tmp_path / "x.safetensors", **metadata)
     with pytest.raises(CheckpointError, match=r"x\.safetensors: is damaged: its recipe or progress"):
         load_checkpoint(path)
-
-
-def test_nothing_of_a_loaded_model_wants_a_gradient(toy_checkpoint: Path) -> None:
-    assert not any(each.requires_grad for each in load_checkpoint(toy_checkpoint).model.parameters())
-
-
-def test_a_file_without_a_tokenizer_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="it has no tokenizer"):
-        stored_tokenizers({})
 
 
 def test_a_folder_is_refused_with_the_file_to_name(toy_checkpoint: Path) -> None:

@@ -22,9 +22,3 @@ def test_auto_is_bf16_on_cpus_that_gain_by_it(
     monkeypatch.setattr(precision, "_is_amd", lambda: amd)
 
     assert choose_dtype("auto", torch.device("cpu")) == expected
-
-
-def test_bf16_that_is_asked_for_needs_no_amx(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-
-    assert choose_dtype("bf16", torch.device("cpu")) == torch.bfloat16

@@ -1,7 +1,6 @@
 """`dragoman rescore` with small models of the toy corpus, and what users do wrong."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
@@ -184,18 +183,3 @@ def test_members_that_do_not_belong_together_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=error):
         load(members | {name: members[other] for name, other in change.items()})
-
-
-def test_nothing_to_rescore_by_is_refused(members: dict[str, Path]) -> None:
-    with pytest.raises(ValueError, match="nothing to rescore by"):
-        Members.load(members["direct"], None, None, torch.device("cpu"))
-
-
-@pytest.mark.parametrize("weights", ["{}", "[1]", "no", json.dumps(dict.fromkeys(FEATURES, "x"))])
-def test_weights_that_are_none_are_a_usage_error(
-    tmp_path: Path, members: dict[str, Path], weights: str
-) -> None:
-    (tmp_path / "de").write_text("der hund ruft.\n", "utf-8")
-    result = run(members, "--source", tmp_path / "de", "--weights", weights)
-    assert result.exit_code == 2
-    assert "no object with a number for each of direct" in result.stderr

@@ -17,8 +17,3 @@ def test_words_that_stand_beside_the_same_words_are_of_one_class() -> None:
     for words in (class_V[:3], class_V[3:10], class_V[10:15]):
         assert len(set(words.tolist())) == 1
     assert len(set(class_V.tolist())) == 3
-
-
-def test_there_are_no_more_classes_than_words() -> None:
-    assert set(learn_classes(Sentences.of([[0, 1], [1]], 2), 50).tolist()) <= {0, 1}
-    assert learn_classes(Sentences.of([], 0), 50).tolist() == [0]

@@ -1,7 +1,6 @@
 """`dragoman words`: which pieces of a model are alike, and which words of a text."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,6 @@ from tests.training.toy_pairs import toy_tokenizer
 from dragoman_training.classics.words import (
     SkipGramOptions,
     Space,
-    ask,
-    draw_words,
     open_pieces,
     open_vectors,
     piece_of,
@@ -143,45 +140,6 @@ def test_saved_vectors_stand_beside_the_models_and_are_drawn(
     assert pictures[0].read_text().count('<g id="axes_') == 2
 
 
-def test_a_word_between_dollars_is_no_formula(tmp_path: Path) -> None:
-    answer = ask(space_of(np.eye(4)), ["word0"], [], number=3)
-    space = replace(answer.space, title="$$ and $^$", words=["$$", "$\\frac$", "a$b$", "$"])
-    draw_words([replace(answer, space=space)], tmp_path / "words.svg")
-    assert (tmp_path / "words.svg").stat().st_size > 0
-
-
-def test_no_vectors_are_trained_for_a_checkpoint_that_is_none(text: Path, tmp_path: Path) -> None:
-    pytest.importorskip("gensim", reason=NEEDS_GENSIM)
-    vectors = tmp_path / "vectors"
-    code, said = run(text, "Hund", "--vectors", vectors, "--text", text)
-    assert code == 1
-    assert "epoch" not in said
-    assert not vectors.exists()
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [("", "no vectors in word2vec's text format"), ("2 3\na 1 2\n", "no vectors in word2vec's text format")],
-)
-def test_a_file_of_no_vectors_is_refused(
-    toy_checkpoint: Path, tmp_path: Path, content: str, said: str
-) -> None:
-    pytest.importorskip("gensim", reason=NEEDS_GENSIM)
-    (tmp_path / "vectors").write_text(content)
-    code, output = run(toy_checkpoint, "Hund", "--vectors", tmp_path / "vectors")
-    assert code == 1
-    assert said in output
-
-
-def test_a_text_that_is_too_short_leaves_no_file(toy_checkpoint: Path, tmp_path: Path) -> None:
-    pytest.importorskip("gensim", reason=NEEDS_GENSIM)
-    (tmp_path / "text").write_text("ein Hund\n")
-    code, output = run(toy_checkpoint, "Hund", "--vectors", tmp_path / "vectors", "--text", tmp_path / "text")
-    assert code == 1
-    assert "fewer than two words stand 5 times" in output
-    assert [path.name for path in tmp_path.iterdir()] == ["text"]
-
-
 def test_without_gensim_the_extra_is_named(
     toy_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,12 +147,3 @@ def test_without_gensim_the_extra_is_named(
     code, output = run(toy_checkpoint, "Hund", "--vectors", tmp_path / "vectors")
     assert code == 1
     assert "install the extra `vectors`" in output
-
-
-def test_what_cannot_be_is_told_before_anything_is_trained(toy_checkpoint: Path, tmp_path: Path) -> None:
-    code, output = run(toy_checkpoint, "Hund", "--text", toy_checkpoint)
-    assert code == 2
-    assert "--vectors names the file" in output
-    code, output = run(toy_checkpoint, "Hund", "--picture", tmp_path / "words.gif")
-    assert code == 1
-    assert "must end in .png, .svg" in output

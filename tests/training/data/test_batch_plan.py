@@ -58,10 +58,3 @@ def test_batches_are_those_of_runs_begun_before() -> None:
     assert len(plan) == 612
     checksum = hashlib.sha256(json.dumps(list(plan)).encode()).hexdigest()
     assert checksum == "902a1cf8a85b9d1cf13c8aeac5017ff1ebcb016aedf4b51af34549028b24e764"
-
-
-def test_a_part_of_the_plan_is_its_batches() -> None:
-    sources, targets = np.array(random_lengths(100, 20)).T
-    plan = plan_batches(sources, targets, 60, shuffler=Shuffler(1))
-    assert plan[2:5] == [plan[2], plan[3], plan[4]]
-    assert plan[len(plan) - 1 : len(plan) + 3] == [plan[-1]]

@@ -33,12 +33,6 @@ def test_an_epoch_holds_every_pair_once_within_the_budget(corpus: Corpus, tokeni
         assert batch.target_output_SU.numel() <= 400
 
 
-def test_the_seed_decides_the_order(corpus: Corpus, tokenizer: Tokenizer) -> None:
-    pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
-    assert pairs.plan(400, seed=1) == pairs.plan(400, seed=1)
-    assert pairs.plan(400, seed=1) != pairs.plan(400, seed=2)
-
-
 def test_a_pair_longer_than_the_budget_is_a_batch_of_its_own(corpus: Corpus, tokenizer: Tokenizer) -> None:
     pairs = Pairs(corpus, tokenizer, tokenizer, max_tokens=None)
     assert [len(numbers) for numbers in pairs.plan(1, seed=1)] == [1] * len(pairs)
@@ -77,10 +71,3 @@ def test_a_vocabulary_too_large_for_the_corpus_is_refused_with_the_largest(
     assert source.vocabulary_size == int(most)
     with pytest.raises(VocabularyError, match=f"at most {most} pieces"):
         train_tokenizers(corpus, VocabularyConfig(size=int(most) + 1, model_type=model_type))
-
-
-def test_a_vocabulary_smaller_than_the_characters_is_refused(corpus: Corpus) -> None:
-    with pytest.raises(
-        VocabularyError, match=r"vocabulary\.size is 9, but the corpus' characters alone need"
-    ):
-        train_tokenizers(corpus, VocabularyConfig(size=9))

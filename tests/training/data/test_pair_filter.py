@@ -143,8 +143,3 @@ def test_what_was_left_out_is_said_and_kept_and_on_the_card(toy_folder: Path, tm
         others = [each for each in arguments if not each.startswith(key)]
         refused = CliRunner().invoke(train, [*others, "--resume", "--set", changed])
         assert f"{key} was" in str(refused.exception)
-
-
-def test_a_language_that_is_not_told_is_refused() -> None:
-    with pytest.raises(ValueError, match=r'filter\.source_language is "tlh", which py3langid does not tell'):
-        FilterConfig(source_language="tlh")

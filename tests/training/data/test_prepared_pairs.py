@@ -166,14 +166,6 @@ def test_a_vocabulary_is_the_one_that_the_whole_corpus_gives(folder: Path) -> No
     assert said == ["Training a vocabulary of 55 on 31 pairs."]
 
 
-def test_a_vocabulary_of_a_sample_says_so(folder: Path) -> None:
-    said: list[str] = []
-    recipe = recipe_of(vocabulary=VocabularyConfig(size=36, max_pairs=12, shared=False))
-    source, target = opened(recipe, folder, said).learn_vocabulary()
-    assert source.model != target.model
-    assert said == ["Training a vocabulary of 36 on 12 of 31 pairs, evenly spread (vocabulary.max_pairs)."]
-
-
 def test_what_is_made_once_is_found_again(folder: Path, tokenizer: Tokenizer) -> None:
     said: list[str] = []
     for _ in range(2):
@@ -240,12 +232,6 @@ def test_files_that_are_as_they_were_are_not_read_again(
     pairs.tokenized((tokenizer, tokenizer))
     monkeypatch.setattr(survey, "open_file", lambda path: pytest.fail("it was read again"))
     opened(recipe_of(), folder).tokenized((tokenizer, tokenizer))
-
-
-def test_files_that_were_just_changed_are_read_again(folder: Path) -> None:
-    """A change within the clock's grain would not be seen in their times."""
-    opened(recipe_of(), folder)
-    assert not (folder / "cache" / "files").exists()
 
 
 def test_a_corpus_that_changes_meanwhile_is_refused_and_leaves_nothing(
@@ -389,12 +375,3 @@ def test_links_of_tokens_are_those_of_lists_and_made_once(folder: Path, tokenize
     # Each is done once. How far it is, "Tokenized 5 of 10", is said only where it takes long.
     begun = [line for line in said if not line.startswith(("Tokenized", "Linked"))]
     assert [line.split()[0] for line in begun] == ["Tokenizing", "Linking"]
-
-
-def test_tokens_that_no_pair_of_the_sample_has_are_linked_too(folder: Path, tokenizer: Tokenizer) -> None:
-    said: list[str] = []
-    recipe = recipe_of(guided_alignment=GuidedAlignmentConfig(weight=0.1, max_pairs=2))
-    pairs = opened(recipe, folder, said).tokenized((tokenizer, tokenizer))
-    assert pairs.links is not None
-    assert len(pairs.links) == len(pairs)
-    assert said[1].endswith("that is learnt from 2, evenly spread (guided_alignment.max_pairs).")

@@ -9,8 +9,6 @@ from tests.training.toy_pairs import toy_corpus, toy_tokenizer
 from dragoman_training.data.batching import Pairs
 from dragoman_training.data.subword_sampler import make_samplers
 from dragoman_training.data.subword_sampling import SubwordSamplingConfig
-from dragoman_training.data.vocabulary import train_tokenizers
-from dragoman_training.recipe.settings import VocabularyConfig
 
 BOTH = SubwordSamplingConfig(source=True, target=True)
 
@@ -42,30 +40,12 @@ def segmented(sampling: SubwordSamplingConfig, seed: int) -> tuple[list[list[int
     return sides(pairs)
 
 
-def test_the_seed_decides_the_segmentation() -> None:
-    first = segmented(BOTH, 1)
-    assert segmented(BOTH, 2) != first
-    assert segmented(BOTH, 1) == first
-
-
-def test_whatever_the_segmentation_the_text_is_the_same() -> None:
-    corpus, tokenizer = toy_corpus(), toy_tokenizer()
-    sources, targets = segmented(BOTH, 3)
-    assert [tokenizer.decode(ids).text for ids in sources] == corpus.sources
-    assert [tokenizer.decode(ids).text for ids in targets] == corpus.targets
-
-
 @pytest.mark.parametrize("side", [0, 1])
 def test_only_the_side_that_is_asked_for_is_sampled(side: int) -> None:
     plain = segmented(SubwordSamplingConfig(), 1)
     one = segmented(SubwordSamplingConfig(source=side == 0, target=side == 1), 1)
     assert one[side] != plain[side]
     assert one[1 - side] == plain[1 - side]
-
-
-def test_a_large_alpha_keeps_the_best_segmentation() -> None:
-    sharp = SubwordSamplingConfig(source=True, target=True, alpha=1000.0)
-    assert segmented(sharp, 1) == segmented(SubwordSamplingConfig(), 1)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -88,14 +68,3 @@ def test_a_segmentation_that_is_too_long_gives_way_to_the_best(seed: int) -> Non
 def test_a_setting_that_changes_nothing_is_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"changes nothing: neither subword_sampling\.source nor .*leave it"):
         SubwordSamplingConfig(**setting)
-
-
-def test_bpe_drops_merges() -> None:
-    corpus = toy_corpus()
-    tokenizer: Tokenizer = train_tokenizers(corpus, VocabularyConfig(size=80, model_type="bpe"))[0]
-    pairs = sampled_pairs(tokenizer, BOTH, model_type="bpe")
-    plain = sides(pairs)
-    pairs.segment(1)
-    dropped = sides(pairs)
-    assert sum(map(len, dropped[0])) > sum(map(len, plain[0]))
-    assert [tokenizer.decode(ids).text for ids in dropped[0]] == corpus.sources

@@ -19,12 +19,6 @@ def test_like_characters_are_written_alike_unless_they_are_kept_apart(normalizat
     assert tokenizer.decode(tokenizer.encode_ids([text])[0]).text == back
 
 
-def test_a_corpus_of_short_lines_alone_is_enough() -> None:
-    lines = ["ab", "ba", "abba", "baab"] * 20
-    tokenizer, _ = train_tokenizers(Corpus(lines, lines), VocabularyConfig(size=8))
-    assert tokenizer.unk_id not in tokenizer.encode_ids(["abab"])[0]
-
-
 def test_long_lines_are_learnt_from_too() -> None:
     # Sentencepiece by itself leaves out lines of more than 4,192 bytes.
     corpus = Corpus([*SOURCES, "ß" * 3000], [*TARGETS, "x"])

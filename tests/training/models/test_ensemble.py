@@ -12,7 +12,7 @@ from torch import Tensor
 from dragoman.cli.evaluate import evaluate
 from dragoman_training.checkpoint import CheckpointError, load_checkpoint, vocabulary_shape, write_checkpoint
 from dragoman_training.cli import train
-from dragoman_training.decoding.members import as_one, load_members
+from dragoman_training.decoding.members import load_members
 from dragoman_training.decoding.system import open_checkpoint_system
 from dragoman_training.models import LuongConfig, ModelConfig, PlainConfig, Seq2Seq, TransformerConfig
 from dragoman_training.models.ensemble import Ensemble
@@ -56,16 +56,6 @@ def test_a_step_has_the_normalised_geometric_mean_of_what_the_members_say(member
 
 
 @torch.no_grad()
-def test_no_member_s_output_layer_is_lost_beside_a_larger_one(members: list[Seq2Seq]) -> None:
-    own = [member.output.embedding.weight for member in members]
-    sizes = [float(weight.square().mean().sqrt()) for weight in own]
-    assert max(sizes) > 3 * min(sizes)
-    weight_VD = ensemble_of(members).output.embedding.weight
-    for part_VD in weight_VD.split([weight.shape[1] for weight in own], dim=1):
-        assert float(part_VD.square().mean().sqrt()) == pytest.approx(1, rel=1e-5)
-
-
-@torch.no_grad()
 def test_stepping_gives_what_decoding_gives_and_the_mean_of_what_members_look_at(
     members: list[Seq2Seq],
 ) -> None:
@@ -97,11 +87,6 @@ def changed(path: Path, out: Path, **data: str) -> Path:
     tensors = {f"model.{name}": value for name, value in checkpoint.model.named_parameters()}
     write_checkpoint(out, recipe, tokenizers, tensors, checkpoint.progress)
     return out
-
-
-def test_a_checkpoint_alone_is_itself(toy_checkpoint: Path) -> None:
-    members = load_members([toy_checkpoint])
-    assert as_one(members) is members[0].model
 
 
 def test_a_model_twice_says_what_it_says_once(toy_checkpoint: Path, toy_folder: Path) -> None:

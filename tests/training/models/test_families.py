@@ -8,8 +8,6 @@ import pytest
 import torch
 
 from dragoman_training.models import (
-    Bahdanau,
-    BahdanauConfig,
     LuongConfig,
     MultiHeadConfig,
     PlainConfig,
@@ -44,21 +42,6 @@ def test_a_translation_may_outgrow_its_source(attention: Any) -> None:
             assert attention_SKT.sum() > 0
 
 
-def test_a_bahdanau_network_reads_embeddings_of_the_size_that_was_asked_for() -> None:
-    torch.manual_seed(1)
-    config = BahdanauConfig(embedding_size=64, encoder_units=5, decoder_units=7, embedding_std=0.5)
-    model = build_model(config, VOCABULARY).eval()
-    assert isinstance(model, Bahdanau)
-    read: list[torch.Tensor] = []
-    for reader in (model.encoder, model.token_input, model.token_readout):
-        reader.register_forward_pre_hook(lambda module, inputs: read.append(inputs[0]))
-    source_ST, length_S = torch.randint(4, 40, (5, 30)), torch.full((5,), 30)
-    memory, state = model.encode(source_ST, length_S)
-    model.decode(memory, state, torch.randint(4, 30, (5, 20)))
-    model.step(torch.randint(4, 30, (5, 1)), memory, state)
-    assert [each.std().item() for each in read] == pytest.approx([0.5] * 5, rel=0.1)
-
-
 def structured() -> Structured:
     config = StructuredConfig(
         embedding_size=6,
@@ -91,11 +74,6 @@ def test_the_penalty_is_not_rounded_where_training_is() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         found = structured().penalty(memory)
     assert torch.equal(found, structured().penalty(memory))
-
-
-def test_families_without_a_penalty_have_none() -> None:
-    model = build_model(PlainConfig(embedding_size=6, units=7, layers=1), VOCABULARY)
-    assert model.penalty({}) is None
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import pytest
 import torch
 from tests.training.toy_pairs import TARGETS, toy_model, toy_tokenizer
 
-from dragoman_training.classics.study.examination import centres_of, sharpness_of
-from dragoman_training.decoding.forced_attention import ForcedAttention, attention_along, has_attention
-from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, PlainConfig, TransformerConfig
+from dragoman_training.classics.study.examination import sharpness_of
+from dragoman_training.decoding.forced_attention import ForcedAttention, attention_along
+from dragoman_training.models import BahdanauConfig, LuongConfig, ModelConfig, TransformerConfig
 
 LOCAL_P = LuongConfig(
     embedding_size=8,
@@ -61,27 +61,6 @@ def test_weights_of_local_p_lie_around_the_centre_it_predicts() -> None:
         for weights_T, centre in zip(attention.weights_UT, attention.centre_U, strict=True):
             seen = weights_T.nonzero()[0] + 1
             assert abs(seen - centre).max() <= LOCAL_P.window
-
-
-def test_centres_are_those_of_all_target_pieces_but_the_ends() -> None:
-    found = attentions(LOCAL_P, [0, 2])
-    centres = centres_of(found, reach=2)
-    assert centres is not None
-    inner = [
-        (attention.weights_UT.shape[1], attention.centre_U[:-1])
-        for attention in found
-        if attention.centre_U is not None
-    ]
-    assert centres.predicted.tolist() == [centre for _, inner_U in inner for centre in inner_U]
-    assert centres.source_length.tolist() == [length for length, inner_U in inner for _ in inner_U]
-    positions = [place for _, inner_U in inner for place in range(1, len(inner_U) + 1)]
-    assert centres.target_position.tolist() == positions
-
-
-def test_only_a_plain_model_looks_nowhere() -> None:
-    tokenizer = toy_tokenizer()
-    assert not has_attention(toy_model(PlainConfig(embedding_size=8, layers=1, units=6), tokenizer).eval())
-    assert all(has_attention(toy_model(config, tokenizer).eval()) for config in CONFIGS)
 
 
 def test_sharpness_is_a_mean_over_target_pieces() -> None:

@@ -2,10 +2,8 @@
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -16,11 +14,9 @@ from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.cli import train
 from dragoman_training.data.batching import Pairs, pad_ids
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.decoding.search import Candidates, Ids, Scores, beam_search
-from dragoman_training.decoding.stepper import TorchStepper
 from dragoman_training.models import LanguageModel, LanguageModelConfig, VocabularyShape, build_model
 from dragoman_training.recipe.reader import load_recipe
-from dragoman_training.recipe.settings import DecodingConfig, RecipeError
+from dragoman_training.recipe.settings import RecipeError
 from dragoman_training.run.validation import perplexity
 
 VOCABULARY = VocabularyShape(source_size=30, target_size=30, shared=True, bos=2, never_produced=(0, 1, 2))
@@ -33,31 +29,6 @@ def tiny(*, span: int = 0, layers: int = 2) -> LanguageModel:
     model = build_model(config, VOCABULARY).eval()
     assert isinstance(model, LanguageModel)
     return model
-
-
-def test_a_step_makes_the_key_of_its_own_state_alone() -> None:
-    model = tiny()
-    made = 0
-
-    def count(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
-        nonlocal made
-        made += output.shape[1]
-
-    model.attention.key.register_forward_hook(count)
-    memory, state = model.encode(**SOURCE)
-    for _ in range(6):
-        _, _, state = model.step(torch.tensor([[4], [5]]), memory, state)
-    assert made == 7  # Of the zeros too that the LSTM begins with.
-
-
-def test_where_no_text_has_a_beginning_no_layer_reads_one() -> None:
-    """Training would take longer."""
-    model, read = tiny(), []
-    model.reader[0].register_forward_hook(lambda module, inputs, output: read.append(len(inputs[0])))
-    model.encode(**SOURCE)
-    assert read == []
-    model.encode(torch.tensor([[5, 3], [3, 0]]), torch.tensor([2, 1]))
-    assert read == [2]
 
 
 TEXTS = torch.randint(4, 30, (6, 8), generator=torch.Generator().manual_seed(1))
@@ -123,83 +94,6 @@ def test_padding_of_a_beginning_changes_nothing() -> None:
         assert not attention_SUT[number, :, read:].any()  # Its eos is never read.
 
 
-@pytest.mark.parametrize("span", [0, 3])
-@torch.inference_mode()
-def test_the_attention_at_a_word_is_that_on_the_state_that_has_just_read_it(span: int) -> None:
-    model = tiny(span=span)
-    text_1U, read = TEXTS[5:6], READ[5]
-    memory, state = model.encode(torch.tensor([[3]]), torch.tensor([1]))
-    _, attention_SUT = step_through(model, beginnings([5]), rest(4)[5:])
-    for token_11 in torch.cat([torch.tensor([[2]]), text_1U], dim=1).split(1, dim=1):
-        _, _, state = model.step(token_11, memory, state)
-    # Behind the zeros come the states that have read bos and each of the text's tokens.
-    states_1NH = torch.cat([memory["past"], state["past"]], dim=1)
-    for step in range(4):
-        last = 1 + read + step
-        first = max(0, last - span) if span else 0
-        past_1NH = states_1NH[:, first:last]
-        _, weights_11N = model.attention(
-            states_1NH[:, last : last + 1],
-            model.attention.keys(past_1NH),
-            past_1NH,
-            torch.ones_like(past_1NH[:, :, 0]),
-        )
-        expected_N = torch.cat([torch.zeros(first), weights_11N[0, 0]])[2 : 2 + read]
-        found_N = attention_SUT[0, step, :read]
-        torch.testing.assert_close(found_N[: len(expected_N)], expected_N)
-        assert not found_N[len(expected_N) :].any()
-
-
-class NextTokens:
-    """Knows of a model only how probable the next token of a whole text is; its context is the texts."""
-
-    vocabulary_size, bos_id, eos_id = 30, 2, 3
-
-    def __init__(self, model: LanguageModel) -> None:
-        self.model = model
-
-    def encode(self, sources: Sequence[Sequence[int]]) -> list[list[list[int]]]:
-        # Each sentence's beginning, bos and all, and the rows' texts.
-        return [[[2, *source[:-1]] for source in sources], [[2, *source[:-1]] for source in sources]]
-
-    def step(
-        self, context: list[list[list[int]]], token_SK: Ids, parent_SK: Ids, score_SK: Scores
-    ) -> tuple[Candidates, list[list[list[int]]]]:
-        beginning, rows = context
-        sentences, beam = token_SK.shape
-        texts = [list(rows[parent]) for parent in parent_SK.flatten()]
-        for row, token in enumerate(token_SK.flatten().tolist()):
-            if token != self.bos_id:
-                texts[row].append(token)
-        scores = []
-        for text in texts:
-            features = self.model(torch.tensor([[3]]), torch.tensor([1]), torch.tensor([text]))[0, -1]
-            scores.append(self.model.output(features).log_softmax(dim=-1))
-        running_RV = torch.stack(scores) + torch.from_numpy(score_SK).flatten().unsqueeze(1)
-        score_SC, index_SC = running_RV.view(sentences, -1).topk(2 * beam, dim=1)
-        return Candidates(score_SC=score_SC.numpy(), index_SC=index_SC.numpy()), [beginning, texts]
-
-    def select(self, context: list[list[list[int]]], sentences: Ids) -> list[list[list[int]]]:
-        return [[context[0][sentence] for sentence in sentences], context[1]]
-
-
-@pytest.mark.parametrize("span", [0, 2])
-@torch.inference_mode()
-def test_to_continue_is_to_search_for_the_most_probable_next_tokens(span: int) -> None:
-    model = tiny(span=span)
-    for parameter in model.parameters():
-        parameter.mul_(2)  # It shall have preferences.
-    decoding = DecodingConfig(beam_size=3, max_output_tokens=9)
-    sources = [[*TEXTS[number, :read].tolist(), 3] for number, read in enumerate(READ)]
-    found = beam_search(TorchStepper(model, source_pad_id=0, bos_id=2, eos_id=3), sources, decoding)
-    expected = beam_search(NextTokens(model), sources, decoding)
-    assert [[each.tokens for each in one] for one in found] == [
-        [each.tokens for each in one] for one in expected
-    ]
-    scores = [[[each.score for each in one] for one in side] for side in (found, expected)]
-    np.testing.assert_allclose(*scores, atol=1e-5)
-
-
 @pytest.fixture(scope="module")
 def checkpoint(toy_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language model of the toy corpus' English."""
@@ -218,17 +112,6 @@ def test_it_learns(checkpoint: Path) -> None:
     assert [each["bleu"] for each in validations] == [None, None]
     # Each of the toy's words can be told from the one before it to within a few others.
     assert validations[-1]["perplexity"] < min(6.0, validations[0]["perplexity"])
-
-
-def test_a_stopped_run_goes_on(checkpoint: Path, toy_folder: Path) -> None:
-    options = ["--out", str(checkpoint.parent), "--resume", "--set", "training.max_epochs=3"]
-    before = checkpoint.read_bytes()
-    result = CliRunner().invoke(train, [str(toy_folder / "lm.toml"), *options])
-    try:
-        assert result.exit_code == 0, result.output
-        assert len(load_checkpoint(checkpoint.with_name("last.safetensors")).progress["validations"]) == 3
-    finally:
-        checkpoint.write_bytes(before)
 
 
 @torch.inference_mode()
@@ -264,16 +147,6 @@ def test_evaluate_reports_its_perplexity(checkpoint: Path, tmp_path: Path) -> No
     assert results["tokens"] == sum(len(ids) + 1 for ids in loaded.target_tokenizer.encode_ids(lines))
     assert results["sentences"] == 2  # Normalization leaves nothing of the third line.
     assert "bleu" not in results
-
-
-def test_text_of_which_nothing_is_left_has_no_perplexity(checkpoint: Path, tmp_path: Path) -> None:
-    reference = tmp_path / "test.en"
-    reference.write_text("\x01\n")
-    told = CliRunner().invoke(
-        main, ["evaluate", "--checkpoint", str(checkpoint), "--reference", str(reference)]
-    )
-    assert told.exit_code == 1
-    assert "leaves nothing of its lines" in told.output
 
 
 @pytest.mark.parametrize(
@@ -333,12 +206,6 @@ def test_a_recipe_that_does_not_fit_is_refused(tmp_path: Path, override: str, me
     (tmp_path / "lm.toml").write_text(RECIPE)
     with pytest.raises(RecipeError, match=message):
         load_recipe(tmp_path / "lm.toml", (override,))
-
-
-def test_a_recipe_says_how_texts_are_continued(tmp_path: Path) -> None:
-    (tmp_path / "lm.toml").write_text(RECIPE)
-    recipe = load_recipe(tmp_path / "lm.toml", ("decoding.beam_size=9", "decoding.max_output_tokens=20"))
-    assert (recipe.decoding.beam_size, recipe.decoding.max_output_tokens) == (9, 20)
 
 
 def test_sources_are_refused_where_nothing_is_translated_and_asked_for_where_something_is(

@@ -1,16 +1,13 @@
 """Every family: steps agree with teacher forcing, and neither padding nor neighbours matter."""
 
 import math
-from collections import Counter
 from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_hook
 
 from dragoman_training.models import (
-    Bahdanau,
     BahdanauConfig,
     LanguageModel,
     LanguageModelConfig,
@@ -22,13 +19,11 @@ from dragoman_training.models import (
     PlainConfig,
     Seq2Seq,
     StructuredConfig,
-    Transformer,
     TransformerConfig,
     VocabularyShape,
     build_model,
 )
 from dragoman_training.models.attentional import AttentionalLSTM
-from dragoman_training.models.layers.transformer_layers import DecoderLayer
 
 SIZES = {"embedding_size": 12, "encoder_units": 10, "decoder_units": 14}
 CONFIGS: dict[str, ModelConfig] = {
@@ -125,16 +120,6 @@ def test_the_scale_of_embeddings_goes_into_what_reads_them_without_a_trace(famil
         torch.testing.assert_close(weight, before[name] * 4, rtol=0, atol=0)
 
 
-def test_a_scaled_table_begins_so_much_smaller() -> None:
-    plain, scaled = (
-        build_model(LuongConfig(embedding_size=64, embedding_scale=scale), VOCABULARY) for scale in (1, 4)
-    )
-    assert isinstance(plain, Luong)
-    assert isinstance(scaled, Luong)
-    assert float(plain.source_embedding.weight.detach().std()) == pytest.approx(1, rel=0.1)
-    assert float(scaled.source_embedding.weight.detach().std()) == pytest.approx(0.25, rel=0.1)
-
-
 def test_neither_padding_nor_neighbours_matter(model: Seq2Seq) -> None:
     lengths = [1, 2, 9, 5]
     source_ST, target_SU = torch.randint(4, 40, (4, 12)), torch.randint(4, 30, (4, 5))
@@ -196,30 +181,6 @@ def test_every_parameter_learns(model: Seq2Seq) -> None:
         assert parameter.grad.abs().sum() > 0, name
 
 
-def calls_in_decoding(model: Seq2Seq, length: int) -> Counter[nn.Module]:
-    """How often each part of the model is called in `decode` over so many target positions."""
-    calls: Counter[nn.Module] = Counter()
-    memory, state = model.encode(torch.randint(4, 40, (2, 6)), torch.tensor([6, 4]))
-    hook = register_module_forward_hook(lambda module, inputs, output: calls.update([module]))
-    model.decode(memory, state, torch.randint(4, 30, (2, length)))
-    hook.remove()
-    return calls
-
-
-def test_a_decoder_loops_over_the_target_only_where_it_reads_what_it_attended_to(model: Seq2Seq) -> None:
-    loops = isinstance(model, Bahdanau) or getattr(model.config, "input_feeding", False)
-    once, again = calls_in_decoding(model, 4), calls_in_decoding(model, 9)
-    assert (once != again) == loops
-    if isinstance(model, AttentionalLSTM | LanguageModel):
-        assert again[model.attention] == (9 if loops else 1)
-    if isinstance(model, Transformer):
-        for layer in model.decoder_layers:
-            assert isinstance(layer, DecoderLayer)
-            # Both have calls of their own for all positions at once, which begin with these projections'.
-            past = layer.ssru if layer.is_recurrent else layer.self_attention
-            assert (again[past.input], again[layer.cross_attention.query]) == (1, 1)
-
-
 def test_recurrent_layers_begin_with_states_as_cudnn_wants_them(model: Seq2Seq) -> None:
     """It refuses states that are not contiguous, in float32, where no cast has copied them."""
     begun: list[Tensor] = []
@@ -237,27 +198,6 @@ def test_recurrent_layers_begin_with_states_as_cudnn_wants_them(model: Seq2Seq) 
         assert begun
 
 
-def test_stepping_drops_as_many_activations_as_teacher_forcing(model: Seq2Seq) -> None:
-    """Scheduled sampling trains by steps, and with the recipe's dropout."""
-    model.train()
-    dropped = 0
-
-    def count(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        nonlocal dropped
-        dropped += output.numel()
-
-    memory, state = model.encode(torch.randint(4, 40, (3, 6)), torch.tensor([6, 2, 4]))
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.register_forward_hook(count)
-    target_SU = torch.randint(4, 30, (3, 5))
-    model.decode(memory, state, target_SU)
-    expected, dropped = dropped, 0
-    for step in range(5):
-        _, _, state = model.step(target_SU[:, step : step + 1], memory, state)
-    assert dropped == expected > 0
-
-
 @pytest.mark.parametrize("config", [each() for each in get_args(ModelConfig)], ids=lambda each: each.family)
 def test_training_begins_with_the_loss_of_a_guess(config: ModelConfig) -> None:
     """At the sizes of recipes, which are the defaults: logits that begin far apart cost the first epoch."""
@@ -271,13 +211,3 @@ def test_training_begins_with_the_loss_of_a_guess(config: ModelConfig) -> None:
         logits_RV = model.output(features_SUD).flatten(0, 1)
     loss = nn.functional.cross_entropy(logits_RV, target_SU[:, 1:].flatten())
     assert loss.item() == pytest.approx(math.log(size), abs=1)
-
-
-def test_a_shared_vocabulary_shares_its_embedding() -> None:
-    shape = VocabularyShape(source_size=30, target_size=30, shared=True, bos=2, never_produced=(0, 1, 2))
-    shared = build_model(CONFIGS["luong"], shape)
-    apart = build_model(CONFIGS["luong"], VOCABULARY)
-    count = {
-        name: sum(p.numel() for p in m.parameters()) for name, m in (("shared", shared), ("apart", apart))
-    }
-    assert count["apart"] - count["shared"] == 40 * SIZES["embedding_size"]

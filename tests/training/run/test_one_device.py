@@ -19,11 +19,10 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from dragoman_training.checkpoint import Checkpoint, read_checkpoint, vocabulary_shape
+from dragoman_training.checkpoint import read_checkpoint, vocabulary_shape
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.data.subword_sampling import SubwordSamplingConfig
 from dragoman_training.decoding.forced_attention import attention_along
-from dragoman_training.decoding.language_model_system import CheckpointLanguageModel
 from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import LanguageModelConfig, ModelConfig
 from dragoman_training.models.ensemble import Ensemble
@@ -176,17 +175,3 @@ def test_translating_keeps_to_its_device(family: str, tokenizer: Tokenizer) -> N
     )
     shapes = [(len(target), len(source)) for source, target in zip(sources, targets, strict=True)]
     assert [look.weights_UT.shape for look in looks] == shapes
-
-
-def test_a_language_model_measures_on_its_device(tokenizer: Tokenizer) -> None:
-    recipe = recipe_of(CONFIGS["lm"])
-    checkpoint = Checkpoint(
-        recipe=recipe,
-        model=toy_model(recipe.model, tokenizer),
-        source_tokenizer=tokenizer,
-        target_tokenizer=tokenizer,
-        progress={},
-    )
-    _, num_tokens, num_sentences = CheckpointLanguageModel(checkpoint, "toy", META).perplexity(CORPUS.targets)
-    assert num_sentences == len(CORPUS)
-    assert num_tokens > num_sentences

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from dragoman_training.checkpoint import read_checkpoint
 from dragoman_training.cli import train
-from dragoman_training.processes import Processes
 
 OPTIONS = [
     *("--set", "training.decay=constant", "--set", "training.batch_tokens=600"),
@@ -151,15 +150,6 @@ def test_machines_share_nothing_but_a_copy_of_the_corpus(toy_folder: Path, tmp_p
     assert "Done:" in first
     assert "Done:" not in other
     assert read_checkpoint(machines[0] / "run" / "last.safetensors")[2]["epoch"] == 2
-
-
-def test_one_process_alone_leads_and_talks_to_nobody() -> None:
-    alone = Processes(torch.device("cpu"))
-    module = torch.nn.Linear(1, 1)
-    assert alone.leads
-    assert alone.wrap(module) is module
-    assert alone.sum([1, 2.5]) == [1, 2.5]
-    assert alone.from_leader("x") == "x"
 
 
 @pytest.mark.parametrize(

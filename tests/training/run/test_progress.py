@@ -25,15 +25,3 @@ def test_bleu_that_is_noise_tells_nothing() -> None:
     # A model that has learnt little has a BLEU of 0 or by chance a bit more, while its perplexity falls.
     assert better((0.3, 555.0), (0.0, 399.0), (0.0, 305.0), (0.4, 310.0)) == [True, True, True, False]
     assert better((0.9, 300.0), (1.5, 350.0), (0.5, 200.0)) == [True, True, False]
-
-
-def test_lower_loss_is_better_where_it_is_asked_for() -> None:
-    assert better((10.0, 20.0), (12.0, 30.0), (None, 5.0), measure="loss") == [True, False, True]
-
-
-def test_the_step_of_the_best_is_kept() -> None:
-    progress = Progress()
-    for step, bleu in ((0, 9.0), (100, 12.0), (200, 11.0)):
-        progress.step = step
-        progress.take_in(Validation(bleu=bleu, perplexity=20.0, sample=None), "bleu")
-    assert progress.best_step == 100

@@ -1,7 +1,5 @@
 """What a training says of itself."""
 
-import io
-import re
 import time
 from itertools import count
 from pathlib import Path
@@ -9,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
 
@@ -41,25 +38,6 @@ def test_a_resumed_run_keeps_the_validation_it_was_saved_after(tmp_path: Path) -
     with Reporter(tmp_path, first_step=100) as reporter:
         validated(reporter, 200)
     assert curve(tmp_path) == [50, 100, 200]
-
-
-@pytest.mark.parametrize(
-    ("perplexity", "shown"), [(4.567, "4.57"), (54321.0, "54321.00"), (1e280, "1.0e+280"), (3.2e7, "3.2e+07")]
-)
-def test_a_perplexity_is_shown_in_a_few_characters(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], perplexity: float, shown: str
-) -> None:
-    with Reporter(tmp_path) as reporter:
-        reporter.validation(1, Validation(perplexity=perplexity, bleu=None, sample=None), better=True)
-    assert f"step 1: perplexity {shown}" in capsys.readouterr().out
-
-
-def test_what_looks_like_an_emoji_is_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Reporter(tmp_path) as reporter:
-        sample = ("ein :dog:", "a :dog:", "a [b]dog[/b]")
-        reporter.validation(1, Validation(perplexity=2.0, bleu=10.0, sample=sample), better=True)
-    assert "> a :dog:" in (said := capsys.readouterr().out)
-    assert "= a [b]dog[/b]" in said
 
 
 def test_pairs_that_are_left_out_are_counted_by_reason(
@@ -108,15 +86,3 @@ def test_a_line_now_and_then_says_how_fast_it_is_and_how_long_it_will_take(
     with Reporter(tmp_path) as reporter:
         take_steps(reporter)
     assert capsys.readouterr().out == "epoch 2, step 12 of 132: loss 2.500, 1,500 tokens/s, 4 min left\n"
-
-
-@pytest.mark.usefixtures("_a_step_takes_two_seconds")
-def test_so_does_the_bar_of_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True, width=150)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(reporting, "Console", lambda: terminal)
-    with Reporter(tmp_path) as reporter:
-        take_steps(reporter)
-    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", terminal.file.getvalue())  # type: ignore[attr-defined]
-    last = shown.splitlines()[-1]
-    assert re.search(r"^epoch 2 .*12/132 loss 2\.500 1,500 tokens/s \d:\d\d:\d\d left [-\d]+:[-\d:]+", last)

@@ -35,12 +35,6 @@ def test_a_run_that_may_have_ended_elsewhere_first_is_told(toy_folder: Path, ove
     assert "validated as a run in one stretch may not" in told
 
 
-def test_another_device_is_told() -> None:
-    (told,) = changed_around(Progress(device="cuda"), Progress(device="cpu"))
-    assert told.startswith("it ran on cuda and runs on cpu")
-    assert changed_around(Progress(device=None), Progress(device="cpu")) == []
-
-
 def test_another_precision_that_auto_came_to_is_told() -> None:
     now = Progress(precision="fp32")
     (told,) = changed_around(Progress(precision="bf16"), now)

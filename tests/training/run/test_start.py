@@ -48,18 +48,6 @@ def test_it_begins_with_the_parameters_and_the_vocabulary_of_the_start(
     assert found.progress["begun_with"] == owed != []
 
 
-def test_other_text_is_learnt_sooner_from_there(toy_checkpoint: Path, other_text: Path) -> None:
-    bleu = []
-    for start in ("", str(toy_checkpoint)):
-        settings = ("training.max_epochs=1", "training.validate_every_epochs=1", "training.warmup_steps=5")
-        result = run(other_text, start, *settings)
-        assert result.exit_code == 0, result.output
-        best = load_checkpoint(other_text.parent / "run" / "best.safetensors")
-        bleu.append(best.progress["validations"][-1]["bleu"])
-        (other_text.parent / "run").rename(other_text.parent / f"run{len(bleu)}")
-    assert bleu[1] > bleu[0] + 10
-
-
 def test_what_makes_it_worse_does_not_become_the_best(toy_checkpoint: Path, other_text: Path) -> None:
     settings = ("training.learning_rate=0.5", "training.warmup_steps=1", "training.max_epochs=1")
     result = run(other_text, toy_checkpoint, *settings)
@@ -115,9 +103,3 @@ def test_a_start_that_does_not_fit_its_own_recipe_is_named(toy_checkpoint: Path,
     result = run(other_text, damaged)
     assert isinstance(result.exception, CheckpointError)
     assert str(result.exception).startswith(f"{damaged}: the checkpoint does not fit its own recipe")
-
-
-def test_a_start_that_is_not_there_is_told(other_text: Path) -> None:
-    result = run(other_text, Path("nowhere.safetensors"))
-    assert isinstance(result.exception, OSError)
-    assert "nowhere.safetensors" in str(result.exception)

@@ -23,13 +23,9 @@ from dragoman_training.checkpoint import load_checkpoint, read_checkpoint
 from dragoman_training.cli import train
 from dragoman_training.data.batching import Pairs
 from dragoman_training.decoding.system import CheckpointSystem, open_checkpoint_system
-from dragoman_training.models import Seq2Seq
 from dragoman_training.run import objective, trainer
 from dragoman_training.run.objective import Objective
-from dragoman_training.run.optimizer import MovingAverage
 from dragoman_training.run.reporter import StepReport
-from dragoman_training.run.stop_request import StopRequest
-from dragoman_training.run.validation import Validation
 
 
 def run(*arguments: object) -> str:
@@ -68,15 +64,6 @@ def test_a_line_that_is_cut_is_warned_of(toy_checkpoint: Path) -> None:
         with pytest.warns(UserWarning, match=r"1 of 2 sentences have more tokens than the model takes"):
             system.translate(["der mann sieht der hund.", "der mann sieht " * 300])
         assert len(system.translate(["der mann sieht der hund."])) == 1
-
-
-def test_a_higher_length_penalty_prefers_longer_translations(toy_checkpoint: Path) -> None:
-    num_words = []
-    for length_penalty in (0.0, 10.0):
-        with opened(toy_checkpoint, beam_size=4, length_penalty=length_penalty) as system:
-            translations = system.translate(["hund hund mann", "sieht", "der der", "mann hund sieht der"])
-        num_words.append(sum(len(translation.split()) for translation in translations))
-    assert num_words[0] < num_words[1]
 
 
 BAHDANAU = """family = "bahdanau"
@@ -272,16 +259,6 @@ def test_a_stopped_and_resumed_run_ends_with_the_same_numbers(
                 assert whole_progress[key] == parts_progress[key]
 
 
-def test_a_second_signal_ends_at_once() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with StopRequest() as stop:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stop.requested
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 def test_a_stop_before_anything_was_saved_promises_no_state(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,26 +275,11 @@ def test_a_stop_before_anything_was_saved_promises_no_state(
     assert not (tmp_path / "last.safetensors").exists()
 
 
-def test_without_an_average_the_model_itself_is_kept(toy_folder: Path, tmp_path: Path) -> None:
-    run(
-        *(toy_folder / "toy.toml", "--out", tmp_path, "--set", "training.ema_decay=0"),
-        *("--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"),
-    )
-    tensors, _, _ = read_checkpoint(tmp_path / "last.safetensors")
-    loaded = load_checkpoint(tmp_path / "last.safetensors").model
-    for name, parameter in loaded.named_parameters():
-        assert torch.equal(parameter, tensors[f"model.{name}"]), name
-
-
 def refusal(*arguments: object) -> str:
     """What `dragoman train` says when it refuses."""
     result = CliRunner().invoke(train, [str(argument) for argument in arguments])
     assert isinstance(result.exception, ValueError), result.output
     return str(result.exception)
-
-
-def test_training_does_not_overwrite_an_earlier_run(toy_folder: Path, toy_checkpoint: Path) -> None:
-    assert "--resume" in refusal(toy_folder / "toy.toml", "--out", toy_checkpoint.parent)
 
 
 def test_there_must_be_something_to_resume(toy_folder: Path, tmp_path: Path) -> None:
@@ -372,11 +334,6 @@ def test_a_warm_up_that_never_ends_is_warned_of(toy_folder: Path, tmp_path: Path
     }
     assert "Warning: training.warmup_steps is 500, but training.max_epochs allows 24 steps" in said["500"]
     assert "training.warmup_steps" not in said["5"]
-
-
-def test_pairs_that_are_all_too_long_are_refused(toy_folder: Path, tmp_path: Path) -> None:
-    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, "--set", "data.max_tokens=1")
-    assert "leaves none of the 3000 training pairs" in said
 
 
 @pytest.mark.parametrize(
@@ -444,24 +401,6 @@ def test_a_loss_that_is_no_number_stops_training_at_the_last_good_checkpoint(
     assert f"diverged at step {step + 2}, where the loss is nan" in said
     assert f"the last good state, {path}" in said
     assert all(bool(tensor.isfinite().all()) for tensor in tensors_of(path).values())
-
-
-def test_a_parameter_that_is_no_number_is_never_saved(
-    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200"]
-    update = MovingAverage.update
-
-    def spoil(self: MovingAverage, model: Seq2Seq) -> None:
-        update(self, model)
-        with torch.no_grad():
-            model.output.bias[3] = math.inf
-
-    monkeypatch.setattr(MovingAverage, "update", spoil)
-    monkeypatch.setattr("dragoman_training.run.trainer.math.isfinite", lambda _: True)
-    said = refusal(toy_folder / "toy.toml", "--out", tmp_path, *options)
-    assert "holds values that are no numbers" in said
-    assert not list(tmp_path.glob("*.safetensors"))
 
 
 def test_a_state_that_holds_what_is_no_number_is_not_resumed(toy_folder: Path, tmp_path: Path) -> None:
@@ -603,18 +542,6 @@ def test_a_step_whose_gradients_overflow_in_fp16_is_skipped_and_halves_the_scale
     assert seen_steps[-1].loss < 0.6 * seen_steps[0].loss
 
 
-def test_gradients_that_overflow_in_fp16_lower_the_scale_and_not_the_run(
-    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    allow_fp16_anywhere(monkeypatch)
-    monkeypatch.setattr(trainer, "FIRST_LOSS_SCALE", 2.0**22)
-    options = ["--set", "training.max_epochs=1", "--set", "training.batch_tokens=1200", *FP16]
-    run(toy_folder / "toy.toml", "--out", tmp_path, *options)
-    progress = read_checkpoint(tmp_path / "last.safetensors")[2]
-    assert 1 < progress["loss_scale"] < 2.0**22
-    assert progress["validations"][-1]["perplexity"] < 100
-
-
 def test_a_run_whose_every_step_overflowed_goes_on(
     toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -639,20 +566,6 @@ def test_a_run_whose_every_step_overflowed_goes_on(
     again = ["--resume", *options, "--set", "training.max_epochs=1"]
     run(recipe, "--out", tmp_path / "run", *again)
     assert read_checkpoint(tmp_path / "run" / "last.safetensors")[2]["epoch"] == 1
-
-
-def test_a_validation_without_a_number_stops_training(
-    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unknown = Validation(perplexity=math.nan, bleu=0.0, sample=None)
-    monkeypatch.setattr(trainer, "validate", lambda *arguments, **options: unknown)
-    said = refusal(
-        *(toy_folder / "toy.toml", "--out", tmp_path),
-        *("--set", "training.validate_every_epochs=0.1"),
-    )
-    assert "diverged at step" in said
-    assert "the perplexity on validation is no number" in said
-    assert not (tmp_path / "best.safetensors").exists()
 
 
 def test_other_text_in_the_validation_files_is_told_on_resuming(toy_folder: Path, tmp_path: Path) -> None:

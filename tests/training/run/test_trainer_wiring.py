@@ -23,7 +23,7 @@ from dragoman_training.decoding.translator import Translator
 from dragoman_training.models import LuongConfig, Seq2Seq
 from dragoman_training.processes import Processes
 from dragoman_training.recipe.settings import DataConfig, DecodingConfig, Recipe, TrainingConfig
-from dragoman_training.run import objective, reporter
+from dragoman_training.run import reporter
 from dragoman_training.run.guided_alignment import GuidedAlignmentConfig
 from dragoman_training.run.objective import Objective
 from dragoman_training.run.optimizer import learning_rate
@@ -193,35 +193,6 @@ def test_what_is_minimised_is_the_smoothed_loss_of_a_token(
     torch.testing.assert_close(watched.gradients[0], expected, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize(("precision", "dtype"), [("fp32", torch.float32), ("bf16", torch.bfloat16)])
-def test_products_are_in_the_recipes_precision(
-    tmp_path: Path, tokenizer: Tokenizer, watched: Watched, precision: Any, dtype: torch.dtype
-) -> None:
-    train(tmp_path, tokenizer, training=replace(TRAINING, precision=precision, max_epochs=2))
-    assert watched.types == {dtype}
-
-
-def test_a_decoder_that_is_to_read_its_own_tokens_does(
-    tmp_path: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[dict[str, Any]] = []
-    decode = objective.decode_scheduled
-
-    def listening(*arguments: Any, **options: Any) -> torch.Tensor:
-        asked.append(options)
-        return decode(*arguments, **options)
-
-    monkeypatch.setattr(objective, "decode_scheduled", listening)
-    train(tmp_path / "never", tokenizer)
-    assert asked == []
-    sampling = ScheduledSamplingConfig(decay="linear", pace=10, token="sampled")
-    train(tmp_path / "often", tokenizer, scheduled_sampling=sampling)
-    # The first step reads the reference alone.
-    assert asked == [
-        {"teacher_forcing": teacher_forcing(sampling, step), "token": "sampled"} for step in range(2, 9)
-    ]
-
-
 def test_every_epoch_draws_its_segmentations(tmp_path: Path, tokenizer: Tokenizer, watched: Watched) -> None:
     training = replace(TRAINING, max_epochs=3)
 
@@ -287,9 +258,3 @@ def test_the_board_has_a_curve_of_each_figure(
         (step, pytest.approx(teacher_forcing(sampling, step))) for step in (2, 4, 6, 8)
     ]
     assert [step for step, speed in found["train/tokens_per_second"] if speed > 0] == [2, 4, 6, 8]
-
-
-def test_a_run_that_ended_is_saved_as_one(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    train(tmp_path, tokenizer)
-    progress = load_checkpoint(tmp_path / "last.safetensors").progress
-    assert (progress["epoch"], progress["batch"]) == (TRAINING.max_epochs, 0)

@@ -8,7 +8,7 @@ import torch
 
 from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.corpus import Corpus, CorpusError, read_lines
+from dragoman_training.data.corpus import Corpus, read_lines
 from dragoman_training.run.validation import perplexity, spread
 
 
@@ -40,11 +40,3 @@ def test_validation_pairs_are_spread_evenly() -> None:
     assert spread(corpus, 3).targets == ["0", "-3", "-6"]
     for count in (0, 10, 99):
         assert spread(corpus, count) is corpus
-
-
-def test_lines_of_which_normalization_leaves_nothing_are_no_perplexity(toy_checkpoint: Path) -> None:
-    checkpoint = load_checkpoint(toy_checkpoint)
-    tokenizer = checkpoint.source_tokenizer
-    pairs = Pairs(Corpus(["a"], ["\u200b"]), tokenizer, tokenizer, max_tokens=None)
-    with pytest.raises(CorpusError, match="leaves nothing of any line"):
-        perplexity(checkpoint.model, pairs)

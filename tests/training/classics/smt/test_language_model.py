@@ -95,14 +95,3 @@ def test_a_saved_model_is_the_same() -> None:
     again = LanguageModel.from_arrays(model.arrays())
     sentence = np.array([0, 3, 1, UNKNOWN, 2], np.int32)
     assert again.log_probability(sentence) == pytest.approx(model.log_probability(sentence), rel=1e-5)
-
-
-def test_pruning_leaves_fewer_n_grams() -> None:
-    whole, pruned = (estimate(text(), NUM_WORDS, order=4, min_counts=mins) for mins in ((1,), (1, 1, 2)))
-    assert len(pruned.word_T) < len(whole.word_T)
-
-
-@pytest.mark.parametrize(("order", "min_counts"), [(0, (1,)), (11, (1,)), (3, (2, 1)), (3, (0,))])
-def test_numbers_that_make_no_model_are_refused(order: int, min_counts: Sequence[int]) -> None:
-    with pytest.raises(ValueError, match=r"order|n-grams"):
-        estimate(text(), NUM_WORDS, order=order, min_counts=min_counts)

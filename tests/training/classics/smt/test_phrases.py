@@ -127,11 +127,3 @@ def test_only_the_most_frequent_translations_are_kept() -> None:
     ((_, first, behind),) = table.spans([source.number("das")], 0)
     assert behind - first == 1
     assert [target.words[word] for word in table.target(first)] == ["the"]
-
-
-def test_what_was_never_seen_has_no_pairs() -> None:
-    bitext, source, _ = bitext_of([(one, other) for one, other, _ in CORPUS])
-    links = [matrix(len(one), len(other), own) for one, other, own in CORPUS]
-    table = learn_phrases(bitext, links, max_words=2, max_options=50)
-    assert table.spans([source.unknown, source.number("das")], 0) == []
-    assert [end for end, _, _ in table.spans([source.number("das"), source.unknown], 0)] == [1]

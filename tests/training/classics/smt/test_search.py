@@ -116,32 +116,9 @@ def test_words_that_are_passed_through_twice_are_the_same_words() -> None:
     assert len({derivation.words for derivation in listed}) == len(listed) == 6
 
 
-def test_without_distortion_phrases_stay_in_order() -> None:
-    (found,) = decode(decoder(SearchOptions(distortion_limit=0), Weights()), [2, 2, 4, 1, 0])
-    starts = [start for start, _, _ in found.phrases]
-    assert starts == sorted(starts)
-
-
 def test_every_word_of_a_sentence_of_500_is_translated_once() -> None:
     sentence = np.random.default_rng(2).integers(0, NUM_SOURCE + 1, 500).tolist()
     (found,) = decode(decoder(SearchOptions(stack_size=5), Weights(distortion=0.05)), sentence)
     places = [place for start, end, _ in found.phrases for place in range(start, end)]
     assert sorted(places) == list(range(500))
     assert sum(word == f"word{NEVER_SEEN}" for word in found.words) == sentence.count(NEVER_SEEN)
-
-
-def test_narrow_stacks_are_no_better_than_wide_ones() -> None:
-    narrow, wide = (decoder(SearchOptions(stack_size=size), Weights()) for size in (1, 500))
-    sentence = [2, 2, 4, 1, 0, 3, 3]
-    assert decode(narrow, sentence)[0].score <= decode(wide, sentence)[0].score + 1e-9
-
-
-def test_nothing_is_translated_by_nothing() -> None:
-    (found,) = decode(decoder(SearchOptions(), Weights()), [])
-    assert found.words == ()
-
-
-@pytest.mark.parametrize("options", [{"stack_size": 0}, {"max_options": 0}, {"distortion_limit": 41}])
-def test_searches_that_find_nothing_are_refused(options: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match=r"least|from 0 to 40"):
-        SearchOptions(**options)

@@ -135,19 +135,6 @@ def test_lines_stay_lines_and_unknown_words_pass_through(system: Path) -> None:
     assert result.stdout == "Today a small bird calls.\n\nA red Xaver sleeps.\n"
 
 
-def test_words_alone_are_a_system_too(tmp_path: Path) -> None:
-    folder, result = train(tmp_path, "--max-phrase-words", 1)
-    assert "tuning 1/2" in result.stderr
-    assert run("translate", folder, text="Ein roter Hund ruft.\n").stdout == "A red dog calls.\n"
-
-
-def test_progress_and_quality_of_each_step_are_told(tmp_path: Path) -> None:
-    _, result = train(tmp_path, "--aligner", "ibm1", "--order", 2)
-    told = [line.split(":")[0] for line in result.stderr.splitlines()]
-    assert [line for line in told if line.startswith(("ibm1", "tuning"))][-1].startswith("tuning")
-    assert any("phrase pairs" in line for line in told)
-
-
 def test_files_of_unequal_length_name_the_line(tmp_path: Path) -> None:
     source, target = write_corpus(tmp_path, "train", 3, 1)
     source.write_text("Ein Hund.\n", "utf-8")
@@ -163,18 +150,6 @@ def test_a_corpus_without_words_is_refused(tmp_path: Path) -> None:
         "train", "--source", tmp_path / "a", "--target", tmp_path / "b", "--out", tmp_path / "out"
     )
     assert "none of the 2 sentence pairs" in error
-
-
-def test_a_folder_that_exists_is_kept(tmp_path: Path, system: Path) -> None:
-    source, target = write_corpus(tmp_path, "train", 3, 1)
-    assert "exists" in error_of("train", "--source", source, "--target", target, "--out", system)
-
-
-def test_one_side_of_the_validation_text_is_a_usage_error(tmp_path: Path) -> None:
-    source, target = write_corpus(tmp_path, "train", 3, 1)
-    result = run("train", "--source", source, "--target", target, "--valid-source", source, "--out", "out")
-    assert result.exit_code == 2
-    assert "belong together" in result.output
 
 
 def test_systems_of_other_versions_and_damaged_ones_are_refused(tmp_path: Path, system: Path) -> None:

@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from dragoman_training.classics.smt.system import (
     JOINER,
     Casing,
-    begins_large,
-    capitalize,
     join_words,
     split_words,
 )
@@ -38,11 +36,3 @@ def test_a_first_word_is_written_as_it_is_within_sentences() -> None:
     assert casing.within(["Er"]) == ["er"]
     assert casing.within(["Nie"]) == ["Nie"]
     assert casing.within([]) == []
-
-
-def test_a_translation_begins_as_its_source_does() -> None:
-    assert begins_large("„Ja“")
-    assert not begins_large("3 hunde")
-    assert not begins_large("123")
-    assert capitalize("ein Mann") == "Ein Mann"
-    assert capitalize("") == ""

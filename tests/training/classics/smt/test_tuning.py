@@ -60,8 +60,3 @@ def test_counts_make_the_bleu_of_sacrebleu(end: str, is_short: bool) -> None:
     (references if is_short else translations)[1] += end
     counts = sum(count_matches([one], other)[0] for one, other in zip(translations, references, strict=True))
     assert bleu(counts) == pytest.approx(BLEU().corpus_score(translations, [references]).score)
-
-
-def test_a_sentence_without_translations_is_refused() -> None:
-    with pytest.raises(ValueError, match="without a translation"):
-        Candidates.of([np.zeros((0, 2))], [np.zeros((0, 10))])

@@ -3,18 +3,16 @@
 import dataclasses
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sacrebleu
 from click.testing import CliRunner, Result
 
-from dragoman_training.checkpoint import load_checkpoint, write_checkpoint
+from dragoman_training.checkpoint import load_checkpoint
 from dragoman_training.classics.study.cli import study
 from dragoman_training.classics.study.inputs import cut_buckets, read_study_set
 from dragoman_training.cli import train
 from dragoman_training.decoding.translator import Translator
-from dragoman_training.recipe.settings import DecodingConfig
 
 OVERRIDES = {
     "plain": ["model={family='plain',embedding_size=24,layers=1,units=24}"],
@@ -125,21 +123,6 @@ def test_a_second_run_writes_the_same_bytes(
     assert contents[0] == contents[1]
 
 
-def test_models_without_attention_make_a_page_without_heat_maps(
-    checkpoints: dict[str, Path], toy_folder: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "page.md"
-    result = run(toy_folder, out, f"no attention={checkpoints['plain']}")
-    assert result.exit_code == 0, result.output
-    page = out.read_text()
-    assert "so without a picture: `no attention`." in page
-    assert "local-p" not in page
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
-        "page-lengths.svg",
-        "page-training.svg",
-    ]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -160,69 +143,6 @@ def test_what_does_not_fit_is_named(
     assert isinstance(result.exception, ValueError)
     assert message in str(result.exception)
     assert not list(tmp_path.iterdir())
-
-
-def test_models_of_different_languages_are_not_compared(
-    toy_checkpoint: Path, toy_folder: Path, tmp_path: Path
-) -> None:
-    checkpoint = load_checkpoint(toy_checkpoint)
-    data = dataclasses.replace(checkpoint.recipe.data, source_language="nl")
-    other = tmp_path / "other.safetensors"
-    write_checkpoint(
-        other,
-        dataclasses.replace(checkpoint.recipe, data=data, name="other"),
-        (checkpoint.source_tokenizer, checkpoint.target_tokenizer),
-        {f"model.{name}": value for name, value in checkpoint.model.named_parameters()},
-        checkpoint.progress,
-    )
-    result = run(toy_folder, tmp_path / "page.md", toy_checkpoint, other)
-    assert isinstance(result.exception, ValueError)
-    assert 'translates "de" to "en", but' in str(result.exception)
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"), [("a\n", "must match line by line"), ("a\n \nb\n", "line 2: is empty")]
-)
-def test_a_test_set_that_does_not_fit_is_named(
-    lines: str, message: str, toy_checkpoint: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "test.de").write_text("a\nb\nc\n")
-    (tmp_path / "test.en").write_text(lines)
-    result = run(tmp_path, tmp_path / "page.md", toy_checkpoint)
-    assert isinstance(result.exception, ValueError)
-    assert message in str(result.exception)
-
-
-def test_every_model_is_decoded_with_the_length_penalty_asked_for(
-    toy_checkpoint: Path, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A recipe's own length penalty would compare two searches where two models are meant."""
-    used = []
-
-    class Spy(Translator):
-        def __init__(self, model: Any, source: Any, target: Any, decoding: DecodingConfig) -> None:
-            used.append(decoding.length_penalty)
-            super().__init__(model, source, target, decoding)
-
-    monkeypatch.setattr("dragoman_training.classics.study.examination.Translator", Spy)
-    checkpoint = load_checkpoint(toy_checkpoint)
-    other = tmp_path / "other.safetensors"
-    decoding = dataclasses.replace(checkpoint.recipe.decoding, length_penalty=0.25)
-    write_checkpoint(
-        other,
-        dataclasses.replace(checkpoint.recipe, decoding=decoding, name="other"),
-        (checkpoint.source_tokenizer, checkpoint.target_tokenizer),
-        {f"model.{name}": value for name, value in checkpoint.model.named_parameters()},
-        checkpoint.progress,
-    )
-    page = tmp_path / "page.md"
-    assert run(toy_folder, page, toy_checkpoint, other).exit_code == 0
-    assert used == [1.0, 1.0]
-    assert "beam 2 and length penalty 1." in page.read_text()
-    used.clear()
-    assert run(toy_folder, page, other, "--length-penalty", 0.5).exit_code == 0
-    assert used == [0.5]
-    assert "beam 2 and length penalty 0.5." in page.read_text()
 
 
 def test_the_bleu_of_the_table_is_sacrebleus(toy_checkpoint: Path, toy_folder: Path, tmp_path: Path) -> None:

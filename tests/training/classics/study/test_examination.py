@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.training.classics.study.made_findings import made_findings, made_set
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_model, toy_tokenizer
 
 from dragoman_training.alignment.head import ChosenHead, look_through
@@ -97,31 +96,6 @@ def test_a_transformers_alignment_head_is_drawn_of_the_token_it_is_of(
     assert ("the sentence's end, which no step reads, has none" in page) == of_input
 
 
-def test_the_head_is_chosen_from_the_training_corpus_where_that_can_be_read(tmp_path: Path) -> None:
-    path = write_transformer(tmp_path)
-    found = examined(path, tmp_path)
-    assert found.head is not None
-    assert found.head.head is not None
-    assert "of IBM model 1's links" in found.head.told
-    assert found.longest_trained == 8
-
-    (tmp_path / "elsewhere").mkdir()
-    mean = examined(path, tmp_path / "elsewhere")
-    assert mean.head is not None
-    assert mean.head.head is None
-    assert mean.longest_trained is None
-    page = attention_section([mean], SET, ["a.png", "b.png"])
-    assert "`transformer`: the last layer's mean, since the training corpus is not there" in page
-    assert "Say with --recipe-folder where the recipe's paths start." in page
-    for example in mean.examples:
-        assert len(example.target_pieces) == len(example.attention.weights_UT)
-
-
-def test_what_a_model_begun_with_another_was_trained_on_is_not_known(tmp_path: Path) -> None:
-    path = write_transformer(tmp_path, training=TrainingConfig(start_from="other.safetensors"))
-    assert examined(path, tmp_path).longest_trained is None
-
-
 def test_long_sentences_are_neither_cut_nor_their_translations(tmp_path: Path) -> None:
     limited, free = tmp_path / "limited", tmp_path / "free"
     for folder in (limited, free):
@@ -130,8 +104,3 @@ def test_long_sentences_are_neither_cut_nor_their_translations(tmp_path: Path) -
     found = examined(write_transformer(limited, decoding=short), limited)
     assert found.tokens == examined(write_transformer(free), free).tokens
     assert max(map(len, found.tokens)) > 6
-
-
-def test_without_a_transformer_the_page_tells_of_no_heads() -> None:
-    luong = made_findings("luong", TARGETS[:2], TARGETS[:2])
-    assert "Transformer" not in attention_section([luong], made_set(SOURCES[:2], TARGETS[:2]), [])

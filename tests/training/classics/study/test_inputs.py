@@ -35,39 +35,12 @@ def test_joined_sentences_stand_behind_the_test_sets_own_in_both_languages(tmp_p
     assert test_set.join == 2
 
 
-def test_more_than_two_are_joined_to_one_sentence(tmp_path: Path) -> None:
-    test_set = read(tmp_path, 5)
-    assert test_set.references[5:] == ("A man walks, two dogs run, what calls, the woman sings, never!",)
-
-
-def test_one_joins_none(tmp_path: Path) -> None:
-    test_set = read(tmp_path, 1)
-    assert test_set.sources == tuple(SOURCES)
-    assert not test_set.joined
-
-
-def test_examples_are_of_the_test_sets_own_sentences(tmp_path: Path) -> None:
-    assert max(read(tmp_path, 2).examples) < len(SOURCES)
-    assert read(tmp_path, 2, "5,1").examples == (4, 0)
-
-
 def sentences(*lengths: int) -> list[str]:
     return [" ".join(["wort"] * length) for length in lengths]
 
 
 def cut(sources: list[str], *, words: int = 5, min_sentences: int) -> list[Bucket]:
     return cut_buckets(made_set(sources, sources), words=words, min_sentences=min_sentences)
-
-
-def test_lengths_are_cut_evenly() -> None:
-    buckets = cut(sentences(1, 6, 5, 10, 2, 11), min_sentences=1)
-    assert [bucket.label for bucket in buckets] == ["1 to 5", "6 to 10", "11"]
-    assert [bucket.numbers for bucket in buckets] == [(0, 2, 4), (1, 3), (5,)]
-
-
-def test_a_small_bucket_joins_the_next_and_the_last_the_one_before() -> None:
-    buckets = cut(sentences(1, 6, 7, 11, 12, 30), min_sentences=2)
-    assert [bucket.label for bucket in buckets] == ["1 to 7", "11 to 30"]
 
 
 @given(

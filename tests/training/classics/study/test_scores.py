@@ -43,12 +43,6 @@ def test_a_language_without_spaces_is_scored_by_characters() -> None:
     assert "tok:char" in scorer.signature
 
 
-def test_length_is_that_of_the_translations_by_that_of_the_references() -> None:
-    scorer = Scorer(["a b c", "a"], ["a b c d e f", "a b"], lowercase=False, target_language="en")
-    assert scorer.length((0, 1)) == 4 / 8
-    assert scorer.length((0,)) == 3 / 6
-
-
 def test_systems_are_resampled_alike_and_parts_each_in_its_own_way() -> None:
     one = Scorer(TRANSLATIONS, REFERENCES, lowercase=False, target_language="en")
     same = Scorer(TRANSLATIONS, REFERENCES, lowercase=False, target_language="en")
@@ -79,13 +73,3 @@ def test_a_share_is_of_the_same_sentences_and_its_interval_of_the_same_draws() -
     own = share_of(good, scorer(GOOD), numbers)
     assert own is not None
     assert (own.value, own.half_width) == (1, 0)
-
-
-def test_of_a_model_that_says_nothing_there_is_no_share() -> None:
-    silent = scorer([""] * 40)
-    assert share_of(scorer(GOOD), silent, range(40)) is None
-    nothing = share_of(silent, scorer(GOOD), range(40))
-    assert nothing is not None
-    assert nothing.value == 0
-    # Says something once only: some draws miss it.
-    assert share_of(scorer(GOOD), scorer([GOOD[0], *[""] * 39]), range(40)) is None
