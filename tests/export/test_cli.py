@@ -55,29 +55,6 @@ def bundle_folder(exported: Path, tmp_path: Path) -> Path:
     return shutil.copytree(exported, tmp_path / "models" / "de-en" / "3")
 
 
-def test_every_stage_of_an_export_is_told_as_a_line_where_there_is_no_terminal(
-    luong_file: Path, tmp_path: Path
-) -> None:
-    arguments = [luong_file, "--out", tmp_path / "de-en" / "1", "--precisions", "fp32,int8"]
-    result = CliRunner().invoke(export, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    lines = result.stderr.splitlines()
-    stages = [
-        "reading the checkpoint",
-        "decoding with PyTorch",
-        "fp32: making the graphs",
-        "int8: quantizing the graphs",
-        "fp32: writing the graphs",
-        "fp32: decoding with onnxruntime",
-        "int8: writing the graphs",
-        "int8: decoding with onnxruntime",
-    ]
-    numbered = [f"[{number}/7] {stage}" for number, stage in enumerate(stages[1:], start=1)]
-    assert [line for line in lines if line in (stages[0], *numbered)] == [stages[0], *numbered]
-    # A long one stays one line.
-    assert any("--recipe-folder" in line and line.startswith("no shortlist: ") for line in lines)
-
-
 def test_export_takes_name_and_version_from_the_folder(bundle_folder: Path) -> None:
     manifest = open_bundle(bundle_folder).manifest
     assert (manifest.name, manifest.version, manifest.precisions) == ("de-en", "3", ("int8",))
@@ -98,12 +75,6 @@ def test_export_replaces_a_bundle_only_by_force(bundle_folder: Path, luong_file:
     assert [path.name for path in bundle_folder.parent.iterdir()] == ["3"]
 
 
-def test_unknown_precision_is_refused_naming_the_known(luong_file: Path, tmp_path: Path) -> None:
-    code, output = call(export, luong_file, "--out", tmp_path / "m" / "1", "--precisions", "fp32,int4")
-    assert code == 2
-    assert "'int4' is unknown; known are fp32, int8, fp16" in output
-
-
 @pytest.mark.parametrize("out", ["ours", "./ours", "1", "models/de-en", "/1"])
 def test_a_folder_that_says_no_name_and_version_is_refused(
     luong_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
@@ -115,14 +86,6 @@ def test_a_folder_that_says_no_name_and_version_is_refused(
     assert "does not end in NAME/VERSION, a version having a number" in said
     assert f"take models/{Path(out).name}/1, for example" in said
     assert list(tmp_path.iterdir()) == []
-
-
-def test_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "model.bin").write_bytes(b"not one")
-    code, output = call(export, tmp_path / "model.bin", "--out", tmp_path / "models" / "m" / "1")
-    assert code == 1
-    assert "is damaged or no checkpoint" in output
-    assert not (tmp_path / "models").exists()
 
 
 def test_name_that_a_server_could_not_serve_is_refused(luong_file: Path, tmp_path: Path) -> None:
@@ -238,19 +201,6 @@ def test_what_is_no_aligner_is_refused_before_anything_is_made(
     assert not out.exists()
 
 
-def test_an_aligner_of_the_other_direction_is_refused_and_nothing_written(
-    luong_file: Path, recipe_folder: Path, tmp_path: Path
-) -> None:
-    out, folder = tmp_path / "models" / "de-en" / "1", tmp_path / "aligner"
-    sides = ["--source", recipe_folder / "train.en", "--target", recipe_folder / "train.de", "--keep-case"]
-    assert call(align, "train", *sides, "--out", folder)[0] == 0
-    options = ["--precisions", "int8", "--recipe-folder", recipe_folder, "--shortlist-from", folder]
-    code, output = call(export, luong_file, "--out", out, *options)
-    assert code == 1
-    assert "train one of the model's direction" in " ".join(output.split())
-    assert not out.exists()
-
-
 def test_without_the_corpus_there_is_no_shortlist_and_it_is_said(luong_file: Path, tmp_path: Path) -> None:
     arguments = [luong_file, "--out", tmp_path / "de-en" / "1", "--precisions", "int8"]
     code, output = call(export, *arguments, "--recipe-folder", tmp_path)
@@ -285,14 +235,6 @@ def test_graphs_are_checked_on_the_text_that_is_given_or_the_training_corpus(
         output.split()
     )
     assert "outputs\nfor random tokens, drawn as it says them.\n" in (out / "README.md").read_text()
-
-
-def test_a_text_without_a_line_is_refused(luong_file: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty").write_text("\n \n")
-    arguments = [luong_file, "--out", tmp_path / "de-en" / "1", "--check-text", tmp_path / "empty"]
-    code, output = call(export, *arguments)
-    assert code == 1
-    assert "has no line to check the graphs with" in " ".join(output.split())
 
 
 def test_a_model_begun_with_another_learns_no_shortlist_from_its_own_text(
@@ -381,21 +323,6 @@ def test_recorded_quality_stands_in_manifest_and_card(bundle_folder: Path, resul
     assert row in card
     assert "Not measured yet." not in card
     assert card.count("## Limits") == 1
-
-
-def test_qualities_that_were_measured_otherwise_stand_beside_each_other(
-    bundle_folder: Path, results: Path
-) -> None:
-    for shortlist, length_penalty in ((True, 0.6), (False, 0.6), (False, 1.0), (True, 0.6)):
-        change(results, shortlist=shortlist, length_penalty=length_penalty)
-        code, output = call(record_quality, bundle_folder, results, "--test-set", "val")
-        assert code == 0, output
-    quality = [one for one in open_bundle(bundle_folder).manifest.quality if one.metric == "BLEU"]
-    assert [(one.shortlist, one.length_penalty) for one in quality] == [
-        (False, 0.6),
-        (False, 1.0),
-        (True, 0.6),
-    ]
 
 
 def test_a_bundle_of_an_older_format_is_of_todays_once_it_is_written(

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from dragoman_bundle import Bundle, Tokenizer, open_bundle
 from tests.export.toy_checkpoint import make_members
 
-from dragoman_export.card.training_text import training_text
 from dragoman_export.cli import export
 from dragoman_export.subject import subject_of
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
@@ -57,11 +56,6 @@ def test_the_manifest_says_what_the_members_are(bundle: Bundle, members: list[Ch
     assert "feed forward 20" in told[1]
 
 
-def test_the_mask_is_one_for_all(bundle: Bundle) -> None:
-    names = [spec.name for spec in bundle.manifest.contract.memory]
-    assert [name for name in names if "mask" in name] == ["memory.mask"]
-
-
 def test_each_member_has_its_recipe(bundle: Bundle, members: list[Checkpoint]) -> None:
     for number, member in enumerate(members, start=1):
         assert load_recipe(bundle.path / f"recipe-{number}.toml") == member.recipe
@@ -69,24 +63,6 @@ def test_each_member_has_its_recipe(bundle: Bundle, members: list[Checkpoint]) -
     assert "An ensemble" in card
     assert "dragoman train recipe-3.toml --out runs/toy-3" in card
     assert " ".join(f"runs/toy-{number}/best.safetensors" for number in (1, 2, 3)) in card
-
-
-def test_the_card_says_what_a_member_was_begun_with(members: list[Checkpoint]) -> None:
-    recipe = members[0].recipe
-    begun = replace(recipe, training=replace(recipe.training, start_from="../../runs/x/best.safetensors"))
-    text = training_text([replace(members[0], recipe=begun)])
-    assert "1,200 steps in 10 minutes, begun with the checkpoint x/best.safetensors" in text
-    assert '--set "training.start_from=$DATA/x/best.safetensors"' in text
-
-
-def test_files_of_one_name_are_told_apart_on_the_card(members: list[Checkpoint]) -> None:
-    recipe = members[0].recipe
-    files = {
-        f"train_{side}": ("../../all/train.txt", "../../ours/train.txt") for side in ("source", "target")
-    }
-    mixed = replace(recipe, data=replace(recipe.data, **files))
-    text = training_text([replace(members[0], recipe=mixed)])
-    assert "['$DATA/all/train.txt', '$DATA/ours/train.txt']" in text
 
 
 def test_no_length_is_beyond_what_a_member_is_trusted_with(members: list[Checkpoint]) -> None:

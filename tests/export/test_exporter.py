@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 import pytest
-from dragoman_bundle import BundleError, Tokenizer
+from dragoman_bundle import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
 from dragoman_export import exporter
@@ -149,20 +149,3 @@ def test_where_a_precision_is_refused_the_error_says_what_to_export_instead(
     with pytest.raises(ParityError, match=rf"is allowed\. {told}$"):
         export(luong, tmp_path / "1", precisions)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_int8_fails_at_stops_no_export_of_fp32(
-    luong: Checkpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(exporter, "quantize", fail)
-    assert list(exporter.make_graphs(luong.model, ["fp32"])) == ["fp32"]
-
-
-def test_bundle_that_is_there_is_not_replaced_unasked(luong: Checkpoint, exported: Path) -> None:
-    before = (exported / "manifest.json").read_bytes()
-    with pytest.raises(BundleError, match="holds a bundle"):
-        export(luong, exported)
-    assert (exported / "manifest.json").read_bytes() == before

@@ -5,18 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
-from safetensors.numpy import save_file
 from transformers import MarianConfig
 
-from dragoman_export import machine
 from dragoman_export.cli import export
 from dragoman_export.from_hf import load_marian
 from dragoman_export.from_hf.errors import MarianError
-from dragoman_export.machine import available_memory, count_threads
-from dragoman_export.memory import MemoryTooSmallError, check_memory, float32_bytes
+from dragoman_export.machine import available_memory
+from dragoman_export.memory import MemoryTooSmallError, check_memory
 
 INFO = "MemTotal:  8000 kB\nMemAvailable:  4000 kB\n"
 
@@ -58,30 +55,6 @@ def test_available_memory_is_the_machine_s_or_the_control_group_s(
     tmp_path: Path, info: Path, files: dict[str, object], expected: int
 ) -> None:
     assert available_memory(write_group(tmp_path / "cgroup", **files), info) == expected
-
-
-def test_where_nothing_tells_there_is_no_limit(tmp_path: Path) -> None:
-    assert available_memory(tmp_path / "none", tmp_path / "none") is None
-    check_memory([tmp_path], None)
-
-
-@pytest.mark.parametrize(("limit", "expected"), [("max 100000", 4), ("250000 100000", 3), ("1000 100000", 1)])
-def test_threads_are_those_that_may_run_and_no_more_than_pay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, expected: int
-) -> None:
-    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
-    group = write_group(tmp_path, cpu_DOT_max=limit)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert count_threads(group) == expected
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert count_threads(group) == 7
-
-
-def test_weights_are_counted_as_what_they_become(tmp_path: Path) -> None:
-    save_file({"a": np.zeros((10, 7), np.float16), "b": np.zeros(3, np.float16)}, tmp_path / "m.safetensors")
-    assert float32_bytes(tmp_path / "m.safetensors") == 4 * 73
-    (tmp_path / "m.safetensors").write_bytes(b"\xff" * 100)
-    assert float32_bytes(tmp_path / "m.safetensors") == 100
 
 
 def test_a_folder_is_as_large_as_its_weights(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@
 from dataclasses import asdict, replace
 from typing import Any
 
-from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import CONFIGS, PROGRESS, make_checkpoint
+from tests.export.toy_checkpoint import PROGRESS
 
 from dragoman_export.subject import subject_of
 from dragoman_training.checkpoint import Checkpoint
@@ -30,12 +29,6 @@ def test_pairs_are_counted_by_the_run(luong: Checkpoint) -> None:
         "Nothing at all: 29,000 sentence pairs"
     )
     assert subject_of([luong]).card.data == "Nothing at all"
-
-
-def test_a_language_model_s_sentences_are_no_pairs(tokenizer: Tokenizer) -> None:
-    checkpoint = make_checkpoint(CONFIGS["lm"], tokenizer, tokenizer)
-    card = subject_of([changed(checkpoint, checkpoint.recipe.card, num_pairs=29_000)]).card
-    assert card.data == "Nothing at all: 29,000 sentences"
 
 
 def test_data_of_which_nothing_is_stated_is_named_by_its_files(luong: Checkpoint) -> None:

@@ -73,29 +73,6 @@ dragoman export runs/toy/average.safetensors"""
     assert command in text
 
 
-def test_what_auto_came_to_is_an_option(luong: Checkpoint) -> None:
-    assert "--set training.precision=bf16" in text_of(luong, {"precision": "bf16"})
-    assert "training.precision" not in text_of(luong, {"precision": "bf16"}, precision="bf16")
-
-
-def test_weights_of_files_are_no_files(luong: Checkpoint) -> None:
-    data = replace(luong.recipe.data, train_weights=(2.5,))
-    member = replace(luong, recipe=replace(luong.recipe, data=data))
-    assert text_of(member, {}) == text_of(luong, {})
-
-
-def test_what_it_was_begun_with_is_needed_too(luong: Checkpoint) -> None:
-    told = "With the data, and the checkpoint that training began with, in a folder"
-    assert told in text_of(luong, {}, start_from="general/best.safetensors")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "told"), [(210.0, "3.5 minutes"), (180.0, "3 minutes"), (5_300.0, "88 minutes")]
-)
-def test_few_minutes_are_told_to_a_tenth(luong: Checkpoint, seconds: float, told: str) -> None:
-    assert f"1,200 steps in {told}" in text_of(luong, {"seconds": seconds})
-
-
 def test_several_processes_train_it_again(luong: Checkpoint) -> None:
     text = text_of(luong, {"processes": 2})
     assert "1,200 steps in 10 minutes by 2 processes" in text

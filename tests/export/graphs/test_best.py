@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dragoman_export.graphs.best import best_continuations, block_size
+from dragoman_export.graphs.best import best_continuations
 
 
 @pytest.mark.parametrize("beam", [1, 4, 8])
@@ -37,20 +37,3 @@ def test_of_a_row_that_is_not_in_use_nothing_is_found() -> None:
     expected_score, expected_place = token_score_RV[::8].topk(16, dim=1)
     assert torch.equal(score, expected_score)
     assert torch.equal(place, expected_place)
-
-
-@pytest.mark.parametrize(
-    ("vocabulary", "size"),
-    [
-        (4000, 80),
-        (6000, 80),
-        (16000, 128),
-        (40, 8),
-        (58101, 321),
-        pytest.param(4, 2, id="two blocks"),
-        pytest.param(3, None, id="too few for two blocks"),
-        pytest.param(2 * 4001, None, id="blocks would be too long"),
-    ],
-)
-def test_blocks_are_about_as_long_as_there_are_many(vocabulary: int, size: int | None) -> None:
-    assert block_size(vocabulary) == size

@@ -69,7 +69,3 @@ def test_layers_are_one_behind_the_other_and_in_the_order_that_is_asked_for(
     numbers = sorted(range(count), key=str)
     assert names == ["x", *(f"state_keys{number}" for number in numbers)]
     assert outputs[2 : count + 2] == [f"next_state_keys{number}" for number in numbers]
-
-
-def test_sizes_are_asked_for_once_for_all_layers() -> None:
-    assert [node.op_type for node in with_layers(5, 4).graph].count("Shape") == 1

@@ -6,15 +6,11 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from dragoman_bundle import open_bundle
-from dragoman_bundle.manifest import REGROUP_GRAPH, TensorContract, TensorSpec
 from onnxruntime import InferenceSession
 
 from dragoman_export.contract import tensor_contract
-from dragoman_export.exporter import export_bundle
 from dragoman_export.graphs.regroup import make_regroup_graph, write_regroup_graph
 from dragoman_export.graphs.trace import Graphs
-from dragoman_training.checkpoint import Checkpoint
 
 CUDA_OPERATORS = {"And", "Concat", "Gather", "Unsqueeze", "Where"}
 """Those of which onnxruntime's CUDA provider has kernels for every type that they are used with."""
@@ -92,32 +88,3 @@ def test_it_moves_tensors_and_works_out_no_shapes(graphs: dict[str, Graphs]) -> 
     assert {node.op_type for node in model.graph} <= CUDA_OPERATORS
     wheres = [node for node in model.graph if node.op_type == "Where"]
     assert all(node.inputs[2].dtype != ir.DataType.BOOL for node in wheres)
-
-
-def test_tensors_in_fp16_stay_in_fp16(luong_graphs: dict[str, Graphs]) -> None:
-    contract = tensor_contract(luong_graphs)
-    model = make_regroup_graph(contract, "fp16")
-    dtypes = {spec.name: spec.dtype["fp16"] for spec in (*contract.memory, *contract.state)}
-    assert {value.name: value.dtype.numpy().name for value in model.graph.outputs} == dtypes
-    assert "float16" in dtypes.values()
-
-
-def test_a_state_of_source_positions_is_refused() -> None:
-    state = TensorSpec(name="state.coverage", dtype={"fp32": "float32"}, shape=("P", "T"), growth_axis=None)
-    with pytest.raises(AssertionError, match=r"state\.coverage has an entry per source position"):
-        make_regroup_graph(TensorContract(memory=(), state=(state,)), "fp32")
-
-
-def test_a_bundle_has_it_in_every_precision_and_vouches_for_it(luong: Checkpoint, tmp_path: Path) -> None:
-    export_bundle(
-        [luong],
-        tmp_path / "luong" / "1",
-        name="luong",
-        version="1",
-        precisions=["fp32", "int8"],
-        report=lambda line: None,
-    )
-    bundle = open_bundle(tmp_path / "luong" / "1")
-    for precision in ("fp32", "int8"):
-        assert bundle.has_graph(precision, REGROUP_GRAPH)
-        assert bundle.manifest.files[f"{precision}/regroup.onnx"].size < 16_384

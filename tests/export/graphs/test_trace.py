@@ -53,16 +53,6 @@ def test_fp16_keeps_scores_and_attention_in_float32(luong_graphs: dict[str, Grap
     assert softmax.inputs[0].dtype == ir.DataType.FLOAT
 
 
-def test_contract_is_read_from_the_graphs(luong_graphs: dict[str, Graphs]) -> None:
-    contract = tensor_contract(luong_graphs)
-    assert [spec.name for spec in contract.memory] == ["memory.keys", "memory.mask", "memory.values"]
-    assert contract.memory[0].dtype == {"fp32": "float32", "int8": "float32", "fp16": "float16"}
-    assert contract.memory[1].dtype == {"fp32": "float32", "int8": "float32", "fp16": "float32"}
-    assert contract.memory[2].shape == ("S", "T", 20)
-    assert contract.state[2].name == "state.feed"
-    assert contract.state[2].shape == ("P", 12)
-
-
 @pytest.mark.parametrize("checkpoint", ["transformer"], indirect=True)
 def test_contract_names_the_axis_that_grows_with_the_steps(graphs: dict[str, Graphs]) -> None:
     state = {spec.name: spec for spec in tensor_contract(graphs).state}

@@ -3,27 +3,17 @@
 from functools import partial
 
 import numpy as np
-import onnx_ir as ir
-import onnxruntime
 import pytest
 from dragoman_bundle import Tokenizer
-from onnx_ir.tape import Tape
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, random_sources
 
 from dragoman_export.calibration.observing import Steps, find_steps
-from dragoman_export.calibration.steps import MARGIN, shared_step
+from dragoman_export.calibration.steps import shared_step
 from dragoman_export.exporter import make_graphs
-from dragoman_export.int8 import quantize
-from dragoman_export.int8.graph import Int8Graph
 from dragoman_export.parity.loss import OwnWords
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 
 NORMAL = np.random.default_rng(1).normal(size=(40, 64)).astype(np.float32)
-
-
-def test_rows_of_one_size_share_a_step_that_reaches_beyond_the_largest() -> None:
-    step = shared_step(NORMAL)
-    assert step == pytest.approx(MARGIN * np.abs(NORMAL).max() / 127)
 
 
 @pytest.mark.parametrize(
@@ -64,32 +54,3 @@ def test_steps_are_found_on_every_other_sentence_of_those_that_the_gate_checks(t
     assert same.encoder == pytest.approx(as_they_are.encoder)
     assert same.decoder_step == pytest.approx(as_they_are.decoder_step)
     assert others.encoder != pytest.approx(as_they_are.encoder)
-
-
-def test_a_known_step_takes_one_node_before_a_product_and_none_behind() -> None:
-    generator = np.random.default_rng(2)
-    weight = generator.normal(size=(64, 48)).astype(np.float32)
-    bias = generator.normal(size=48).astype(np.float32)
-    source = ir.Value(name="x", shape=ir.Shape(["R", 64]), type=ir.TensorType(ir.DataType.FLOAT))
-    graph = ir.Graph([source], [], nodes=[], opset_imports={"": 20}, name="product")
-    int8, tape = Int8Graph(graph), Tape()
-    product = tape.op("MatMul", [source, int8.constant("w", weight)])
-    product.shape = ir.Shape(["R", 48])
-    result = tape.op("Add", [product, int8.constant("b", bias)])
-    result.name, result.dtype, result.shape = "y", ir.DataType.FLOAT, product.shape
-    graph.extend(tape.nodes)
-    graph.outputs.append(result)
-    step = shared_step(NORMAL)
-    assert step is not None
-    model = quantize(ir.Model(graph, ir_version=10), steps={"x": step})
-    assert [node.op_type for node in model.graph] == ["QuantizeLinear", "MatMulIntegerToFloat"]
-    session = onnxruntime.InferenceSession(
-        ir.to_proto(model).SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    expected = NORMAL @ weight + bias
-    (found,) = session.run(None, {"x": NORMAL})
-    assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()
-    # What is beyond the largest that was seen counts as that, and nothing overflows.
-    (beyond,) = session.run(None, {"x": 1_000 * NORMAL})
-    clipped = np.clip(1_000 * NORMAL, -127 * step, 127 * step) @ weight + bias
-    assert np.abs(beyond - clipped).max() < 0.02 * np.abs(clipped).max()

@@ -131,10 +131,6 @@ def test_a_lexicon_of_half_another_vocabulary_is_refused(read: Callable[..., Sho
         read("".join([*own[:4], *["k ж 0.5\n"] * 5]))
 
 
-def test_numbers_of_pieces_beyond_sixteen_bits_are_kept(read: Callable[..., Shortlist]) -> None:
-    assert read(LEXICON).target_N.dtype == "uint16"
-
-
 def test_the_same_vocabulary_offers_a_piece_for_itself(tmp_path: Path) -> None:
     # As names and numbers are copied.
     write_marian(tmp_path / "m")
@@ -210,23 +206,3 @@ def test_a_lexicon_of_another_vocabulary_is_refused_and_nothing_written(tmp_path
     assert code == 1
     assert "is of another vocabulary than the model" in output
     assert not folder.exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["--shortlist-text", "text.de", "text.en", "--shortlist-lexicon", "text.de"],
-            "give either --shortl",
-        ),
-        (["--shortlist-lexicon", "text.de", "--no-shortlist"], "go without --shortlist/--no-shortlist"),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(
-    tmp_path: Path, options: list[str], message: str
-) -> None:
-    write_text(tmp_path, SOURCE_TEXT, TARGET_TEXT)
-    named = [str(tmp_path / option) if option.startswith("text") else option for option in options]
-    code, output, _ = invoke(tmp_path, "--from-hf", "m", *named)
-    assert code == 2
-    assert message in output

@@ -4,13 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import onnx
 import onnx_ir as ir
 import pytest
 from dragoman_bundle.manifest import SpecialIds
 from tests.export.toy_checkpoint import open_stepper, random_sources
 
-from dragoman_export.contract import shortlist_memory
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.trace import Graphs
 from dragoman_export.parity.bounds import ParityError
@@ -98,32 +96,6 @@ def test_sentence_is_not_offered_what_its_neighbours_bring(
             assert np.exp(outputs["top_score"][s][is_real]).sum() == pytest.approx(1, abs=1e-5)
         (alone,) = first_step(stepper, [own])["top_score"] if s == 0 else [outputs["top_score"][s]]
         np.testing.assert_array_equal(outputs["top_score"][s], alone)
-
-
-def test_graphs_are_valid_and_add_no_weight(luong_graphs: dict[str, Graphs], tmp_path: Path) -> None:
-    for precision, graphs in luong_graphs.items():
-        shortlist = make_shortlist_graphs(graphs)
-        for model in (shortlist.shortlist, shortlist.decoder_step):
-            onnx.checker.check_model(ir.to_proto(model), full_check=True)
-        write_graphs(graphs, tmp_path / "plain" / precision)
-        write_graphs(graphs, tmp_path / "both" / precision, shortlist)
-        sizes = [(tmp_path / kind / precision / "weights.bin").stat().st_size for kind in ("plain", "both")]
-        # A toy's bias and scales may be small enough to stay in the graphs.
-        assert sizes[0] == sizes[1]
-
-
-def test_contract_names_the_tensors_of_each_precision(luong_graphs: dict[str, Graphs]) -> None:
-    memory = shortlist_memory({p: make_shortlist_graphs(graphs) for p, graphs in luong_graphs.items()})
-    dtypes = {spec.name: spec.dtype for spec in memory}
-    assert dtypes["memory.output_weight"] == {"fp32": "float32", "int8": "int8", "fp16": "float16"}
-    assert dtypes["memory.output_scale"] == {"int8": "float32"}
-    assert {spec.name: spec.shape for spec in memory} == {
-        "memory.candidate": ("S", "C"),
-        "memory.candidate_mask": ("S", "C"),
-        "memory.output_bias": ("S", "C"),
-        "memory.output_scale": ("S", "C"),
-        "memory.output_weight": ("S", 12, "C"),
-    }
 
 
 def add_one_to_a_bias(array: np.ndarray) -> None:
