@@ -3,14 +3,12 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.benchmarks.conftest import ROOT
 
-from benchmarks.corpus import read_corpus
-from benchmarks.measuring import MeasurementError, in_turns, ratio, summarize
+from benchmarks.measuring import ratio, summarize
 
 
 def python(*arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -51,31 +49,8 @@ def test_what_cannot_be_measured_is_said_in_one_line() -> None:
     assert "--limit" in absent.stderr
 
 
-def test_repeats_take_turns() -> None:
-    order: list[str] = []
-
-    def case(name: str) -> int:
-        order.append(name)
-        return len(order)
-
-    results = in_turns({name: lambda name=name: case(name) for name in "abc"}, 2, str)  # type: ignore[misc]
-    assert order == ["a", "b", "c", "a", "b", "c"]
-    assert results == {"a": [1, 4], "b": [2, 5], "c": [3, 6]}
-
-
 def test_a_ratio_is_taken_repeat_by_repeat() -> None:
     # Both were half as fast in the second repeat: the ratio does not show it.
     assert ratio([4.0, 2.0, 4.4], [2.0, 1.0, 2.0]).median == 2.0
     summary = summarize([12.0, 8.0, 10.0])
     assert (summary.median, summary.spread) == (10.0, pytest.approx(0.4))
-
-
-def test_a_corpus_leaves_out_empty_lines_with_their_references(tmp_path: Path) -> None:
-    (tmp_path / "de").write_text("eins zwei\n\ndrei\nvier\n")
-    (tmp_path / "en").write_text("one two\nnothing\nthree\nfour\n")
-    corpus = read_corpus(tmp_path / "de", tmp_path / "en", limit=2)
-    assert corpus.sources == ("eins zwei", "drei")
-    assert corpus.references == ("one two", "three")
-    (tmp_path / "en").write_text("one\n")
-    with pytest.raises(MeasurementError, match=r"4 lines .* 1"):
-        read_corpus(tmp_path / "de", tmp_path / "en", None)

@@ -12,7 +12,6 @@ from tests.server.copying_bundle import MANIFEST, write_bundle
 
 from benchmarks.peers import FOLDER
 from benchmarks.scenarios.alignment.attention import attention_rows
-from benchmarks.scenarios.alignment.sets import spell
 from benchmarks.scenarios.peers import command
 from benchmarks.scenarios.peers.comparison import FILE, settings_of_peer
 from benchmarks.scenarios.peers.models import SIZES, MarianSize
@@ -23,7 +22,6 @@ from dragoman_server.engine.request import Priority
 
 pytestmark = pytest.mark.long
 Run = Callable[..., Any]
-SYSTEMS = [*("torch_batched", "onnx_static", "engine_fp32", "engine_int8", "engine_int8_shortlist")]
 LINES = [
     ("Der Hund schläft im Garten.", "The dog is sleeping in the garden."),
     ("Ich habe heute keine Zeit.", "I don't have time today."),
@@ -183,20 +181,6 @@ def test_alignment_of_attention_is_held_against_links_that_people_drew(
     [row] = attention_rows(tmp_path / "models" / name / "1", data)
     assert (row["set"], row["model"], row["pairs"]) == ("de-en", f"{name}/1", 1)
     assert row["strongest"] == row["served"] == pytest.approx(error)
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ("mr president , i agree ( partly ) .", "mr president, i agree (partly)."),
-        ("qu’ il n’ y a que l’ âne ; « bien » !", "qu’il n’y a que l’âne; «bien»!"),
-        ("it 's the miller 's , isn 't it ?", "it's the miller's, isn't it?"),
-    ],
-)
-def test_alignment_spells_words_as_people_write_them(words: str, line: str) -> None:
-    [spelled] = spell([words.split()], None)
-    assert spelled.text == line
-    assert [spelled.text[start] for start in spelled.starts] == [word[0] for word in words.split()]
 
 
 def test_policy_is_the_same_every_time_and_by_hand() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.scenarios.shipped.judging import judge, mix, read_strings, read_words
+from benchmarks.scenarios.shipped.judging import judge, read_strings, read_words
 
 ROOT = Path(__file__).parents[2]
 LISTS = ROOT / "benchmarks" / "scenarios" / "shipped"
@@ -32,19 +32,6 @@ def test_an_output_is_right_by_any_reference_and_a_full_stop_of_its_own_is_seen(
     assert list(strings) == ["Cancel", "Go!", "Save", "Mr."]
     row = judge("strings", strings, ["Stornieren", "Los!", "speichern.", "Herr."])
     assert row == {"texts": "strings", "count": 4, "right": 0.5, "loosely": 1.0, "stops": 0.25}
-
-
-def test_mixed_outputs_are_in_an_order_that_the_key_alone_knows() -> None:
-    texts = [str(number) for number in range(40)]
-    outputs = {name: [f"{name}{number}" for number in range(40)] for name in ("old", "new")}
-    lines, keys = mix(texts, outputs, seed=1)
-    assert {tuple(key) for key in keys} == {("old", "new"), ("new", "old")}
-    for number, key in enumerate(keys):
-        assert lines[3 * number : 3 * number + 3] == [
-            f"{number + 1}. {number}",
-            *(f"   {letter}: {name}{number}" for letter, name in zip("ab", key, strict=True)),
-        ]
-    assert mix(texts, outputs, seed=1) == (lines, keys)
 
 
 @pytest.mark.long

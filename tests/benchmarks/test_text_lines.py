@@ -7,15 +7,8 @@ import pytest
 from dragoman_bundle import Bundle
 from tests.server.text.answering import ANSWERS, Answer, shipped, translated
 
-from benchmarks.scenarios.text.lines import KINDS, NUM_LINES, HardText, Line, lines
+from benchmarks.scenarios.text.lines import KINDS, NUM_LINES, Line, lines
 from dragoman_server.text.options import TextFormat, TranslationOptions
-
-
-def test_capitals_are_compared_as_capitals() -> None:
-    line = HardText(text="", kind="capitals", must=(("GOOD", "FINE"),), must_not=("x",), is_html=False)
-    assert line.passes("GOOD.")
-    assert not line.passes("good.")
-    assert not line.passes("GOOD x")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,20 +43,3 @@ def lost_of(chosen: Sequence[Line], bundle: Bundle, answer: Answer) -> list[tupl
         if not line.passes(found, other):
             lost.append((line.text, found))
     return lost
-
-
-@pytest.mark.parametrize(
-    ("line", "answer"),
-    [
-        (Line(kind="url", text="Siehe a.de.", spans=("a.de",)), "See."),
-        (Line(kind="url", text="Siehe a.de.", spans=("a.de",)), "See a.de a.de."),
-        (
-            Line(kind="markup", text="<b>a</b> <i>b</i>", spans=("<b>", "</b>", "<i>", "</i>")),
-            "<b><i></b></i>",
-        ),
-        (Line(kind="invisible", text="a\u00ad", same_as="a"), "b"),
-    ],
-    ids=["lost", "twice", "crossed", "other"],
-)
-def test_a_line_that_did_not_come_through_is_noticed(line: Line, answer: str) -> None:
-    assert not line.passes(answer, "c")

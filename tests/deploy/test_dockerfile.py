@@ -4,7 +4,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.deploy.conftest import ROOT, SERVERS
 from tests.deploy.dockerfile import Instruction, final_stage, is_ignored
 
@@ -55,21 +54,10 @@ def test_everything_that_is_copied_exists_and_reaches_the_build(dockerfile: list
         assert not is_ignored(source, dockerignore), source
 
 
-def test_build_is_not_sent_what_it_does_not_need() -> None:
-    dockerignore = (ROOT / ".dockerignore").read_text()
-    for path in (".git", ".venv", "data", "models", "runs", "tests", "training", "export/dragoman_export"):
-        assert is_ignored(path, dockerignore), path
-
-
 def test_image_holds_the_packages_that_the_server_imports(dockerfile: list[Instruction]) -> None:
     packages = {Path(source).name for source in sources(dockerfile)}
     assert {"dragoman", "dragoman_bundle", "dragoman_server"} <= packages
     assert not {"dragoman_training", "dragoman_export"} & packages
-
-
-def test_image_has_the_licence(dockerfile: list[Instruction]) -> None:
-    assert PROJECT["license-files"] == ["LICENSE"], "what installs the package installs these"
-    assert "LICENSE" in sources(dockerfile)
 
 
 def test_image_has_no_torch(dockerfile: list[Instruction], compose: dict[str, Any]) -> None:
@@ -86,16 +74,6 @@ def test_each_image_has_the_onnxruntime_of_its_device(compose: dict[str, Any]) -
     assert "onnxruntime-gpu[cuda,cudnn]" in gpu, "a container has the driver, and of CUDA nothing else"
 
 
-def test_build_arguments_of_compose_are_those_of_the_dockerfile(
-    dockerfile: list[Instruction], compose: dict[str, Any]
-) -> None:
-    known = dict(item.text.partition("=")[::2] for item in dockerfile if item.name == "ARG")
-    assert known["EXTRAS"] == builds(compose)[0]["args"]["EXTRAS"]
-    for build in builds(compose):
-        assert (ROOT / build["context"] / build["dockerfile"]).is_file()
-        assert build["args"].keys() <= known.keys()
-
-
 def test_container_does_not_run_as_root(dockerfile: list[Instruction]) -> None:
     user = [instruction.text for instruction in final_stage(dockerfile) if instruction.name == "USER"][-1]
     assert user.isdecimal(), "where root is forbidden, only a number tells that this is not root"
@@ -106,12 +84,6 @@ def test_image_has_the_versions_that_the_project_is_tested_with(dockerfile: list
     [install] = [item.text for item in dockerfile if item.name == "RUN" and "pip install" in item.text]
     assert "--constraint constraints.txt" in install
     assert "constraints.txt" in sources(dockerfile)
-
-
-def test_image_is_called_in_the_dockerfile_as_in_compose(compose: dict[str, Any]) -> None:
-    comment = (ROOT / "server" / "Dockerfile").read_text().partition("ARG")[0]
-    for name in SERVERS:
-        assert f" -t {compose['services'][name]['image']} " in comment
 
 
 def test_no_shell_stands_between_a_signal_and_the_server(dockerfile: list[Instruction]) -> None:
@@ -132,8 +104,3 @@ def test_health_check_is_a_command_that_the_image_has(dockerfile: list[Instructi
 def test_ports_that_are_exposed_are_those_that_are_listened_on(dockerfile: list[Instruction]) -> None:
     exposed = only(final_stage(dockerfile), "EXPOSE").words
     assert exposed == [str(ServerConfig.port), str(ServerConfig.metrics_port)]
-
-
-def test_dockerfile_that_runs_a_shell_is_told_apart() -> None:
-    with pytest.raises(ValueError, match="Expecting value"):
-        Instruction(name="ENTRYPOINT", text="dragoman serve").exec_form  # noqa: B018

@@ -121,39 +121,6 @@ def test_what_is_so_now_is_told_of_servers_that_are_idle_or_down(
     subprocess.run(["promtool", "test", "rules", file], check=True)
 
 
-def test_every_panel_says_what_it_shows_and_in_which_unit(panels: list[dict[str, Any]]) -> None:
-    for panel in panels:
-        assert panel["description"].endswith("."), panel["title"]
-        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
-
-
-def test_panels_lie_side_by_side(dashboard: dict[str, Any]) -> None:
-    taken: set[tuple[int, int]] = set()
-    for panel in dashboard["panels"]:
-        place = panel["gridPos"]
-        cells = {
-            (x, y)
-            for x in range(place["x"], place["x"] + place["w"])
-            for y in range(place["y"], place["y"] + place["h"])
-        }
-        assert max(x for x, _ in cells) < 24, panel["title"]
-        assert not cells & taken, panel["title"]
-        taken |= cells
-    numbers = [panel["id"] for panel in dashboard["panels"]]
-    assert len(numbers) == len(set(numbers))
-
-
-def test_every_panel_asks_the_provisioned_data_source(
-    dashboard: dict[str, Any], panels: list[dict[str, Any]], source: dict[str, Any]
-) -> None:
-    expected = {"type": source["type"], "uid": source["uid"]}
-    asked = [panel["datasource"] for panel in panels]
-    asked += [target["datasource"] for panel in panels for target in panel["targets"]]
-    asked += [variable["datasource"] for variable in dashboard["templating"]["list"]]
-    asked += [annotation["datasource"] for annotation in dashboard["annotations"]["list"]]
-    assert all(one == expected for one in asked)
-
-
 def test_data_source_is_the_prometheus_beside_it(
     source: dict[str, Any], compose: dict[str, Any], prometheus: dict[str, Any]
 ) -> None:

@@ -15,7 +15,6 @@ from dragoman_bundle import open_bundle
 from tests.e2e.server_process import ServerProcess
 
 from dragoman import Client
-from dragoman_server.offline.system import open_bundle_system
 from dragoman_server.text.cleaning import clean
 
 HOUSE = Path(__file__).parents[2]
@@ -166,29 +165,6 @@ def test_the_demo_shows_it() -> None:
             socket.create_connection(("127.0.0.1", int(port)), timeout=10)
 
 
-def test_a_higher_length_penalty_prefers_longer_translations() -> None:
-    # Everyday sentences are too short to be said in fewer words or more.
-    sentences = [
-        "Das Museum ist am Sonntag und an Feiertagen geschlossen, weil niemand dort arbeitet.",
-        "Meine Schwester, die seit drei Jahren in Hamburg wohnt, hat mir gestern einen Brief geschrieben.",
-        "Obwohl er nicht gut geschlafen hatte, ging er am nächsten Morgen schon um sechs Uhr spazieren.",
-        "Als wir am Abend nach Hause kamen, stand die Tür offen, und das Licht in der Küche brannte noch.",
-    ]
-    lengths = []
-    for length_penalty in (0.0, 10.0):
-        with open_bundle_system(
-            str(BUNDLE),
-            source_language="de",
-            target_language="en",
-            beam_size=5,
-            length_penalty=length_penalty,
-            device="cpu",
-            precision="auto",
-        ) as system:
-            lengths.append(sum(len(translation.split()) for translation in system.translate(sentences)))
-    assert lengths[0] < lengths[1]
-
-
 def test_the_demo_ends_at_ctrl_c_and_takes_its_server_along() -> None:
     with subprocess.Popen(
         [sys.executable, str(HOUSE / "clients" / "demo.py")],
@@ -262,12 +238,3 @@ def test_terms_and_words_are_kept(client: Client) -> None:
     )
     assert "hound" in translation.text
     assert "Frau Meier" in translation.text
-
-
-def test_a_number_that_was_put_back_is_told(client: Client) -> None:
-    text = "Es kostet 1.000.000 Euro."
-    (translation,) = client.translate([text], source="de", target="en")
-    (warning,) = translation.warnings
-    assert (warning.kind, text[warning.start : warning.end]) == ("number_put_back", "1.000.000")
-    (translation,) = client.translate([text], source="de", target="en", protect=False)
-    assert [warning.kind for warning in translation.warnings] == ["number_missing"]

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from dragoman_server.offline.in_process import open_in_process
 
 BUNDLE_OPTIONS = {"beam_size": None, "length_penalty": None, "device": "cpu", "precision": "auto"}
@@ -16,11 +14,3 @@ def test_texts_are_translated_one_to_one_and_told_of_if_they_were_cut(models: Pa
         assert [text for text, _ in translator.translate(texts)] == texts
         assert [is_cut for _, is_cut in translator.translate(texts[:2])] == [False, False]
         assert translator.translate([]) == []
-
-
-def test_a_segmentation_that_is_none_is_refused(models: Path) -> None:
-    with (
-        pytest.raises(ValueError, match="'word' is not a valid Segmentation"),
-        open_in_process(str(models / "de-en" / "1"), segmentation="word", **BUNDLE_OPTIONS),
-    ):
-        pass

@@ -37,8 +37,6 @@ from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.healthcheck import healthcheck
-from dragoman_server.models.loader import ModelLoader
-from dragoman_server.models.model import Model
 from dragoman_server.server import EngineEndedError, PortError, Server, serve
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -123,16 +121,6 @@ def test_the_log_says_where_each_graph_runs_and_in_which_precision(
     assert event["providers"] == dict.fromkeys(("encoder", "decoder_step"), "CPUExecutionProvider")
 
 
-def test_the_metrics_are_not_doubled_by_when_they_began(start_process: StartProcess, models: Path) -> None:
-    metrics_port = free_port()
-    server = start_process("--models", str(models), "--port", "0", "--metrics-port", str(metrics_port))
-    server.wait_for("ready")
-    with urlopen(f"http://127.0.0.1:{metrics_port}/metrics") as response:
-        exported = response.read().decode()
-    assert "dragoman_texts_total" in exported
-    assert "_created" not in exported
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is there on Linux alone")
 def test_the_metrics_can_have_an_address_of_their_own(start_process: StartProcess, models: Path) -> None:
     metrics_port = free_port()
@@ -152,12 +140,6 @@ def test_a_port_in_use_is_told(models: Path) -> None:
     # Nothing of grpc's own, which is no JSON, nor a trace.
     (event,) = map(json.loads, ended.stderr.splitlines())
     assert event["reason"].endswith(f"port {port}: Address already in use; choose another with --port")
-
-
-async def test_an_address_that_is_another_machines_is_told(models: Path) -> None:
-    config = ServerConfig(models=models, host="192.0.2.1", port=50051, metrics_port=0)
-    with pytest.raises(PortError, match=r"^cannot listen on 192\.0\.2\.1 port 50051: Cannot assign [a-z ]*$"):
-        await Server(config).start()
 
 
 async def test_two_servers_never_share_a_port(running: RunningServer, models: Path) -> None:
@@ -214,13 +196,6 @@ def test_a_gpu_that_is_missing_is_told_before_graphs_for_it(
         open_decoder(bundle, DecoderOptions(device="cuda"))
 
 
-def test_a_models_folder_without_a_bundle_is_told(tmp_path: Path) -> None:
-    ended = run("--models", str(tmp_path), "--port", "0")
-    assert ended.returncode == 1
-    assert "holds no bundle" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
 def test_a_corrupted_bundle_is_told_by_file_and_reason(tmp_path: Path) -> None:
     graph = write_bundle(tmp_path) / "fp32" / "decoder_step.onnx"
     graph.write_bytes(graph.read_bytes()[:100])
@@ -244,11 +219,6 @@ def test_an_option_out_of_bounds_is_named(tmp_path: Path, arguments: list[str], 
     ended = run("--models", str(tmp_path), *arguments)
     assert ended.returncode == 2
     assert words in ended.stderr
-
-
-def test_options_come_from_the_environment_too(tmp_path: Path) -> None:
-    ended = run("--port", "0", DRAGOMAN_SERVE_MODELS=str(tmp_path / "nowhere"))
-    assert "nowhere does not exist" in ended.stderr
 
 
 def test_a_variable_that_sets_no_option_is_refused(tmp_path: Path) -> None:
@@ -296,33 +266,6 @@ def test_a_signal_while_models_load_leaves_the_rest_unloaded(
         server.wait_for("stopping before the models are loaded")
     code, rest = server.end()
     assert (code, rest) == (0, "")
-
-
-async def test_a_start_that_is_cancelled_closes_what_it_loaded_and_loads_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for version in ("1", "3"):
-        write_bundle(tmp_path, manifest=replace(MANIFEST, version=version))
-    hang(monkeypatch)
-    pipe = make_late(tmp_path / "de-en" / "2" / "manifest.json")
-    loaded: list[Model] = []
-    load = ModelLoader.load
-
-    def recorded(loader: ModelLoader, bundle: Bundle) -> Model:
-        loaded.append(load(loader, bundle))
-        return loaded[-1]
-
-    monkeypatch.setattr(ModelLoader, "load", recorded)
-    engine = EngineConfig(device="cpu", threads=1)
-    server = Server(ServerConfig(models=tmp_path, port=0, metrics_port=0, engine=engine))
-    starting = asyncio.create_task(server.start())
-    with await asyncio.to_thread(pipe.open, "w"):
-        starting.cancel()
-        await asyncio.sleep(0)
-    with pytest.raises(asyncio.CancelledError):
-        await starting
-    assert [model.key for model in loaded] == ["de-en/1"]
-    assert not loaded[0].engine.is_alive
 
 
 async def test_a_drain_waits_until_a_slow_caller_has_its_answer(
@@ -431,14 +374,6 @@ async def test_who_watches_the_health_and_does_not_read_holds_no_place_for_ever(
         while running.metric("grpc_server_handled_total", grpc_method="Watch") == 0:
             await asyncio.sleep(0.01)
         assert (await stub.Watch(health_pb2.HealthCheckRequest()).read()).status == SERVING
-
-
-async def test_a_server_that_is_idle_drains_in_no_time(
-    start_server: StartServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    running = await start_server(drain_seconds=0.0)
-    assert await running.server.drain()
-    assert not [record for record in caplog.records if "cut off" in record.message]
 
 
 @pytest.mark.parametrize("ends", ["answered", "refused", "cancelled"])
@@ -657,16 +592,6 @@ async def test_reflection_describes_the_api(start_server: StartServer) -> None:
     assert {"dragoman.v1.TranslationService", "grpc.health.v1.Health"} <= names
 
 
-async def test_reflection_can_be_turned_off(start_server: StartServer) -> None:
-    from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-
-    running = await start_server(reflection=False)
-    stub = reflection_pb2_grpc.ServerReflectionStub(running.channel)
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest()])).read()
-    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-
-
 def test_the_health_check_command_asks_a_server(start_process: StartProcess, models: Path) -> None:
     server = start_process("--models", str(models), "--port", "0")
     port = server.wait_for("ready")["port"]
@@ -706,13 +631,3 @@ async def test_the_health_check_command_takes_a_server_that_is_full_for_healthy(
     assert not at_work.done()
     assert (asked.exit_code, asked.output) == (0, "")
     assert len((await at_work).translations) == 40
-
-
-async def test_several_models_are_served_side_by_side(start_server: StartServer, tmp_path: Path) -> None:
-    write_bundle(tmp_path)
-    write_bundle(tmp_path, manifest=replace(MANIFEST, name="fr-en", source_language="fr"))
-    running = await start_server(models=tmp_path)
-    for source in ("de", "fr"):
-        request = pb.TranslateRequest(texts=["Ja."], source_language=source, target_language="en")
-        response = await running.stub.Translate(request)
-        assert response.model.name == f"{source}-en"

@@ -4,14 +4,12 @@ import asyncio
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
-from click.testing import CliRunner
 from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
@@ -22,9 +20,6 @@ from tests.server.web.conftest import ask
 
 from dragoman import Client
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.cli import serve
-from dragoman_server.engine import Sentence
-from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.options import MissingExtraError
 
 GERMAN = {"source_language": "de", "target_language": "en"}
@@ -156,24 +151,6 @@ async def test_each_item_of_a_stream_and_linked_pairs_are_requests(
         check_stages(collector, span, num_requests)
 
 
-async def test_what_is_decoded_while_a_call_is_still_taken_in_is_told_of(
-    start_server: StartServer, collector: Collector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submit = EnginePool.submit
-
-    def slowly(self: EnginePool, sentences: Sequence[Sentence]) -> list[Any]:
-        futures = submit(self, sentences)
-        wait(futures)
-        return futures
-
-    monkeypatch.setattr(EnginePool, "submit", slowly)
-    running: RunningServer = await start_traced(start_server, collector)
-    await running.stub.Translate(pb.TranslateRequest(texts=["Ja.", "Nein."], **GERMAN))
-    assert await running.server.drain()
-    (call,) = collector.named("Translate")
-    check_stages(collector, call, 1)
-
-
 async def test_a_failed_request_is_an_error_and_a_collector_that_is_gone_is_no_harm(
     start_server: StartServer, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,21 +172,6 @@ async def test_a_failed_request_is_an_error_and_a_collector_that_is_gone_is_no_h
     assert await gone.server.drain()
 
 
-async def test_without_an_endpoint_nothing_is_told_of_stages(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError("nobody wants to know")
-
-    monkeypatch.setattr("dragoman_server.service.call.Stages", never)
-    running = await start_server()
-    call = running.stub.Translate(
-        pb.TranslateRequest(texts=["Ja."], **GERMAN), metadata=(("traceparent", TRACE_PARENT),)
-    )
-    await call
-    assert "traceresponse" not in dict(await call.initial_metadata())
-
-
 def test_without_an_endpoint_no_library_of_it_is_loaded() -> None:
     script = "import dragoman, dragoman_server.server, sys; print([m for m in sys.modules if 'opentel' in m])"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -223,9 +185,3 @@ async def test_a_server_without_the_extra_says_what_to_install_to_trace(
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.resources", None)
     with pytest.raises(MissingExtraError, match=r"'\.\[tracing\]'"):
         await start_server(otlp_endpoint="http://localhost:4317")
-
-
-def test_an_endpoint_that_is_none_is_refused() -> None:
-    ran = CliRunner().invoke(serve, ["--models", "x", "--otlp-endpoint", "localhost:4317"])
-    assert ran.exit_code == 2
-    assert "--otlp-endpoint is 'localhost:4317'; it must be as http://" in ran.output

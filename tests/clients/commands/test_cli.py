@@ -73,26 +73,11 @@ def test_timeout_is_told_to_hold_for_texts_alone(run, server):
     assert run("translate", *DE_EN, "--timeout", "0.1", stdin="ja\n").stdout == "JA\n"
 
 
-def test_every_command_has_its_help(run):
-    for command in ("translate", "translate-file", "models", "evaluate"):
-        told = run(command, "--help")
-        assert told.exit_code == 0
-        assert "Usage: main " in told.stdout
-
-
-def test_version(run):
-    assert run("--version").stdout.startswith("dragoman, version ")
-
-
 def test_python_m_is_the_command():
     told = subprocess.run(
         [sys.executable, "-m", "dragoman", "--version"], capture_output=True, text=True, check=True
     )
     assert told.stdout.startswith("dragoman, version ")
-
-
-def test_unknown_command_is_a_usage_error(run):
-    assert run("translat").exit_code == 2
 
 
 def test_models_are_listed(run):
@@ -207,11 +192,6 @@ def test_lines_of_standard_input_wait_for_a_server_that_starts(run, server):
     told = run("translate", *DE_EN, stdin="ja\n")
     starter.join()
     assert (told.exit_code, told.stdout) == (0, "JA\n")
-
-
-def test_debug_shows_the_traceback(run, server):
-    server.servicer.failures.append(server.status("INTERNAL"))
-    assert "ServerError" in repr(run("--debug", "translate", *DE_EN, "ja").exception)
 
 
 @pytest.mark.parametrize(

@@ -66,13 +66,6 @@ def test_evaluation_measures_one_model_of_a_server_and_says_which(run, server, t
     assert [config.model for config in server.servicer.configs] == ["", "de-en/2", "de-en/1", "de-en/1"]
 
 
-def test_evaluation_prints_a_table(run, server, tmp_path):
-    told = evaluate(run, tmp_path, "--server", server.address, *DE_EN).stdout
-    assert "bleu lc" in told
-    assert "checksum" not in told
-    assert "100.00" in told
-
-
 def test_evaluation_prints_a_line_for_each_number_where_nobody_looks(run, server, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     arguments = ("--server", server.address, *DE_EN, "--length-penalty", "2.5")
@@ -96,15 +89,6 @@ def test_evaluation_of_nothing_sensible_is_refused(run, tmp_path, arguments, tol
     result = evaluate(run, tmp_path, *arguments)
     assert result.exit_code in (1, 2)
     assert told in result.stderr
-
-
-def test_evaluation_of_a_language_without_spaces_counts_what_it_is_told(run, server, tmp_path):
-    lines = {"sources": "a\n", "references": "今天天气很好。\n"}
-    for tokenize, signature in (((), "tok:13a"), (("--tokenize", "zh"), "tok:zh")):
-        told = evaluate(run, tmp_path, "--server", server.address, *DE_EN, "--json", *tokenize, **lines)
-        scores = json.loads(told.stdout)
-        assert signature in scores["signature"]
-        assert signature in scores["bleu_lc_signature"]
 
 
 def test_evaluation_of_a_line_that_fails_says_why(run, server, tmp_path):

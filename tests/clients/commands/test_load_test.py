@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import statistics
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from tests.server.copying_bundle import write_bundle
 
 from benchmarks.servers import Server
 from dragoman.cli.group import main
-from dragoman.load import bisect, draw_arrivals, percentile, run_open_loop
+from dragoman.load import bisect, draw_arrivals, run_open_loop
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +72,6 @@ async def test_bisection_comes_within_its_precision_from_below(first: float, bou
     assert rates == sorted(rates)
 
 
-async def test_bisection_ends_where_nothing_holds() -> None:
-    tried = []
-
-    async def holds(rate: float) -> bool:
-        tried.append(rate)
-        return False
-
-    assert [rate async for rate in bisect(holds, 8.0, precision=0.1, max_halvings=3)] == []
-    assert tried == [8.0, 4.0, 2.0, 1.0]
-
-
 async def test_a_wait_counts_from_when_the_text_was_to_arrive() -> None:
     free = asyncio.Lock()
 
@@ -112,20 +99,3 @@ async def test_a_failure_has_taken_its_deadline_and_no_call_follows_a_limit_that
     assert len(begun) < len(arrivals) / 2
     assert answered.num_failed == len(answered.latencies) > 0
     assert set(answered.latencies) == {9.0}
-
-
-def test_arrivals_are_a_poisson_process() -> None:
-    arrivals = draw_arrivals(rate=50.0, seconds=200.0, num_texts=7, seed=1)
-    assert arrivals == draw_arrivals(rate=50.0, seconds=200.0, num_texts=7, seed=1)
-    assert len(arrivals) == pytest.approx(10_000, rel=0.05)
-    gaps = [second.at - first.at for first, second in pairwise(arrivals)]
-    assert min(gaps) > 0
-    # Of an exponential distribution the mean and the deviation are the same.
-    assert statistics.stdev(gaps) == pytest.approx(statistics.mean(gaps), rel=0.05)
-    assert {arrival.text for arrival in arrivals} == set(range(7))
-
-
-def test_a_percentile_is_a_value_that_was_seen() -> None:
-    values = [float(value) for value in range(100, 0, -1)]
-    assert [percentile(values, percent) for percent in (50, 95, 99, 100)] == [50.0, 95.0, 99.0, 100.0]
-    assert percentile([3.0], 99) == 3.0

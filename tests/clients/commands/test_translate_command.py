@@ -173,13 +173,6 @@ def test_several_texts_are_drawn_to_as_many_files(run, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["all-1.svg", "all-2.svg", "all-4.svg"]
 
 
-def test_characters_that_the_font_lacks_are_told_once(run, tmp_path):
-    picture = tmp_path / "one.png"
-    told = run("translate", *DE_EN, "--heatmap", str(picture), "日本 語")
-    assert told.stderr == f"text 1: the font of {picture} lacks some of its characters\n"
-    assert picture.exists()
-
-
 def test_a_text_with_nothing_to_translate_is_shown_as_it_is(run, tmp_path):
     picture = tmp_path / "one.png"
     options = ("--n-best", "2", "--alignments", "--heatmap", str(picture))
@@ -193,13 +186,6 @@ def test_a_text_with_nothing_to_translate_is_shown_as_it_is(run, tmp_path):
     (tmp_path / "in").write_text("12:30\n")
     assert run("translate-file", *DE_EN, str(tmp_path / "in"), str(tmp_path / "out")).exit_code == 0
     assert (tmp_path / "out").read_text() == "12:30\n"
-
-
-def test_a_picture_that_can_not_be_written_is_refused_before_anything_is_translated(run, server):
-    told = run("translate", *DE_EN, "--heatmap", "picture.bmp", "ja")
-    assert told.exit_code == 1
-    assert "must end in .png, .svg, .pdf" in told.stderr
-    assert not server.servicer.requests
 
 
 def test_json_carries_everything(run):

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +10,8 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tests.server.access import ADA, BOB, shows
-from tests.server.conftest import RunningServer, StartProcess, StartServer
+from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
-from tests.server.wire import call_frames, opening
 
 from dragoman import AsyncClient, Client, InvalidRequestError
 from dragoman.v1 import translation_pb2 as pb
@@ -25,19 +23,6 @@ GERMAN = {"source_language": "de", "target_language": "en"}
 
 def test_a_file_of_tokens_says_whose_each_is(tokens: Path) -> None:
     assert read_tokens(tokens) == {ADA: "ada", BOB: "bob"}
-
-
-def test_a_comment_may_be_indented_and_a_file_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
-    path = tmp_path / "tokens"
-    path.write_text(f"ada {ADA}\n  #bob {BOB}\n\t# {BOB}\n", encoding="utf-8-sig")
-    assert read_tokens(path) == {ADA: "ada"}
-
-
-def test_a_caller_may_have_two_tokens_while_they_are_changed(tokens: Path) -> None:
-    tokens.write_text(f"ada {ADA}\nada {BOB}\nada {ADA}\n")
-    callers = Callers(tokens)
-    callers.use(callers.read())
-    assert [callers.identify(shows(token)) for token in (ADA, BOB)] == ["ada", "ada"]
 
 
 @pytest.mark.parametrize(
@@ -114,12 +99,6 @@ def test_whoever_shows_no_token_of_the_file_is_nobody(
         callers.identify(metadata)
 
 
-def test_the_scheme_is_read_in_any_case(tokens: Path) -> None:
-    callers = Callers(tokens)
-    callers.use(callers.read())
-    assert callers.identify(shows(BOB, "bearer")) == "bob"
-
-
 Ask = Callable[[RunningServer, tuple[tuple[str, str], ...]], Awaitable[object]]
 
 
@@ -178,27 +157,6 @@ async def test_the_log_says_who_called_and_shows_no_token(
     assert vars(calls[1])["reason"].startswith("the token is none of those that the server knows")
     for record in caplog.records:
         assert not any(token in str(vars(record)) for token in (ADA, BOB, "c" * 20))
-
-
-def test_a_token_that_is_no_text_is_not_in_the_log_either(
-    start_process: StartProcess, models: Path, tokens: Path
-) -> None:
-    server = start_process("--models", str(models), "--port", "0", "--tokens", str(tokens))
-    port = int(str(server.wait_for("ready")["port"]))
-    with call_in_bytes(port, {b"authorization": b"Bearer " + ADA.encode() + b"\xff"}):
-        assert server.wait_for("call")["outcome"] == "UNAUTHENTICATED"
-    server.process.terminate()
-    _, rest = server.end()
-    assert ADA not in rest + str(server.log)
-
-
-def call_in_bytes(port: int, metadata: dict[bytes, bytes]) -> socket.socket:
-    """Calls ListModels with metadata that no client of gRPC would send."""
-    connection = socket.create_connection(("127.0.0.1", port), 10)
-    connection.sendall(
-        opening() + call_frames(1, "/dragoman.v1.TranslationService/ListModels", b"", metadata)
-    )
-    return connection
 
 
 async def test_nothing_is_read_of_what_an_unknown_caller_sends(

@@ -37,21 +37,10 @@ async def test_the_closest_model_answers_and_tells_its_languages(
         assert (await running.stub.Translate(request)).model == expected
 
 
-async def test_white_space_is_no_language(running: RunningServer) -> None:
-    request = pb.TranslateRequest(texts=["Ja."], source_language=" ", target_language="en")
-    assert await violated_fields(running, request) == ["source_language"]
-
-
 @pytest.mark.parametrize("model", ["de-en", "de-en/1"])
 async def test_a_model_is_found_by_its_name(running: RunningServer, model: str) -> None:
     response = await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], model=model))
     assert response.model.version == "1"
-
-
-async def test_a_model_that_is_asked_about_must_be_named(running: RunningServer) -> None:
-    error = await failure(running.stub.GetModel(pb.GetModelRequest()))
-    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert error.details() == "name: is required"
 
 
 async def test_an_unknown_model_names_those_there_are(running: RunningServer) -> None:

@@ -120,13 +120,6 @@ def test_links_are_composed_over_the_words_between() -> None:
     ] == [(2, 0, 0.45), (0, 0, 0.40), (0, 2, 0.6)]
 
 
-def test_a_target_word_keeps_its_strongest_link_however_weak() -> None:
-    weak = [link((0, 1), (0, 1), 0.2), link((2, 3), (0, 1), 0.1)]
-    composed = compose(weak, [link((0, 1), (0, 1), 0.3)])
-    assert [each.source_start for each in composed] == [0]
-    assert compose([], [link((0, 1), (0, 1), 1.0)]) == []
-
-
 def test_twice_the_links_are_composed_in_twice_the_time() -> None:
     def composes(number: int) -> None:
         links = [link((3 * rank, 3 * rank + 2), (3 * rank, 3 * rank + 2), 1.0) for rank in range(number)]

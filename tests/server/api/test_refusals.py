@@ -66,13 +66,6 @@ async def test_a_target_prefix_that_no_translation_can_begin_with_is_refused(
     assert (await failure(running.stub.Translate(request))).details().endswith(words)
 
 
-async def test_of_very_many_violations_the_first_are_told(start_server: StartServer) -> None:
-    running = await start_server(limits=RequestLimits(max_texts=1000, max_text_characters=10))
-    request = pb.TranslateRequest(texts=["x" * 11] * 1000, **GERMAN)
-    assert await violated_fields(running, request) == [f"texts[{index}]" for index in range(8)]
-    assert (await failure(running.stub.Translate(request))).details().endswith("; and 992 more")
-
-
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
@@ -88,21 +81,6 @@ async def test_a_name_beyond_measure_is_repeated_in_part(
     assert error.code() is code
     assert detail(error, error_details_pb2.ErrorInfo()).reason
     assert "é…'" in error.details()
-
-
-async def test_an_unknown_priority_is_named(running: RunningServer) -> None:
-    request = pb.TranslateRequest(texts=["Ja."], priority=9, **GERMAN)
-    assert await violated_fields(running, request) == ["priority"]
-
-
-async def test_an_unknown_segmentation_is_named(running: RunningServer) -> None:
-    request = pb.TranslateRequest(texts=["Ja."], segmentation=9, **GERMAN)
-    assert await violated_fields(running, request) == ["segmentation"]
-
-
-async def test_ten_thousand_texts_are_refused(running: RunningServer) -> None:
-    request = pb.TranslateRequest(texts=["Ja."] * 10_000, **GERMAN)
-    assert await violated_fields(running, request) == ["texts"]
 
 
 async def test_a_message_over_the_limit_is_refused(start_server: StartServer) -> None:

@@ -119,14 +119,3 @@ def test_a_deadline_has_passed_for_the_caller_a_moment_before_it_has_here(
     remaining: float | None, code: str
 ) -> None:
     assert cancellation_code(remaining).name == code
-
-
-def test_violations_name_their_fields() -> None:
-    error = InvalidRequestError(
-        [Violation(field="texts[1]", description="a"), Violation(field="options.beam_size", description="b")]
-    )
-    violations = details(status_of(error))["BadRequest"].field_violations
-    assert [(item.field, item.description) for item in violations] == [
-        ("texts[1]", "a"),
-        ("options.beam_size", "b"),
-    ]

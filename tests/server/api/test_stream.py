@@ -166,16 +166,6 @@ async def test_a_bad_item_has_a_status_and_the_stream_goes_on(running: RunningSe
     assert responses["3"].WhichOneof("result") == "translation"
 
 
-async def test_config_settings_hold_for_every_item(running: RunningServer) -> None:
-    config = pb.TranslateStreamConfig(
-        model="de-en", return_alignments=True, options={"beam_size": 3, "num_hypotheses": 2}
-    )
-    responses = await answers(running, pb.TranslateStreamRequest(config=config), item("a", "Das Haus."))
-    hypotheses = responses["a"].translation.hypotheses
-    assert len(hypotheses) == 2
-    assert len(hypotheses[0].alignments) == 3
-
-
 @pytest.mark.parametrize(
     ("messages", "code", "words"),
     [
@@ -217,17 +207,6 @@ async def test_a_stream_that_is_no_stream_is_refused(
     error = await failure(running, *messages)
     assert error.code() is code
     assert words in error.details()
-
-
-async def test_items_before_a_wrong_message_are_answered(running: RunningServer) -> None:
-    call = running.stub.TranslateStream(iter([CONFIG, item("1", "Ja."), item("2", "Nein."), CONFIG]))
-    received: list[pb.TranslateStreamResponse] = []
-    await read_to_the_end(call, received)
-    assert {response.id for response in received} == {"1", "2"}
-
-
-async def test_an_id_may_be_as_long_as_its_limit(running: RunningServer) -> None:
-    assert list(await answers(running, CONFIG, item("ä" * 1024, "Ja."))) == ["ä" * 1024]
 
 
 class Item:
@@ -364,23 +343,6 @@ async def test_a_stream_ends_with_the_server_and_its_read_items_are_answered(
         await call.read()
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
     assert "shutting down" in caught.value.details()
-
-
-async def test_a_stream_ends_with_the_server_within_a_message(
-    start_server: StartServer, slow_models: Path
-) -> None:
-    running = await start_server(models=slow_models, limits=RequestLimits(max_stream_items=2))
-    items = [item(str(number), "wort wort") for number in range(9)]
-    call = running.stub.TranslateStream(iter([CONFIG, joined(*items)]))
-    received: list[object] = []
-    reading = asyncio.create_task(read_to_the_end(call, received))
-    while not received:
-        await asyncio.sleep(0.01)
-    assert await running.server.drain()
-    error = await reading
-    assert error.code() is grpc.StatusCode.UNAVAILABLE
-    # What was begun is answered, and the others are for the next server.
-    assert 1 < len(received) < 9
 
 
 async def test_a_stream_that_says_nothing_does_not_hold_up_the_drain(start_server: StartServer) -> None:

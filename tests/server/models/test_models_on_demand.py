@@ -18,7 +18,6 @@ from tests.server.models.test_reload import NOT_SERVING, SERVING, health
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, ServerConfig
-from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.metrics.translation import ModelMetrics
 from dragoman_server.models import residency
 from dragoman_server.models.loader import ModelLoader
@@ -404,18 +403,3 @@ async def test_what_is_unloaded_leaves_no_process(start_server: StartServer, fol
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
     assert len(running.server._models.pids()) == 2
-
-
-async def test_a_gpu_that_is_asked_for_and_missing_shows_at_the_start(
-    start_server: StartServer, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("onnxruntime.get_available_providers", lambda: ["CPUExecutionProvider"])
-    engine = EngineConfig(device="cuda")
-    for pinned in ((), ("b",)):
-        with pytest.raises(DeviceUnavailableError):
-            await start_server(models=folder, max_loaded_models=2, pinned_models=pinned, engine=engine)
-
-
-async def test_without_the_option_every_model_is_loaded(start_server: StartServer, folder: Path) -> None:
-    running = await start_server(models=folder)
-    assert await loaded(running) == NAMES

@@ -120,21 +120,6 @@ async def test_a_model_that_is_gone_ends_once_its_last_stream_does(
     assert await ask(running) == "2"
 
 
-async def test_a_model_that_is_gone_may_come_again(running: RunningServer, tmp_path: Path) -> None:
-    write(tmp_path, "2")
-    away = tmp_path.parent / f"{tmp_path.name}-away"
-    for _ in range(2):
-        (tmp_path / "de-en" / "1").rename(away)
-        await running.server.reload()
-        assert running.metric("dragoman_queue_limit_sentences", version="1") == 0
-        away.rename(tmp_path / "de-en" / "1")
-        await running.server.reload()
-        assert await ask(running, "de-en/1") == "1"
-        assert await health(running, "de-en/1") == SERVING
-        assert running.metric("dragoman_queue_limit_sentences", version="1") > 0
-        assert running.metric("dragoman_texts_total", version="1") >= 1
-
-
 async def test_the_metrics_hold_no_model_that_has_ended(running: RunningServer, tmp_path: Path) -> None:
     (tmp_path / "de-en" / "bad").mkdir()
     num_lines = len(scrape(running).splitlines())
@@ -147,24 +132,6 @@ async def test_the_metrics_hold_no_model_that_has_ended(running: RunningServer, 
         while len(scrape(running).splitlines()) > num_lines:
             await asyncio.sleep(0.05)
     assert 'version="21"' in scrape(running)
-
-
-async def test_a_model_that_came_again_keeps_its_metrics_when_the_old_one_ends(
-    running: RunningServer, tmp_path: Path
-) -> None:
-    old = served(running)["de-en/1"]
-    write(tmp_path, "2")
-    away = tmp_path.parent / f"{tmp_path.name}-away"
-    with old.calls.inside():
-        (tmp_path / "de-en" / "1").rename(away)
-        await running.server.reload()
-        away.rename(tmp_path / "de-en" / "1")
-        await running.server.reload()
-        assert await ask(running, "de-en/1") == "1"
-    async with asyncio.timeout(30):
-        while old in running.server._models._retiring:
-            await asyncio.sleep(0.01)
-    assert running.metric("dragoman_texts_total", version="1") == 1
 
 
 async def test_a_damaged_bundle_is_refused_and_what_is_served_goes_on(
@@ -338,16 +305,6 @@ def test_a_signal_as_the_process_begins_is_no_reason_to_end(tmp_path: Path, comm
     finally:
         server.kill()
         server.communicate()
-
-
-def test_a_command_that_is_no_server_ends_by_the_signal_that_came_as_it_began() -> None:
-    command = [sys.executable, "-c", HANGING_UP, "dragoman", "models"]
-    # Who runs the tests by nohup ignores the signal, and so would the command.
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    try:
-        assert subprocess.run(command, capture_output=True, timeout=60).returncode == -signal.SIGHUP
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_signal_while_models_load_is_no_reason_to_end(start_process: StartProcess, tmp_path: Path) -> None:

@@ -69,14 +69,6 @@ def model(version: str, *, name: str = "de-en", source_language: str = "de") -> 
     )
 
 
-def test_a_pre_release_is_older_than_its_release() -> None:
-    ordered = ["1", "1.1", "2-alpha", "2-beta", "2-beta.2", "2rc1", "2", "2-1", "2.0", "2.1-rc1", "2.1", "v1"]
-    repository = Repository(map(model, reversed(ordered)), {})
-    # A version of letters alone has no number to be older than.
-    assert [found.bundle.manifest.version for found in repository.models] == ["v1", *ordered[:-1]]
-    assert repository.by_name("de-en").key == "de-en/2.1"
-
-
 def test_of_very_many_models_the_first_are_listed() -> None:
     names = [f"model-{number:03}" for number in range(300)]
     repository = Repository([model("1", name=name, source_language=f"x{name[-3:]}") for name in names], {})
@@ -149,25 +141,6 @@ def test_no_bundle_keeps_others_from_being_served(tmp_path: Path, spoil: Callabl
     repository = load(tmp_path)
     assert [model.key for model in repository.models] == ["de-en/1"]
     assert list(repository.refused) == ["fr-en/1"]
-
-
-def test_what_nobody_thought_of_is_told_by_its_name(tmp_path: Path) -> None:
-    def load_or_break(bundle: Bundle) -> Model:
-        if bundle.manifest.version == "2":
-            raise IndexError("out of range")
-        return model("1")
-
-    for version in ("1", "2"):
-        write(tmp_path, f"de-en/{version}")
-    repository = load_repository(tmp_path, load_or_break, NONE_SERVED)
-    assert "can't be served: IndexError: out of range" in str(repository.refused["de-en/2"])
-
-
-def test_a_bundle_stands_under_its_own_name(tmp_path: Path) -> None:
-    write(tmp_path, "de-en/1").rename(tmp_path / "de-en" / "2")
-    way_out = "`dragoman models copy .*de-en/2 .*de-en/2 --force`"
-    with pytest.raises(RepositoryError, match=rf"de-en/2.*calls it de-en/1.*{way_out}"):
-        load(tmp_path)
 
 
 def test_what_is_hidden_or_no_folder_is_no_bundle(tmp_path: Path) -> None:
@@ -265,29 +238,6 @@ def test_a_precision_that_no_bundle_has_is_told(tmp_path: Path) -> None:
 def test_a_missing_models_folder_is_told(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="nowhere does not exist"):
         load(tmp_path / "nowhere")
-
-
-def test_a_file_is_no_models_folder(tmp_path: Path) -> None:
-    (tmp_path / "models").touch()
-    with pytest.raises(RepositoryError, match="models is no folder"):
-        load(tmp_path / "models")
-
-
-def test_the_folder_of_one_model_is_told_from_that_of_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_bundle(tmp_path / "models")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(RepositoryError, match=r"models/de-en holds .* folder above: --models models$"):
-        load(Path("models/de-en"))
-    monkeypatch.chdir("models/de-en")
-    with pytest.raises(RepositoryError, match=f"folder above: --models {tmp_path / 'models'}$"):
-        load(Path())
-
-
-def test_an_empty_models_folder_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RepositoryError, match="holds no bundle"):
-        load(tmp_path)
 
 
 def test_a_model_of_longer_sentences_than_its_engine_is_told_with_both_numbers(tmp_path: Path) -> None:
