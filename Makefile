@@ -5,6 +5,8 @@ BIN := .venv/bin
 # onnxruntime's GPU build where there is an NVIDIA driver, the small CPU one elsewhere.
 SERVER ?= $(shell command -v nvidia-smi >/dev/null 2>&1 && echo server || echo server-cpu)
 TOO_OLD = Dragoman needs Python 3.11 or newer; name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)
+# xdist waits for ever for a process that it started in the place of another.
+WORKERS := -n auto --dist loadgroup --max-worker-restart=0
 PACKAGES := benchmarks dragoman dragoman_bundle dragoman_export dragoman_files dragoman_server dragoman_training
 
 .DEFAULT_GOAL := help
@@ -30,11 +32,12 @@ size:  ## Count lines of Python by room beside their budget; with STRICT=--stric
 	@$(PYTHON) .ci/size.py $(STRICT)
 
 # In the order of their folders: reordered by their number, the one file of a real model would come last and alone.
+# A test that hangs ends its process with what each thread did, and a process that ended ends the run with an error.
 test: .venv/everything  ## Run the tests, but for those that take minutes each
-	$(BIN)/pytest -n auto --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest $(WORKERS) --no-loadscope-reorder -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 
 test-long: .venv/everything  ## Run these: drills of whole servers, deep models
-	$(BIN)/pytest -n auto --dist loadgroup -m long
+	$(BIN)/pytest $(WORKERS) -m long
 
 proto: .venv/everything  ## Generate the stubs from proto/
 	$(BIN)/python proto/generate.py
