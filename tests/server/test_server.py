@@ -31,6 +31,7 @@ from tests.server.wire import never_reading, wire_to
 from dragoman.connection.channel import CHANNEL_OPTIONS
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
+from dragoman_server import cli
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.engine import DeviceUnavailableError, PrecisionUnavailableError
 from dragoman_server.engine.onnx.opening import open_decoder
@@ -54,10 +55,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | environment)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_lets_accepted_calls_finish(
-    start_process: StartProcess, slow_models: Path, number: signal.Signals
-) -> None:
+def test_a_signal_lets_accepted_calls_finish(start_process: StartProcess, slow_models: Path) -> None:
     server = start_process("--models", str(slow_models), "--port", "0")
     port = server.wait_for("ready")["port"]
     with grpc.insecure_channel(f"localhost:{port}") as channel:
@@ -69,7 +67,7 @@ def test_a_signal_lets_accepted_calls_finish(
         accepted = stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 8, **GERMAN))
         quick = pb.TranslateRequest(texts=["ja"], **GERMAN)
         assert stub.Translate(quick).translations[0].text == "ja"
-        os.kill(server.process.pid, number)
+        server.process.terminate()
         assert next(watch).status == NOT_SERVING
         with pytest.raises(grpc.RpcError) as caught:
             stub.Translate(quick)
@@ -96,20 +94,17 @@ def test_a_drain_that_takes_too_long_cuts_calls_off(start_process: StartProcess,
     assert "cut off" in rest
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_at_once(
-    start_process: StartProcess, slow_models: Path, number: signal.Signals
-) -> None:
+def test_a_second_signal_ends_at_once(start_process: StartProcess, slow_models: Path) -> None:
     server = start_process("--models", str(slow_models), "--port", "0")
     port = server.wait_for("ready")["port"]
     with grpc.insecure_channel(f"localhost:{port}") as channel:
         stub = TranslationServiceStub(channel)
         stub.Translate.future(pb.TranslateRequest(texts=["wort " * 10] * 500, **GERMAN))
         stub.Translate(pb.TranslateRequest(texts=["ja"], **GERMAN))
-        server.process.send_signal(number)
+        server.process.send_signal(signal.SIGINT)
         server.wait_for("draining")
-        server.process.send_signal(number)
-        assert server.end()[0] == -number
+        server.process.send_signal(signal.SIGINT)
+        assert server.end()[0] == -signal.SIGINT
 
 
 def test_the_log_says_where_each_graph_runs_and_in_which_precision(
@@ -216,16 +211,16 @@ def test_a_corrupted_bundle_is_told_by_file_and_reason(tmp_path: Path) -> None:
     ],
 )
 def test_an_option_out_of_bounds_is_named(tmp_path: Path, arguments: list[str], words: str) -> None:
-    ended = run("--models", str(tmp_path), *arguments)
-    assert ended.returncode == 2
-    assert words in ended.stderr
+    ended = CliRunner().invoke(cli.serve, ["--models", str(tmp_path), *arguments])
+    assert ended.exit_code == 2
+    assert words in ended.output
 
 
 def test_a_variable_that_sets_no_option_is_refused(tmp_path: Path) -> None:
-    ended = run("--models", str(tmp_path), "--port", "0", DRAGOMAN_SERVE_MAX_QUEU="5")
-    assert ended.returncode == 2
+    ended = CliRunner(env={"DRAGOMAN_SERVE_MAX_QUEU": "5"}).invoke(cli.serve, ["--models", str(tmp_path)])
+    assert ended.exit_code == 2
     told = "DRAGOMAN_SERVE_MAX_QUEU sets no option; did you mean DRAGOMAN_SERVE_MAX_QUEUE?"
-    assert told in ended.stderr
+    assert told in ended.output
 
 
 async def test_calls_are_unavailable_until_the_models_are_loaded(
@@ -601,21 +596,18 @@ def test_the_health_check_command_asks_a_server(start_process: StartProcess, mod
     assert healthy.stdout.startswith("de-en/1, ")
     for graph in ("encoder", "decoder_step"):
         assert f"{graph} on CPUExecutionProvider" in healthy.stdout
-    environment = os.environ | {"DRAGOMAN_SERVE_PORT": str(port)}
-    assert subprocess.run(command[:3], env=environment, timeout=60).returncode == 0
+    asking = CliRunner(env={"DRAGOMAN_SERVE_PORT": str(port)})
+    assert asking.invoke(healthcheck, []).exit_code == 0
     for host, code in (("127.0.0.1", 0), ("0.0.0.0", 0), ("::", 0), ("127.0.0.2", 1)):
-        elsewhere = environment | {"DRAGOMAN_SERVE_HOST": host}
-        asked = subprocess.run(command[:3], env=elsewhere, stderr=subprocess.PIPE, timeout=60, text=True)
-        assert asked.returncode == code
-        assert code == 0 or f"{host}:{port} does not answer" in asked.stderr
-    unknown = subprocess.run(
-        [*command, "--service", "dragoman.v1.model/xx"], stderr=subprocess.PIPE, timeout=60
-    )
-    assert unknown.returncode == 1
-    assert b"NOT_FOUND" in unknown.stderr
+        asked = asking.invoke(healthcheck, [], env={"DRAGOMAN_SERVE_HOST": host})
+        assert asked.exit_code == code
+        assert code == 0 or f"{host}:{port} does not answer" in asked.output
+    unknown = asking.invoke(healthcheck, ["--service", "dragoman.v1.model/xx"])
+    assert unknown.exit_code == 1
+    assert "NOT_FOUND" in unknown.output
     server.process.terminate()
     assert server.end()[0] == 0
-    assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=60).returncode == 1
+    assert asking.invoke(healthcheck, []).exit_code == 1
 
 
 async def test_the_health_check_command_takes_a_server_that_is_full_for_healthy(
