@@ -122,9 +122,11 @@ CONFIGS: dict[str, ModelConfig] = {
 ALIKE = {
     "bahdanau-lstm",
     "deep-ensemble",
-    "lm",
+    "lm-span",
     "luong-local-m",
     "luong-scaled",
+    "plain-gru",
+    "plain-relu",
     "plain-simple",
     "transformer-post",
     "transformer-untied",

@@ -12,14 +12,11 @@ from tests.export.toy_checkpoint import ALIKE, CONFIGS
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.options import DecoderOptions
 
-CELLS = {"plain-relu", "plain-gru"}
-"""Their states are no others than `plain`'s to the engine."""
-
 
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(name, marks=[pytest.mark.long] if name in ALIKE | CELLS else [])
+        pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
         for name in CONFIGS
         if not name.startswith(("transformer", "lm"))
     ],

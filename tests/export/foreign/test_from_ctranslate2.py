@@ -8,7 +8,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
-from tests.export.ctranslate2_model import TARGET, Form, Model, write_model
+from tests.export.ctranslate2_model import TARGET, Form, write_model
 
 from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import load_ctranslate2
@@ -24,6 +24,7 @@ FORMATS = [
     # Before version 4 numbers of two bytes are int16.
     if not (version < 4 and numbers.endswith("float16"))
 ]
+FLAGS = list(product((False, True), repeat=4))
 PAIRS = [([3, 5, 4, 7, 3], [4, 3, 9]), ([6], []), ([8, 3, 3, 8, 9, 5, 4, 10], [5, 5, 8, 7, 3, 6, 4])]
 """Sources and targets, as ids."""
 
@@ -54,7 +55,8 @@ def check(folder: Path, form: Form) -> None:
 
 @pytest.mark.parametrize(("version", "numbers"), FORMATS)
 def test_every_form_is_the_model_that_it_was(version: int, numbers: str, tmp_path: Path) -> None:
-    for number, flags in enumerate(product((False, True), repeat=4)):
+    # Names of variables follow from flags and versions, and numbers are read alike whatever they are of.
+    for number, flags in enumerate(FLAGS if numbers == "float32" else FLAGS[::5]):
         is_pre_norm, has_learned_positions, is_tied, is_shared = flags
         form = Form(
             version=version,
@@ -152,15 +154,3 @@ def test_letters_need_no_tokenizer(tmp_path: Path) -> None:
     source, target = load(tmp_path).source_tokenizer, load(tmp_path).target_tokenizer
     assert source.encode_ids(["abj", "a☃"]) == [[3, 4, 12], [3, 13]]
     assert target.decode_text([3, 10]) == "kr"
-
-
-def test_models_are_random_enough_to_tell_one_form_from_another(tmp_path: Path) -> None:
-    # Otherwise what stands above would hold of models that were read wrongly, too.
-    found = []
-    for number, form in enumerate(
-        [Form(), Form(is_pre_norm=False), Form(has_learned_positions=True), Form(is_tied=True)]
-    ):
-        model: Model = write_model(tmp_path / str(number), form)
-        found.append(model.log_probabilities(*PAIRS[0], eos=2))
-    for one, other in product(found, found):
-        assert one is other or np.abs(np.subtract(one, other)).max() > 0.1

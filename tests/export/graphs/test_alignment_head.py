@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dragoman_bundle import Tokenizer, open_bundle
+from dragoman_bundle import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_members, open_stepper
 
-from dragoman_export.exporter import export_bundle
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.alignment_head import with_alignment_head
 from dragoman_export.graphs.trace import trace
@@ -68,29 +67,6 @@ def test_a_corpus_that_nothing_can_be_learnt_from_chooses_nothing(
     assert lines == [
         "alignments: no training pair is short enough to choose a head by; the last layer's mean it is"
     ]
-
-
-def test_the_graphs_give_out_the_chosen_head_and_the_manifest_says_of_which_token(
-    transformer: Checkpoint, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    chosen = with_alignment_head(subject_of([transformer]), CORPUS, lambda line: None)
-    assert isinstance(chosen.model, Transformer)
-    assert chosen.model.alignment_head is not None
-    head = chosen.model.alignment_head
-    export_bundle(
-        [transformer],
-        tmp_path / "de-en" / "1",
-        name="de-en",
-        version="1",
-        precisions=["fp32"],
-        corpus=CORPUS,
-        report=lambda line: None,
-    )
-    bundle = open_bundle(tmp_path / "de-en" / "1")
-    assert bundle.manifest.attention_of_input == chosen.attention_of_input
-    assert bundle.shortlist is None
-    found_UT, look_LHUT = both_looks(transformer, tmp_path / "de-en" / "1" / "fp32")
-    assert np.allclose(found_UT, look_LHUT[head.layer, head.head], atol=1e-5)
 
 
 def test_the_head_of_a_middle_layer_is_not_taken_for_another(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from torch import nn
 from dragoman_export.graphs.trace import trace
 from dragoman_training.models import Transformer, TransformerConfig, build_model
 from dragoman_training.models.seq2seq import VocabularyShape
-from dragoman_training.models.transformer import AlignmentHead
 
 CONFIG = TransformerConfig(width=16, heads=2, feed_forward=20, encoder_layers=2, decoder_layers=3)
 VOCABULARY = VocabularyShape(source_size=30, target_size=30, shared=True, bos=2, never_produced=(0,))
@@ -73,13 +72,4 @@ def test_a_layer_that_differs_in_structure_is_named(change: Callable[[Transforme
     assert isinstance(model, Transformer)
     change(model)
     with pytest.raises(ValueError, match=said):
-        trace(model)
-
-
-@pytest.mark.parametrize("layer", [-1, 3])
-def test_an_alignment_head_of_no_layer_is_refused(layer: int) -> None:
-    model = build_model(CONFIG, VOCABULARY)
-    assert isinstance(model, Transformer)
-    model.alignment_head = AlignmentHead(layer=layer, head=0)
-    with pytest.raises(ValueError, match=f"in decoder layer {layer}, and there are layers 0 to 2"):
         trace(model)

@@ -14,10 +14,10 @@ from dragoman_training.decoding.members import as_one
     ("family", "expected"),
     [
         ("luong", {"state.feed", "state.hidden0", "state.hidden1"}),
-        ("bahdanau-lstm", {"state.hidden"}),
+        ("bahdanau-gru", {"state.hidden"}),
         ("plain", {"state.hidden0"}),
         ("transformer", set()),
-        ("lm-span", {"state.hidden0", "state.hidden1", "state.past"}),
+        ("lm", {"state.hidden0", "state.past"}),
     ],
 )
 def test_hidden_states_of_families(family: str, expected: set[str], tokenizer: Tokenizer) -> None:

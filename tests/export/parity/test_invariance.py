@@ -127,7 +127,13 @@ The Transformer attends by kernels, over heads as wide as a real one's, and roun
 """
 
 
-@pytest.fixture(scope="module", params=WIDE, ids=" in ".join)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(each, id=" in ".join(each), marks=[pytest.mark.long] if each[0] == "ssru" else [])
+        for each in WIDE
+    ],
+)
 def wide(request: pytest.FixtureRequest, tokenizer: Tokenizer) -> tuple[Checkpoint, str]:
     _, precision = request.param
     return make_checkpoint(WIDE[request.param], tokenizer, tokenizer), precision
