@@ -9,7 +9,6 @@ from tests.clients.conftest import fail_after_answers
 
 import dragoman
 from dragoman import AsyncClient, portions
-from dragoman.texts import MAX_STREAM_TEXT_BYTES
 
 DE_EN = {"source": "de", "target": "en"}
 
@@ -35,13 +34,6 @@ async def test_requests_of_a_call_that_fill_the_queue_together_go_one_by_one(cli
     translations = await client.translate(texts, **DE_EN)
     assert [translation.text for translation in translations] == [text.upper() for text in texts]
     assert server.servicer.max_in_flight == 1
-
-
-async def test_bad_text_of_a_halved_request_is_named_by_its_place_in_the_call(client, server):
-    server.servicer.max_texts = 100
-    with pytest.raises(dragoman.InvalidRequestError, match=r"^texts\[299\]: starts with !") as caught:
-        await client.translate(["ja"] * 299 + ["!"], **DE_EN)
-    assert caught.value.violations[0].field == "texts[299]"
 
 
 async def test_calls_run_side_by_side(client, server):
@@ -95,22 +87,10 @@ async def test_error_keeps_what_is_done(server):
     assert done[511].text == "TEXT 511"
 
 
-async def test_client_that_never_called_closes():
-    await AsyncClient().close()
-
-
 async def test_call_is_tried_again_while_the_server_is_unavailable(client, server):
     server.servicer.failures.extend([server.status("UNAVAILABLE")] * 2)
     assert (await client.translate(["ja"], **DE_EN))[0].text == "JA"
     assert len(server.servicer.requests) == 3
-
-
-async def test_errors_are_typed_and_carry_their_details(client, server):
-    violation = server.bad_request("options.beam_size", "is 1000; at most 64")
-    server.servicer.failures.append(server.status("INVALID_ARGUMENT", "bad request", violation))
-    with pytest.raises(dragoman.InvalidRequestError) as invalid:
-        await client.translate(["ja"], **DE_EN)
-    assert invalid.value.violations[0].field == "options.beam_size"
 
 
 async def test_deadline_ends_the_call(client, server):
@@ -218,16 +198,6 @@ async def test_what_reading_the_texts_raises_comes_after_the_results_before_it(c
         await anext(stream)
 
 
-async def test_text_that_cannot_travel_fails_alone(client):
-    texts = ["ja", "\ud800", "a" * (MAX_STREAM_TEXT_BYTES + 1), "nein"]
-    stream = client.translate_stream(enumerate(texts), **DE_EN, in_order=True)
-    first, surrogate, long, last = [result async for result in stream]
-    assert (first.translation.text, last.translation.text) == ("JA", "NEIN")
-    assert isinstance(surrogate.error, dragoman.InvalidRequestError)
-    assert "text 1 of the stream has a lone surrogate" in str(surrogate.error)
-    assert f"text 2 of the stream has {MAX_STREAM_TEXT_BYTES + 1} bytes; at most" in str(long.error)
-
-
 async def test_what_is_no_pair_is_not_the_end_of_the_texts(client):
     async def texts():
         yield 0, "ja"
@@ -240,32 +210,11 @@ async def test_what_is_no_pair_is_not_the_end_of_the_texts(client):
         await anext(stream)
 
 
-async def test_what_is_no_text_ends_its_stream(client):
-    stream = client.translate_stream([(0, "ja"), (1, None)], **DE_EN)
-    assert (await anext(stream)).id == 0
-    with pytest.raises(TypeError, match="text 1 of the stream"):
-        await anext(stream)
-
-
-@pytest.mark.parametrize("name", ["window", "texts_per_message"])
-@pytest.mark.parametrize("value", [0, -1])
-async def test_window_or_message_that_holds_no_text_is_refused(client, name, value):
-    with pytest.raises(dragoman.InvalidRequestError, match=name):
-        _ = [result async for result in client.translate_stream([(0, "ja")], **DE_EN, **{name: value})]
-
-
 async def test_texts_that_are_at_hand_share_messages(client, server):
     server.servicer.joins = server.servicer.reorders = True
     stream = client.translate_stream(enumerate(["ja"] * 100), **DE_EN, in_order=True, texts_per_message=32)
     assert [result.id async for result in stream] == list(range(100))
     assert [len(texts) for texts in server.servicer.messages] == [32, 32, 32, 4]
-
-
-async def test_a_timeout_without_end_is_none(client):
-    stream = client.translate_stream([(0, "ja")], **DE_EN, timeout_seconds=float("inf"))
-    assert [result.translation.text async for result in stream] == ["JA"]
-    (translation,) = await client.translate(["ja"], **DE_EN, timeout_seconds=float("inf"))
-    assert translation.text == "JA"
 
 
 async def test_stream_that_breaks_is_unavailable(client, server):

@@ -1,16 +1,13 @@
 """What the engine holds in memory, and for how long."""
 
 import gc
-import threading
 import time
 import weakref
 from concurrent.futures import Future, wait
 
-import pytest
 from tests.engine.house import House, sentence
 from tests.engine.table_decoder import TableBatch
 
-from dragoman_server.engine import loop
 from dragoman_server.engine.request import SentenceResult
 
 
@@ -52,44 +49,3 @@ def test_an_idle_engine_keeps_no_batch(house: House) -> None:
     while any(batch() for batch in opened) and time.monotonic() < latest:
         time.sleep(0.01)
     assert [batch() for batch in opened] == [None, None]
-
-
-def test_memory_is_given_back_once_when_there_is_nothing_to_do(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "RELEASE_SECONDS", 0.0)
-    released = threading.Semaphore(0)
-    num_released: list[int] = []
-
-    def release() -> None:
-        # Nobody is in it.
-        num_released.append(house.engine.num_running)
-        released.release()
-
-    house.decoder.release_memory = release  # type: ignore[method-assign]
-    house.run(sentence(7), sentence(8))
-    assert released.acquire(timeout=60)
-    # Without work in between there is nothing more to give back.
-    house.engine.wake()
-    house.engine.submit([sentence(9)])
-    assert released.acquire(timeout=60)
-    house.engine.close()
-    assert num_released == [0, 0]
-
-
-def test_an_engine_that_can_give_no_memory_back_decodes_on(
-    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(loop, "RELEASE_SECONDS", 0.0)
-    released = threading.Semaphore(0)
-
-    def release() -> None:
-        released.release()
-        raise MemoryError("none left")
-
-    house.decoder.release_memory = release  # type: ignore[method-assign]
-    house.run(sentence(7))
-    assert released.acquire(timeout=60)
-    assert house.engine.submit([sentence(8)])[0].result(timeout=60).hypotheses
-    house.engine.close()
-    assert "memory could not be given back" in caplog.text

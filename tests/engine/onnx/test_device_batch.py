@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,19 +11,18 @@ from dragoman_bundle.manifest import REGROUP_GRAPH, SHORTLIST_GRAPH, STEP_GRAPH,
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnxruntime import InferenceSession, OrtValue
+from onnxruntime import InferenceSession
 from tests.engine.journey import VOCABULARY, Journey, assert_same, export_family
 from tests.engine.tiny_graphs import tiny_bundle
 
 from dragoman_export.graphs.regroup import write_regroup_graph
-from dragoman_server.engine import DecoderError, Engine, EngineLimits, SearchOptions, Sentence, StepInput
+from dragoman_server.engine import DecoderError, Engine, EngineLimits, SearchOptions, Sentence
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.options import DecoderOptions
-from dragoman_server.engine.onnx.session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
-from dragoman_server.engine.scheduling.padding import padded_rows
+from dragoman_server.engine.onnx.session import CPU_PROVIDER
 
 FAMILIES = ["luong", "plain", "transformer"]
 TOLERANCE = {"fp32": 1e-5, "int8": 0.0}
@@ -139,56 +137,6 @@ def test_an_engine_translates_alike_with_both(exported: Bundle, shortlist: bool)
         padding_decoder(exported, "int8", shortlist=shortlist),
     ):
         assert translate(decoder, sentences, max_rows=20) == expected
-
-
-def test_nothing_but_a_steps_results_comes_to_the_host(
-    exported: Bundle, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    decoder = open_on(exported, "fp32", shortlist=True, on_device=True)
-    shapes: list[list[int]] = []
-    fetch = OrtValue.numpy
-
-    def note(value: OrtValue) -> Any:
-        shapes.append(list(value.shape()))
-        return fetch(value)
-
-    monkeypatch.setattr(OrtValue, "numpy", note)
-    monkeypatch.setattr(InferenceSession, "run", None, raising=False)
-    batch = decoder.open_batch(2)
-    batch.regroup(
-        np.arange(3), [decoder.encode([[5, 3], [6, 3]], 2), decoder.encode([[4, 5, 6, 7, 3]], 2)], 8
-    )
-    none_SK = np.zeros((3, 2), np.int64)
-    parent_SK = np.array([[0, 0], [1, 1], [2, 2]])
-    rows = StepInput(
-        token_SK=none_SK + 5,
-        parent_SK=parent_SK,
-        score_SK=np.zeros((3, 2), np.float32),
-        forced_SK=none_SK,
-        wants_attention=False,
-    )
-    batch.step(rows)
-    batch.regroup(np.array([0, 3]), [decoder.encode([[9, 3]], 2)], 8)
-    assert shapes == [[3, 4], [3, 4], [3, 2]]
-
-
-def test_sizes_that_shapes_are_padded_to() -> None:
-    assert [padded_rows(count) for count in (1, 2, 3, 4, 5, 6, 7, 9, 13, 17, 25, 320)] == [
-        *(1, 2, 3, 4, 6, 6, 8, 12, 16, 24, 32, 384)
-    ]
-    assert all(count <= padded_rows(count) < 1.5 * count for count in range(1, 500))
-
-
-def test_every_node_of_the_regroup_graph_must_be_on_the_device(exported: Bundle) -> None:
-    session = open_session(
-        exported.graph_path("fp32", REGROUP_GRAPH),
-        DecoderOptions(device="cpu", num_threads=1),
-        may_leave_shapes=False,
-    )
-    assert find_strays(session, CPU_PROVIDER, may_leave_shapes=False) == []
-    strays = find_strays(session, CUDA_PROVIDER, may_leave_shapes=False)
-    operators = {stray.rpartition("(")[2].rstrip(")") for stray in strays}
-    assert {"Gather", "Concat"} <= operators
 
 
 def test_on_a_cpu_batches_regroup_on_the_host_unless_asked_otherwise(exported: Bundle) -> None:

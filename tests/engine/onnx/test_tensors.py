@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dragoman_server.engine.onnx.tensors import Memory, Moves, align, join_rows
+from dragoman_server.engine.onnx.tensors import Memory, Moves
 
 
 def regroup(memory: Memory, origin: np.ndarray, joined: list[np.ndarray], source_positions: int) -> None:
@@ -33,21 +33,3 @@ def test_random_regrouping_equals_concatenating_and_gathering() -> None:
         np.testing.assert_array_equal(memory.array, expected)
         serial += 1
     assert serial > 40
-
-
-def test_a_state_that_grows_is_padded_on_the_left() -> None:
-    running = np.array([[1.0, 2.0, 3.0]])
-    assert join_rows(running, [np.zeros((1, 0))], 1, 3).tolist() == [[1, 2, 3], [0, 0, 0]]
-
-
-def test_a_state_that_grows_is_trimmed_to_its_oldest_row() -> None:
-    running = np.array([[1.0, 2.0, 3.0]])
-    assert join_rows(running, [np.array([[9.0]])], 1, 1).tolist() == [[2, 3], [0, 9]]
-    assert join_rows(running, [np.zeros((1, 0))], 1, 0).shape == (2, 0)
-
-
-def test_a_past_may_begin_at_its_first_position_and_be_padded_behind() -> None:
-    running = np.array([[1.0, 2, 0], [1, 2, 3]])
-    joined = join_rows(running, [np.zeros((1, 0))], 1, 4, padded_behind=True)
-    assert joined.tolist() == [[1, 2, 0, 0], [1, 2, 3, 0], [0, 0, 0, 0]]
-    assert align(running[:1], 1, 2, padded_behind=True).tolist() == [[1, 2]]

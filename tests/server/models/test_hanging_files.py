@@ -7,9 +7,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-import grpc
 import pytest
-from dragoman_bundle import Bundle
 from tests.server.access import Certified, certify
 from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.copying_bundle import MANIFEST, write_bundle
@@ -17,10 +15,7 @@ from tests.server.late_file import HANGING, hang, make_late
 
 from dragoman import AsyncClient
 from dragoman.v1 import translation_pb2 as pb
-from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_server.api.certificate import Certificate
-from dragoman_server.models.loader import ModelLoader
-from dragoman_server.models.model import Model
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 
@@ -74,31 +69,6 @@ async def test_a_reload_that_takes_too_long_is_given_up_and_told(
     waiting.write_text("")
 
 
-async def test_what_a_reload_loads_that_was_given_up_ends(
-    start_server: StartServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path, "1")
-    running = await start_server(models=tmp_path, max_reload_seconds=0.2)
-    goes_on, loaded = threading.Event(), list[Model]()
-    load = ModelLoader.load
-
-    def load_late(loader: ModelLoader, bundle: Bundle) -> Model:
-        goes_on.wait()
-        loaded.append(load(loader, bundle))
-        return loaded[-1]
-
-    monkeypatch.setattr(ModelLoader, "load", load_late)
-    write(tmp_path, "2")
-    write(tmp_path, "3")
-    await running.server.reload()
-    goes_on.set()
-    async with asyncio.timeout(60):
-        while not loaded or loaded[0].engine.is_alive:
-            await asyncio.sleep(0.01)
-    assert [model.key for model in loaded] == ["de-en/2"]
-    assert await version_of(running) == "1"
-
-
 async def test_tokens_that_hang_stay_as_they_were_and_the_models_are_read(
     start_server: StartServer, tmp_path: Path, tokens: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,18 +88,6 @@ async def test_tokens_that_hang_stay_as_they_were_and_the_models_are_read(
     # What was read too late is not used, however late it comes.
     await asyncio.sleep(0.1)
     assert running.server._callers._names is names
-
-
-async def test_a_pipe_in_the_place_of_tokens_is_told(
-    start_server: StartServer, tokens: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    running = await start_server(tokens=tokens)
-    tokens.unlink()
-    os.mkfifo(tokens)
-    await running.server.reload()
-    (record,) = [record for record in caplog.records if record.message == "tokens not reloaded"]
-    assert record.reason == f"{tokens} can't be read: it is no regular file"
-    assert running.metric("dragoman_last_reload_successful") == 0
 
 
 async def test_a_certificate_that_hangs_keeps_no_connection_waiting(
@@ -182,22 +140,6 @@ async def test_a_pipe_in_a_certificate_s_place_is_told(
         await client.models()
     (record,) = [record for record in caplog.records if record.message == "certificate not renewed"]
     assert record.reason == f"{path} can't be read: it is no regular file"
-
-
-def test_a_server_whose_reload_hangs_drains_and_ends(start_process: StartProcess, tmp_path: Path) -> None:
-    write(tmp_path, "1")
-    options = ("--models", str(tmp_path), "--port", "0", "--drain-seconds", "1")
-    server = start_process(*options, "--max-reload-seconds", "0.5", environment=HANGING)
-    port = server.wait_for("ready")["port"]
-    make_late(tmp_path / "de-en" / "2" / "manifest.json")
-    for _ in range(2):
-        server.process.send_signal(signal.SIGHUP)
-        assert "within 0.5 seconds" in str(server.wait_for("not reloaded")["reason"])
-    with grpc.insecure_channel(f"localhost:{port}") as channel:
-        response = TranslationServiceStub(channel).Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
-    assert response.model.version == "1"
-    server.process.terminate()
-    assert server.end()[0] == 0
 
 
 def test_a_server_ends_while_a_reload_hangs(start_process: StartProcess, tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ import gzip
 import os
 import resource
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -22,7 +20,7 @@ from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.training.toy_pairs import SOURCES, TARGETS, toy_tokenizer
 
 from dragoman_training.data.batching import Pairs
-from dragoman_training.data.corpora import file_pairs, parts, survey
+from dragoman_training.data.corpora import file_pairs, parts
 from dragoman_training.data.corpora.cache import CorpusCache, CorpusCacheError
 from dragoman_training.data.corpora.file_pairs import FilePairs
 from dragoman_training.data.corpus import Corpus, CorpusError, read_corpus
@@ -213,27 +211,6 @@ def test_what_is_made_of_something_else_is_another(
     assert_same(found, in_memory(recipe, folder, tokenizers[0]))
 
 
-def test_weights_and_names_of_files_change_nothing_that_is_kept(folder: Path, tokenizer: Tokenizer) -> None:
-    recipe = recipe_of()
-    opened(recipe, folder).tokenized((tokenizer, tokenizer))
-    before = entries(folder)
-    (folder / "a.de").rename(folder / "c.de")
-    data = replace(recipe.data, train_source=("c.de", "b.de.gz"), train_weights=(2.0, 1.0))
-    found = opened(replace(recipe, data=data), folder).tokenized((tokenizer, tokenizer))
-    assert entries(folder) == before
-    assert [share.weight for share in found.shares] == [2, 1]
-
-
-def test_files_that_are_as_they_were_are_not_read_again(
-    folder: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(survey, "SETTLED_NANOSECONDS", 0)
-    pairs = opened(recipe_of(), folder)
-    pairs.tokenized((tokenizer, tokenizer))
-    monkeypatch.setattr(survey, "open_file", lambda path: pytest.fail("it was read again"))
-    opened(recipe_of(), folder).tokenized((tokenizer, tokenizer))
-
-
 def test_a_corpus_that_changes_meanwhile_is_refused_and_leaves_nothing(
     folder: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,13 +317,6 @@ def test_what_a_process_left_half_is_made_anew(tmp_path: Path) -> None:
     (lock.with_suffix(".part") / "half").touch()
     path = cache.entry("thing", {}, lambda part: (part / "whole").touch())
     assert sorted(each.name for each in path.iterdir()) == ["made-of.json", "whole"]
-
-
-def test_processes_that_tokenize_have_no_pytorch() -> None:
-    """Each of them would hold it once more, and begin seconds later."""
-    code = "import sys, dragoman_training.data.corpora.tokenizing; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
 
 
 def test_links_of_tokens_are_those_of_lists_and_made_once(folder: Path, tokenizer: Tokenizer) -> None:

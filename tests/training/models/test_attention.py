@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import Tensor
 
 from dragoman_training.models.layers.attention import (
     AdditiveAttention,
@@ -96,23 +96,6 @@ def test_what_is_had_alone_is_what_is_had_together(attention: str, lengths: list
             assert torch.equal(again_SQD, context_SQD)
             assert torch.equal(weights_SHQT.mean(dim=1), weights_SQT)
             assert (weights_SHQT.masked_select((mask_ST == 0)[:, None, None]) == 0).all()
-
-
-@torch.no_grad()
-def test_a_transformer_s_attention_over_the_source_is_that_of_pytorch() -> None:
-    ours, theirs = CrossAttention(8, 2), nn.MultiheadAttention(8, 2, batch_first=True)
-    for parameter in ours.parameters():
-        nn.init.normal_(parameter)
-    theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, ours.memory.weight]))
-    theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, ours.memory.bias]))
-    theirs.out_proj.load_state_dict(ours.output.state_dict())
-    query_SQD, states_STD, mask_ST = torch.randn(2, 3, 8), torch.randn(2, 5, 8), mask_of([5, 2], 5)
-    found = ours.by_head(query_SQD, *ours.keys_and_values(states_STD), mask_ST)
-    expected = theirs(
-        *(query_SQD, states_STD, states_STD), key_padding_mask=mask_ST == 0, average_attn_weights=False
-    )
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other)
 
 
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), padding=st.integers(0, 5))

@@ -16,18 +16,9 @@ from dragoman_training.models import (
     VocabularyShape,
     build_model,
 )
-from dragoman_training.models.plain import reverse
-from dragoman_training.recipe.reader import load_recipe
-from dragoman_training.recipe.settings import RecipeError
 
 VOCABULARY = VocabularyShape(source_size=40, target_size=30, shared=False, bos=2, never_produced=(0, 1, 2))
 RECIPES = Path(__file__).parents[3] / "training" / "recipes"
-
-
-def test_a_source_is_reversed_up_to_its_own_end() -> None:
-    source_ST = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0], [3, 0, 0, 0]])
-    expected = [[7, 6, 5, 3], [8, 3, 0, 0], [3, 0, 0, 0]]
-    assert reverse(source_ST, torch.tensor([4, 2, 1])).tolist() == expected
 
 
 @pytest.mark.parametrize("attention", ["local-m", "local-p"])
@@ -111,18 +102,3 @@ def test_the_penalty_is_not_rounded_where_training_is() -> None:
 def test_parts_that_do_not_fit_are_named_with_the_way_out(make: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
-
-
-@pytest.mark.parametrize(
-    ("recipe", "override", "message"),
-    [
-        ("luong", "model.score=cosine", r"model\.score: is 'cosine', but must be one of 'dot', 'general'"),
-        ("luong", "model.attention=local", r"model\.attention: is 'local', but must be one of 'global'"),
-        ("luong", "model.attention=local-p", r"model\.window is 0"),
-        ("multi-head", "model.heads=3", r"model\.heads is 3, which does not divide"),
-        ("plain", "model.reverse_source=1", r"model\.reverse_source: must be true or false, not 1"),
-    ],
-)
-def test_a_recipe_that_does_not_fit_is_refused(recipe: str, override: str, message: str) -> None:
-    with pytest.raises(RecipeError, match=message):
-        load_recipe(RECIPES / f"multi30k-{recipe}.toml", (override,))

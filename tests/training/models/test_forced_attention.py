@@ -55,14 +55,6 @@ def test_a_sentence_is_looked_at_alike_alone_and_among_others(config: ModelConfi
             assert abs(attention.weights_UT.sum(axis=1) - 1).max() < 1e-5
 
 
-def test_weights_of_local_p_lie_around_the_centre_it_predicts() -> None:
-    for attention in attentions(LOCAL_P, [0, 2, 3]):
-        assert attention.centre_U is not None
-        for weights_T, centre in zip(attention.weights_UT, attention.centre_U, strict=True):
-            seen = weights_T.nonzero()[0] + 1
-            assert abs(seen - centre).max() <= LOCAL_P.window
-
-
 def test_sharpness_is_a_mean_over_target_pieces() -> None:
     one = ForcedAttention(weights_UT=np.array([[1, 0, 0, 0], [0.25] * 4], dtype=np.float32), centre_U=None)
     other = ForcedAttention(weights_UT=np.array([[0.5, 0.5]], dtype=np.float32), centre_U=None)
