@@ -1,7 +1,6 @@
 """What each family does that others don't, and the parts that don't fit."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from dragoman_training.models import (
 )
 
 VOCABULARY = VocabularyShape(source_size=40, target_size=30, shared=False, bos=2, never_produced=(0, 1, 2))
-RECIPES = Path(__file__).parents[3] / "training" / "recipes"
 
 
 @pytest.mark.parametrize("attention", ["local-m", "local-p"])
