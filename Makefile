@@ -62,9 +62,8 @@ clean:  ## Remove .venv and caches
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(SERVER),web]'
 	touch $@
 
-# Serving, training, export and the tools of development. torch comes first: no other release may be tried.
-.venv/everything: .venv/serving
-	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable '.[$(SERVER),training,export,dev]'
-	touch $@
+# Serving, training, export and the tools of development. What is imported is compiled then: all would take minutes.
+.venv/everything: pyproject.toml constraints.txt | .venv/bin/pip
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt \
+		--editable '.[$(SERVER),web,training,export,dev]'
+	touch .venv/serving $@
