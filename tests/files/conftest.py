@@ -5,29 +5,12 @@ from pathlib import Path
 
 import pytest
 from tests.clients import conftest as clients
+from tests.clients.jobs import running
 
-from dragoman import Client, Settings
-from dragoman.jobs import FileJob, FormatOptions
-
-DE_EN = Settings(source="de", target="en")
+from dragoman import Client
+from dragoman.jobs import FormatOptions
 
 server, client = clients.server, clients.client
-
-
-class Silence:
-    """Is told and says nothing."""
-
-    def on_start(self, *, resumed, failed):
-        pass
-
-    def on_line(self, *, failed, position):
-        pass
-
-    def on_save(self, *, lines):
-        pass
-
-    def on_wait(self, error, seconds):
-        pass
 
 
 @pytest.fixture
@@ -38,8 +21,7 @@ def run(server):
         job_names = ("format_name", "patience_seconds", "checkpoint_seconds", "window")
         job = {name: options.pop(name) for name in job_names if name in options}
         with Client(server.address) as client:
-            file_job = FileJob(source, output, DE_EN, options=FormatOptions(**options), **job)
-            return file_job.run(client, Silence())
+            return running.run(client, source, output, options=FormatOptions(**options), **job)
 
     return call
 

@@ -12,36 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman import Client, Settings
-from dragoman.jobs import FileJob, JobError
+from dragoman.jobs import JobError
 
-DE_EN = Settings(source="de", target="en")
 REAL_FILES = Path(__file__).parents[4] / "shared" / "data" / "formats"
-
-
-class Silence:
-    """Is told and says nothing."""
-
-    def on_start(self, *, resumed, failed):
-        pass
-
-    def on_line(self, *, failed, position):
-        pass
-
-    def on_save(self, *, lines):
-        pass
-
-    def on_wait(self, error, seconds):
-        pass
-
-
-@pytest.fixture
-def translate(server):
-    def run(source: Path, output: Path, **options):
-        with Client(server.address) as client:
-            return FileJob(source, output, DE_EN, **options).run(client, Silence())
-
-    return run
 
 
 def zipped() -> bytes:
@@ -52,11 +25,11 @@ def zipped() -> bytes:
 
 
 @pytest.mark.parametrize("name", ["in.ndjson", "in.JSONL", "in.NDJson.GZ", "in.jsonlines"])
-def test_json_lines_are_known_by_their_name_in_any_case(translate, tmp_path, name):
+def test_json_lines_are_known_by_their_name_in_any_case(run, tmp_path, name):
     content = b'{"text": "ja"}\n'
     source, output = tmp_path / name, tmp_path / f"out{name[2:]}"
     source.write_bytes(gzip.compress(content) if name.endswith("GZ") else content)
-    translate(source, output)
+    run(source, output)
     told = output.read_bytes()
     assert json.loads(gzip.decompress(told) if name.endswith("GZ") else told) == {
         "text": "ja",
@@ -64,16 +37,16 @@ def test_json_lines_are_known_by_their_name_in_any_case(translate, tmp_path, nam
     }
 
 
-def test_compression_is_known_by_the_name_in_any_case(translate, tmp_path):
+def test_compression_is_known_by_the_name_in_any_case(run, tmp_path):
     (tmp_path / "in.TXT.GZ").write_bytes(gzip.compress(b"ja\n"))
-    translate(tmp_path / "in.TXT.GZ", tmp_path / "out.Gz")
+    run(tmp_path / "in.TXT.GZ", tmp_path / "out.Gz")
     assert gzip.decompress((tmp_path / "out.Gz").read_bytes()) == b"JA\n"
 
 
 @pytest.mark.parametrize("name", ["book.de", "book", "book.TXT", "v1.2 (final).de_DE", "po", ".srt"])
-def test_a_name_that_says_nothing_is_of_text(translate, tmp_path, name):
+def test_a_name_that_says_nothing_is_of_text(run, tmp_path, name):
     (tmp_path / name).write_text("ja\n")
-    translate(tmp_path / name, tmp_path / "out")
+    run(tmp_path / name, tmp_path / "out")
     assert (tmp_path / "out").read_text() == "JA\n"
 
 
@@ -92,10 +65,10 @@ def test_a_name_that_says_nothing_is_of_text(translate, tmp_path, name):
         ("a.yaml", r"structured data.*\.json"),
     ],
 )
-def test_a_name_of_what_lines_would_break_is_refused(translate, tmp_path, name, told):
+def test_a_name_of_what_lines_would_break_is_refused(run, tmp_path, name, told):
     (tmp_path / name).write_text("ja\n")
     with pytest.raises(JobError, match=rf"{name} is by its name {told}.*`--format text`"):
-        translate(tmp_path / name, tmp_path / "out")
+        run(tmp_path / name, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -106,27 +79,27 @@ def test_a_name_of_what_lines_would_break_is_refused(translate, tmp_path, name, 
         for suffix in ["js", "php", "py", "vue", "jsonc", "sub", "eml", "ics", "sql", "ts", "foo", "jsonl5"]
     ],
 )
-def test_a_name_of_which_nothing_is_known_is_refused_unless_one_insists(translate, tmp_path, name):
+def test_a_name_of_which_nothing_is_known_is_refused_unless_one_insists(run, tmp_path, name):
     (tmp_path / name).write_text("ja\n")
     with pytest.raises(
         JobError, match=rf"{name} ends in '\.\w+', of which no format is known.*`--format text`"
     ):
-        translate(tmp_path / name, tmp_path / "out")
+        run(tmp_path / name, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    translate(tmp_path / name, tmp_path / "out", format_name="text")
+    run(tmp_path / name, tmp_path / "out", format_name="text")
     assert (tmp_path / "out").read_text() == "JA\n"
 
 
-def test_a_name_that_the_output_would_belie_is_refused(translate, tmp_path):
+def test_a_name_that_the_output_would_belie_is_refused(run, tmp_path):
     (tmp_path / "in").write_text("ja\n")
     with pytest.raises(JobError, match=r"out\.odt is by its name a document.*such as out\.txt"):
-        translate(tmp_path / "in", tmp_path / "out.odt")
+        run(tmp_path / "in", tmp_path / "out.odt")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_whoever_insists_has_every_line_translated(translate, tmp_path):
+def test_whoever_insists_has_every_line_translated(run, tmp_path):
     (tmp_path / "in.md").write_text("# ja\n")
-    translate(tmp_path / "in.md", tmp_path / "out.md", format_name="text")
+    run(tmp_path / "in.md", tmp_path / "out.md", format_name="text")
     assert (tmp_path / "out.md").read_text() == "# JA\n"
 
 
@@ -144,13 +117,13 @@ def test_whoever_insists_has_every_line_translated(translate, tmp_path):
     ],
     ids=["zip", "pdf", "utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"],
 )
-def test_what_is_no_text_in_utf8_is_refused_whatever_it_is_called(translate, tmp_path, content, told):
+def test_what_is_no_text_in_utf8_is_refused_whatever_it_is_called(run, tmp_path, content, told):
     (tmp_path / "in.txt").write_bytes(content)
     (tmp_path / "in.txt.gz").write_bytes(gzip.compress(content))
     for name in ("in.txt", "in.txt.gz"):
         for format_name in (None, "text"):
             with pytest.raises(JobError, match=told):
-                translate(tmp_path / name, tmp_path / "out.txt", format_name=format_name)
+                run(tmp_path / name, tmp_path / "out.txt", format_name=format_name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "in.txt.gz"]
 
 
@@ -169,12 +142,12 @@ def test_what_is_no_text_in_utf8_is_refused_whatever_it_is_called(translate, tmp
         (b'{\n  "a": "ja"\n}\n', "JSON"),
     ],
 )
-def test_text_that_lines_would_break_is_refused_unless_one_insists(translate, tmp_path, content, told):
+def test_text_that_lines_would_break_is_refused_unless_one_insists(run, tmp_path, content, told):
     (tmp_path / "in.txt").write_bytes(content)
     with pytest.raises(JobError, match=f"{told}.*--format"):
-        translate(tmp_path / "in.txt", tmp_path / "out.txt")
+        run(tmp_path / "in.txt", tmp_path / "out.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
-    summary = translate(tmp_path / "in.txt", tmp_path / "out.txt", format_name="text")
+    summary = run(tmp_path / "in.txt", tmp_path / "out.txt", format_name="text")
     assert summary.lines == content.count(b"\n")
 
 
@@ -190,31 +163,31 @@ def test_text_that_lines_would_break_is_refused_unless_one_insists(translate, tm
         "grün\n".encode() + b"\xff\n",
     ],
 )
-def test_text_of_any_other_look_is_translated(translate, tmp_path, content):
+def test_text_of_any_other_look_is_translated(run, tmp_path, content):
     (tmp_path / "in.txt").write_bytes(content)
-    assert translate(tmp_path / "in.txt", tmp_path / "out.txt").lines == content.count(b"\n")
+    assert run(tmp_path / "in.txt", tmp_path / "out.txt").lines == content.count(b"\n")
 
 
-def test_a_character_at_the_end_of_what_is_looked_at_is_no_fault(translate, tmp_path):
+def test_a_character_at_the_end_of_what_is_looked_at_is_no_fault(run, tmp_path):
     (tmp_path / "in.txt").write_text("a" + "ü" * (1 << 19) + "\n")
-    assert translate(tmp_path / "in.txt", tmp_path / "out.txt").failed == 0
+    assert run(tmp_path / "in.txt", tmp_path / "out.txt").failed == 0
 
 
-def test_formats_that_names_hide_are_given(translate, tmp_path):
+def test_formats_that_names_hide_are_given(run, tmp_path):
     (tmp_path / "in.json").write_text('{"text": "ja"}\n')
-    translate(tmp_path / "in.json", tmp_path / "out", format_name="jsonl")
+    run(tmp_path / "in.json", tmp_path / "out", format_name="jsonl")
     assert json.loads((tmp_path / "out").read_text())["translation"] == "JA"
 
 
-def test_a_job_goes_on_in_the_format_that_it_began_with(server, translate, tmp_path):
+def test_a_job_goes_on_in_the_format_that_it_began_with(server, run, tmp_path):
     source, output = tmp_path / "in", tmp_path / "out"
     source.write_text("ja\n" * 2000)
     server.servicer.disconnects.append(600)
     with pytest.raises(ConnectionError):
-        translate(source, output, patience_seconds=0.0, checkpoint_seconds=0.0)
+        run(source, output, patience_seconds=0.0, checkpoint_seconds=0.0)
     with pytest.raises(JobError, match="format was text and is jsonl"):
-        translate(source, output, format_name="jsonl")
-    translate(source, output)
+        run(source, output, format_name="jsonl")
+    run(source, output)
     assert output.read_text() == "JA\n" * 2000
 
 
@@ -228,21 +201,21 @@ def test_a_job_goes_on_in_the_format_that_it_began_with(server, translate, tmp_p
     ],
     ids=["po", "json", "docx", "gz"],
 )
-def test_files_of_two_formats_are_refused(translate, tmp_path, names, told):
+def test_files_of_two_formats_are_refused(run, tmp_path, names, told):
     (tmp_path / names[0]).write_text("ja\n")
     with pytest.raises(JobError, match=told):
-        translate(tmp_path / names[0], tmp_path / names[1])
+        run(tmp_path / names[0], tmp_path / names[1])
     assert [path.name for path in tmp_path.iterdir()] == [names[0]]
 
 
 @pytest.mark.skipif(not REAL_FILES.is_dir(), reason="no real files here")
-def test_real_files_of_formats_that_are_not_read_are_refused(translate, tmp_path):
+def test_real_files_of_formats_that_are_not_read_are_refused(run, tmp_path):
     refused = {".xml", ".ftl", ".resw", ".yaml"}
     paths = [path for path in REAL_FILES.iterdir() if path.suffix in refused]
     assert {path.suffix for path in paths} == refused
     for path in paths:
         with pytest.raises(JobError, match=r"by its name .*, of a format that is not read"):
-            translate(path, tmp_path / "out")
+            run(path, tmp_path / "out")
 
 
 def test_every_format_is_read_by_the_bare_install():
@@ -262,13 +235,13 @@ def test_every_format_is_read_by_the_bare_install():
     assert {"polib", "markdown-it-py"} <= needed <= installed
 
 
-def test_a_document_may_have_as_many_bytes_as_the_limit_and_no_more(translate, tmp_path, monkeypatch):
+def test_a_document_may_have_as_many_bytes_as_the_limit_and_no_more(run, tmp_path, monkeypatch):
     monkeypatch.setattr("dragoman_files.document.MAX_DOCUMENT_BYTES", 1 << 20)
     source, output = tmp_path / "in.html", tmp_path / "out.html"
     text = "<p>ja</p>" + " " * ((1 << 20) - 9)
     source.write_text(text)
-    translate(source, output)
+    run(source, output)
     assert output.read_text() == text.replace("ja", "JA")
     source.write_text(f"{text} ")
     with pytest.raises(JobError, match=r"in\.html has more than 1 MiB.*split it"):
-        translate(source, tmp_path / "out2.html")
+        run(source, tmp_path / "out2.html")
