@@ -29,48 +29,6 @@ def numbers(dealt: Spread) -> list[int]:
     return [item.id.number for item in dealt.results() if isinstance(item, StreamResult)]
 
 
-def test_results_come_in_the_order_of_the_units_whoever_is_first() -> None:
-    dealt = spread(4)
-    one, other = dealt.share(), dealt.share()
-    first, second = one.stream(), other.stream()
-    units = [next(first), next(second), next(first), next(second)]
-    for share, unit in ((other, units[1]), (other, units[3]), (one, units[0]), (one, units[2])):
-        finish(dealt, share, unit)
-    assert next(first, None) is None
-    assert numbers(dealt) == [1, 2, 3, 4]
-
-
-def test_what_is_given_back_is_taken_first_by_any() -> None:
-    dealt = spread(6)
-    broken, other = dealt.share(), dealt.share()
-    units = broken.stream()
-    mine = [next(units) for _ in range(3)]
-    finish(dealt, broken, mine[0])
-    theirs = other.stream()
-    assert next(theirs).number == 4
-    broken.give_back()
-    assert [unit.number for unit in theirs] == [2, 3, 5, 6]
-
-
-def test_a_thread_that_wakes_late_takes_nothing_after_its_stream_broke() -> None:
-    dealt = spread(3)
-    broken, other = dealt.share(), dealt.share()
-    late = broken.stream()
-    next(late)
-    broken.give_back()
-    assert next(late, None) is None
-    assert [unit.number for unit in other.stream()] == [1, 2, 3]
-
-
-def test_a_stream_after_one_that_was_cut_off_has_first_what_is_not_done() -> None:
-    dealt = spread(3)
-    share = dealt.share()
-    units = share.stream()
-    finish(dealt, share, next(units))
-    next(units)
-    assert [unit.number for unit in share.stream()] == [2, 3]
-
-
 def test_nobody_runs_ahead_of_a_unit_that_hangs_further_than_allowed() -> None:
     dealt = spread(10, max_ahead=4)
     hanging, other = dealt.share(), dealt.share()

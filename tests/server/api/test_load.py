@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.engine import Priority, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
-from dragoman_server.service import core
 from dragoman_server.text import translator
 from dragoman_server.text.document import Document
 from dragoman_server.text.options import TranslationOptions
@@ -235,20 +234,6 @@ async def test_no_more_is_read_of_what_is_refused(
     assert len(prepared) == 2
 
 
-async def test_no_more_is_read_of_what_nobody_waits_for(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prepared = record_prepared(monkeypatch, seconds=0.02)
-    running = await start_server()
-    request = pb.TranslateRequest(texts=["Eins."] * 1_000, **GERMAN)
-    error = await failure(running.stub.Translate(request, timeout=0.5))
-    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    await asyncio.sleep(0.5)
-    until_then = len(prepared)
-    await asyncio.sleep(0.5)
-    assert 0 < until_then == len(prepared) < 1_000
-
-
 async def test_a_text_that_nobody_waits_for_is_left_within_a_second(start_server: StartServer) -> None:
     running = await start_server()
     # Seconds of work, before the engine has any.
@@ -274,64 +259,6 @@ def record_prepared(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> li
 
     monkeypatch.setattr(translator, "prepare", recorded)
     return prepared
-
-
-@pytest.fixture
-def threads(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
-    """Which threads take each step of a request."""
-    found: dict[str, set[int]] = {}
-
-    def recorded(work: Callable[..., object]) -> Callable[..., object]:
-        def run(*arguments: object, **options: object) -> object:
-            found.setdefault(work.__name__, set()).add(threading.get_ident())
-            return work(*arguments, **options)
-
-        return run
-
-    for owner, name in (
-        (translator, "prepare"),
-        (EnginePool, "submit"),
-        (translator, "complete"),
-        (core, "write_translation"),
-    ):
-        monkeypatch.setattr(owner, name, recorded(getattr(owner, name)))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("texts", "on_loop"),
-    [
-        (["Ja."], True),
-        (["Ja. " * 200], False),
-        (["Ein Satz. Noch einer. " * 20] * 10, False),
-        (["Ja."] * 100, False),
-        ([""] * 100, False),
-        (["a\r" * 200], False),
-    ],
-)
-async def test_a_large_request_does_not_hold_up_a_small_one(
-    start_server: StartServer, threads: dict[str, set[int]], texts: list[str], on_loop: bool
-) -> None:
-    running = await start_server()
-    threads.clear()
-    await translate(running, *texts)
-    # Nothing is submitted of texts that are empty.
-    submitting = {"submit"} if any(texts) else set()
-    assert threads.keys() == {"prepare", "complete", "write_translation"} | submitting
-    # The server's loop is the test's.
-    assert all((threading.get_ident() in found) == on_loop for found in threads.values()), threads
-
-
-async def test_a_large_item_does_not_hold_up_a_small_one(
-    start_server: StartServer, threads: dict[str, set[int]]
-) -> None:
-    running = await start_server()
-    threads.clear()
-    config = pb.TranslateStreamRequest(config={"model": "de-en"})
-    item = pb.TranslateStreamRequest(item={"id": "1", "text": "Ein Satz. Noch einer. " * 200})
-    assert [response.id async for response in running.stub.TranslateStream(iter([config, item]))] == ["1"]
-    assert threads.keys() == {"prepare", "submit", "complete", "write_translation"}
-    assert not any(threading.get_ident() in found for found in threads.values()), threads
 
 
 async def test_a_call_that_is_cancelled_while_it_is_submitted_frees_the_engine(

@@ -1,11 +1,9 @@
 """TranslateStream over a real port."""
 
 import asyncio
-import weakref
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import grpc
@@ -207,44 +205,6 @@ async def test_a_stream_that_is_no_stream_is_refused(
     error = await failure(running, *messages)
     assert error.code() is code
     assert words in error.details()
-
-
-class Item:
-    """As of the API, but one that a weak reference can watch."""
-
-    id = "1"
-    text = "Ja."
-
-
-async def test_an_item_is_not_kept_while_its_answer_waits_for_its_reader() -> None:
-    kept: list[weakref.ref[Item]] = []
-
-    class NeverReads:
-        async def write(self, response: pb.TranslateStreamResponse) -> None:
-            await asyncio.Event().wait()
-
-    async def answer(item: Item) -> pb.TranslateStreamResponse:
-        return pb.TranslateStreamResponse(id=item.id)
-
-    async def messages() -> AsyncIterator[Any]:
-        for _ in range(3):
-            item = Item()
-            kept.append(weakref.ref(item))
-            message = SimpleNamespace(item=item, WhichOneof=lambda _: "item")
-            del item
-            yield message
-            del message
-        # The stream stays open.
-        await asyncio.Event().wait()
-
-    stream = TranslationStream(
-        cast(Any, answer), write=NeverReads().write, joins=False, max_items=9, max_idle_seconds=9
-    )
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(stream.run(messages(), asyncio.Event()))
-        while len(kept) < 3 or any(item() for item in kept):
-            await asyncio.sleep(0.01)
-        running.cancel()
 
 
 async def test_a_malformed_message_ends_the_stream_after_the_items_before_it(running: RunningServer) -> None:

@@ -75,18 +75,6 @@ def test_gradients_of_parts_add_up_to_those_of_the_whole(
 
 
 @FAMILIES
-def test_stepping_through_the_reference_gives_what_decoding_it_does(
-    family: str, tokenizer: Tokenizer, pairs: Pairs
-) -> None:
-    model = model_of(family, tokenizer).eval()
-    batch = pairs.batch([0, 1, 2, 3])
-    memory, state = model.encode(batch.source_ST, batch.source_length_S)
-    stepped = decode_scheduled(model, memory, state, batch.target_input_SU, teacher_forcing=1.0)
-    decoded = model.decode(memory, state, batch.target_input_SU)
-    torch.testing.assert_close(stepped, decoded, rtol=1e-4, atol=1e-5)
-
-
-@FAMILIES
 def test_without_the_reference_the_decoder_reads_what_it_predicted(
     family: str, tokenizer: Tokenizer, pairs: Pairs
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
-from tests.export.toy_checkpoint import CONFIGS, ENSEMBLE
+from tests.export.toy_checkpoint import ALIKE, CONFIGS, ENSEMBLE
 from tests.training.toy_pairs import toy_model, toy_tokenizer
 from torch import Tensor
 from torch.fx.experimental import _config
@@ -161,7 +161,13 @@ def test_a_run_keeps_to_its_device(family: str, tokenizer: Tokenizer, tmp_path: 
         assert parameter.device == optimizer.state[parameter]["exp_avg"].device == META
 
 
-@pytest.mark.parametrize("family", [*CONFIGS, "ensemble"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
+        for name in (*CONFIGS, "ensemble")
+    ],
+)
 def test_translating_keeps_to_its_device(family: str, tokenizer: Tokenizer) -> None:
     configs = ENSEMBLE if family == "ensemble" else (CONFIGS[family],)
     members = [toy_model(config, tokenizer) for config in configs]
