@@ -21,7 +21,7 @@ from tests.server.wire import go_away_frame, opening, ping_frame, read_frames
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
-from dragoman_server.logs import Log, open_log
+from dragoman_server.logs import open_log
 from dragoman_server.metrics.log import LogMetrics
 
 FORGED = b'x\n{"message": "FORGED"}\n'
@@ -175,11 +175,3 @@ def test_a_field_never_looks_like_a_line_of_its_own(pipe: tuple[int, int]) -> No
     with open_log("text", descriptor=writing):
         logging.getLogger("test").info("call", extra={"reason": 'no model "x\n2026-01-01 INFO FORGED"'})
     assert os.read(reading, 10_000).count(b"\n") == 1
-
-
-def test_a_log_that_nobody_reads_is_closed_all_the_same(pipe: tuple[int, int]) -> None:
-    log: Log = open_log("text", descriptor=pipe[1], max_waiting=10)
-    for _ in range(100):
-        logging.getLogger("test").info("x" * 10_000)
-    log.close()
-    log.close()

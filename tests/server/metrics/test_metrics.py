@@ -106,13 +106,6 @@ async def test_who_waits_is_told_by_how_long(start_server: StartServer, slow_mod
     call.cancel()
 
 
-async def test_a_reload_is_dated(running: RunningServer) -> None:
-    name = "dragoman_last_reload_timestamp_seconds"
-    first = running.metric(name)
-    await running.server.reload()
-    assert 0 < first < running.metric(name)
-
-
 async def test_the_limit_of_the_queue_is_told_beside_who_waits(start_server: StartServer) -> None:
     running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue=7))
     for priority, limit in (("interactive", 7), ("bulk", 5)):
@@ -135,13 +128,6 @@ async def test_whether_the_server_takes_calls_is_told(start_server: StartServer,
     assert await draining
 
 
-async def test_an_idle_engine_shows_no_sentences(running: RunningServer) -> None:
-    await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
-    async with asyncio.timeout(10):
-        while running.metric("dragoman_running_sentences") or running.metric("dragoman_queue_sentences"):
-            await asyncio.sleep(0.01)
-
-
 async def test_series_exist_before_anything_happens(running: RunningServer) -> None:
     with urlopen(running.metrics_url) as response:
         families = {
@@ -152,20 +138,6 @@ async def test_series_exist_before_anything_happens(running: RunningServer) -> N
     codes = {sample.labels["grpc_code"] for sample in families["grpc_server_handled"].samples}
     assert {"OK", "INVALID_ARGUMENT", "UNAVAILABLE"} <= codes
     assert "process_resident_memory_bytes" in families
-
-
-async def test_latencies_resolve_a_millisecond_to_a_minute(running: RunningServer) -> None:
-    for name in ("dragoman_request_seconds", "grpc_server_handling_seconds"):
-        with urlopen(running.metrics_url) as response:
-            families = text_string_to_metric_families(response.read().decode())
-        bounds = [
-            float(sample.labels["le"])
-            for family in families
-            if family.name == name
-            for sample in family.samples
-            if sample.name == f"{name}_bucket" and sample.labels["le"] != "+Inf"
-        ]
-        assert (min(bounds), max(bounds)) == (0.001, 60.0)
 
 
 async def test_a_text_is_nowhere_in_metrics_or_log(
