@@ -118,12 +118,13 @@ WIDE = {
         width=256, heads=4, feed_forward=512, encoder_layers=1, decoder_layers=1
     ),
     ("ssru", "int8"): TransformerConfig(
-        width=256, heads=4, feed_forward=512, encoder_layers=1, decoder_layers=1, past="ssru"
+        width=256, heads=8, feed_forward=512, encoder_layers=1, decoder_layers=1, past="ssru"
     ),
 }
 """What of them is float has sums as long as a real model's, longer than a block of 256.
 
-The Transformer attends by kernels, over heads as wide as a real one's, and rounds in steps that rows share.
+The Transformers attend by kernels and round in steps that rows share. One has heads as wide as a real one's,
+the other as many.
 """
 
 

@@ -5,6 +5,7 @@ a member's features, D = ΣD_n.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 
 import torch
 from torch import Tensor, nn
@@ -85,7 +86,8 @@ class Ensemble(Seq2Seq):
 def _mean_of_looks(attention_NSKT: Tensor) -> Tensor:
     """[S, K, T]; 0 where no member looks anywhere."""
     looks_NSK1 = (attention_NSKT.sum(dim=-1, keepdim=True) > 0).to(attention_NSKT.dtype)
-    return attention_NSKT.sum(dim=0) / looks_NSK1.sum(dim=0).clamp(min=1)
+    # In this order whatever the batch, which what reduces an axis does not promise.
+    return reduce(torch.add, attention_NSKT.unbind(dim=0)) / looks_NSK1.sum(dim=0).clamp(min=1)
 
 
 def _named(number: int, tensors: Tensors) -> Tensors:

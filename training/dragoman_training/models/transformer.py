@@ -6,6 +6,7 @@ a head, D = H · A.
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 import torch
@@ -179,9 +180,11 @@ class Transformer(Seq2Seq):
             new |= zip(names, new_past, strict=True)
             attentions.append(weights_SHKT)
         chosen = self.alignment_head
-        attention_SKT = (
-            attentions[-1].mean(dim=1) if chosen is None else attentions[chosen.layer][:, chosen.head]
-        )
+        if chosen is None:
+            # One head after the other: what reduces an axis adds up in an order that depends on the batch.
+            attention_SKT = reduce(torch.add, attentions[-1].unbind(dim=1)) / self.config.heads
+        else:
+            attention_SKT = attentions[chosen.layer][:, chosen.head]
         return self.decoder_norm(x_SKD).flatten(0, 1), attention_SKT, new
 
     def decode(self, memory: Tensors, state: Tensors, target_SU: Tensor) -> Tensor:
