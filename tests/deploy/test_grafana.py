@@ -1,4 +1,5 @@
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,12 @@ def source() -> dict[str, Any]:
     [only] = yaml.safe_load((FOLDER / "provisioning/datasources/prometheus.yml").read_text())["datasources"]
     found: dict[str, Any] = only
     return found
+
+
+def test_the_dashboard_is_what_its_panels_and_the_list_of_metrics_say() -> None:
+    command = [sys.executable, FOLDER / "generate.py", "--check"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
 
 
 def expressions(panels: list[dict[str, Any]]) -> list[str]:
