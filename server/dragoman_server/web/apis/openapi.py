@@ -1,9 +1,10 @@
-"""OpenAPI 3.1: of /v1 made from the messages themselves, of others' APIs from a table of their fields."""
+"""OpenAPI 3.1: of /v1 made from the messages themselves; what is not theirs is written in openapi.json."""
 
-import re
+import json
+from pathlib import Path
 from typing import Any
 
-from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from starlette.responses import JSONResponse, Response
 
 from dragoman.v1 import translation_pb2 as pb
@@ -24,84 +25,19 @@ _KINDS: dict[int, dict[str, Any]] = {
     FieldDescriptor.CPPTYPE_INT64: {"type": "string", "format": "int64"},
     FieldDescriptor.CPPTYPE_UINT64: {"type": "string", "format": "uint64"},
 }
-_POSTED: tuple[tuple[str, str, str, str, str], ...] = (
-    ("/v1/translate", "Translate", "TranslateRequest", "TranslateResponse", "Translates texts."),
-    ("/v1/align", "AlignTexts", "AlignTextsRequest", "AlignTextsResponse", "Links words of translations."),
-    (
-        "/v1/detect",
-        "DetectLanguage",
-        "DetectLanguageRequest",
-        "DetectLanguageResponse",
-        "Detects languages.",
-    ),
+# Path, call, and what it does.
+_POSTED = (
+    ("/v1/translate", "Translate", "Translates texts."),
+    ("/v1/align", "AlignTexts", "Links words of translations."),
+    ("/v1/detect", "DetectLanguage", "Detects languages."),
 )
-_FETCHED: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
-    (
-        "/v1/models",
-        "ListModels",
-        "ListModelsResponse",
-        "Lists models.",
-        ("sourceLanguage", "targetLanguage"),
-    ),
-    ("/v1/models/{name}", "GetModel", "GetModelResponse", "Describes a model.", ()),
-    ("/v1/glossaries", "ListGlossaries", "ListGlossariesResponse", "Lists glossaries.", ()),
+# The same, and what may be asked for.
+_FETCHED: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("/v1/models", "ListModels", "Lists models.", ("sourceLanguage", "targetLanguage")),
+    ("/v1/models/{name}", "GetModel", "Describes a model.", ()),
+    ("/v1/glossaries", "ListGlossaries", "Lists glossaries.", ()),
 )
-_STRING, _FLAG = {"type": "string"}, {"type": "boolean"}
-_STRINGS = {"type": "array", "items": _STRING}
-_TEXTS = {"oneOf": [_STRING, _STRINGS]}
-_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
-# Method, path, what it does, its fields, and those of these that must be there.
-_OTHERS: tuple[tuple[str, str, str, dict[str, Any], tuple[str, ...]], ...] = (
-    (
-        "post",
-        "/translate",
-        "LibreTranslate: translates texts.",
-        {
-            "q": _TEXTS,
-            "source": _STRING,
-            "target": _STRING,
-            "format": {"enum": ["text", "html"]},
-            "alternatives": {"type": "integer", "minimum": 0},
-            "api_key": _STRING,
-        },
-        ("q", "source", "target"),
-    ),
-    ("post", "/detect", "LibreTranslate: detects a language.", {"q": _STRING, "api_key": _STRING}, ("q",)),
-    (
-        "post",
-        "/translate_file",
-        "LibreTranslate: translates a file.",
-        {"file": _FILE, "source": _STRING, "target": _STRING, "api_key": _STRING},
-        ("file", "source", "target"),
-    ),
-    ("get", "/languages", "LibreTranslate: lists languages.", {}, ()),
-    ("get", "/frontend/settings", "LibreTranslate: the settings of its page.", {}, ()),
-    ("get", "/health", "LibreTranslate: whether calls are taken.", {}, ()),
-    (
-        "post",
-        "/v2/translate",
-        "DeepL: translates texts.",
-        {
-            "text": _TEXTS,
-            "source_lang": _STRING,
-            "target_lang": _STRING,
-            "tag_handling": {"enum": ["html", "xml"]},
-            "ignore_tags": _STRINGS,
-            "split_sentences": {"enum": ["0", "1", "nonewlines"]},
-            "glossary_id": _STRING,
-            "glossary_ids": _STRINGS,
-            "context": _STRING,
-            "formality": {"enum": ["default", "prefer_less", "prefer_more"]},
-            "preserve_formatting": _FLAG,
-            "outline_detection": _FLAG,
-        },
-        ("text", "target_lang"),
-    ),
-    ("get", "/v2/languages", "DeepL: lists languages.", {"type": {"enum": ["source", "target"]}}, ()),
-    ("get", "/v2/usage", "DeepL: the caller's characters of today.", {}, ()),
-    ("get", "/v2/glossaries", "DeepL: lists glossaries.", {}, ()),
-    ("get", "/v2/glossary-language-pairs", "DeepL: the languages of glossaries.", {}, ()),
-)
+_WRITTEN = Path(__file__).with_name("openapi.json")
 
 
 async def openapi(exchange: Exchange) -> Response:
@@ -111,17 +47,19 @@ async def openapi(exchange: Exchange) -> Response:
 
 def describe() -> dict[str, Any]:
     """The document."""
-    schemas: dict[str, Any] = {}
-    paths: dict[str, Any] = {}
-    for path, name, request, response, summary in _POSTED:
+    written = json.loads(_WRITTEN.read_text(encoding="utf-8"))
+    schemas: dict[str, Any] = written["components"]["schemas"]
+    paths: dict[str, Any] = written["paths"]
+    for path, name, summary in _POSTED:
         paths[path] = {
             "post": {
-                **_operation(name, summary, _content(_message_type(response), schemas)),
-                "requestBody": {"required": True, "content": _content(_message_type(request), schemas)},
+                **_operation(name, summary, _content(_method(name).output_type, schemas)),
+                "requestBody": {"required": True, "content": _content(_method(name).input_type, schemas)},
             }
         }
-    messages = {"type": "array", "items": _message(_message_type("TranslateStreamRequest"), schemas)}
-    event = {"text/event-stream": {"schema": _message(_message_type("TranslateStreamResponse"), schemas)}}
+    stream = _method("TranslateStream")
+    messages = {"type": "array", "items": _message(stream.input_type, schemas)}
+    event = {"text/event-stream": {"schema": _message(stream.output_type, schemas)}}
     summary = "Translates texts; each result is an event as it completes, and the last event is end or error."
     paths["/v1/translateStream"] = {
         "post": {
@@ -129,31 +67,14 @@ def describe() -> dict[str, Any]:
             "requestBody": {"required": True, "content": {"application/json": {"schema": messages}}},
         }
     }
-    paths["/v1/translateFile"] = {"post": _translate_file(schemas)}
-    for path, name, response, summary, parameters in _FETCHED:
+    for path, name, summary, parameters in _FETCHED:
         described: list[dict[str, Any]] = [
             {"name": parameter, "in": "query", "schema": {"type": "string"}} for parameter in parameters
         ]
         if "{name}" in path:
             described.append({"name": "name", "in": "path", "required": True, "schema": {"type": "string"}})
-        operation = _operation(name, summary, _content(_message_type(response), schemas))
+        operation = _operation(name, summary, _content(_method(name).output_type, schemas))
         paths[path] = {"get": {**operation, "parameters": described}}
-    for method, path, summary, fields, required in _OTHERS:
-        paths[path] = {method: _other(method, path, summary, fields, required)}
-    schemas["Error"] = {
-        "type": "object",
-        "properties": {
-            "error": {
-                "type": "object",
-                "properties": {
-                    "code": {"type": "integer"},
-                    "status": {"type": "string"},
-                    "message": {"type": "string"},
-                    "details": {"type": "array", "items": {"type": "object"}},
-                },
-            }
-        },
-    }
     return {
         "openapi": "3.1.0",
         "info": {"title": "Dragoman", "version": "v1"},
@@ -166,48 +87,8 @@ def describe() -> dict[str, Any]:
     }
 
 
-def _other(
-    method: str, path: str, summary: str, fields: dict[str, Any], required: tuple[str, ...]
-) -> dict[str, Any]:
-    """An operation of somebody else's API."""
-    content: dict[str, Any] = {"application/json": {"schema": {}}}
-    operation = _operation(re.sub(r"\W+", "_", path).strip("_"), summary, content)
-    operation["responses"]["default"]["content"] = content
-    if method == "get":
-        named = [{"name": field, "in": "query", "schema": schema} for field, schema in fields.items()]
-        return {**operation, "parameters": named}
-    form = {"schema": {"type": "object", "properties": fields, "required": list(required)}}
-    kinds = ["application/json", "application/x-www-form-urlencoded"]
-    body = dict.fromkeys(["multipart/form-data"] if "file" in fields else kinds, form)
-    return {**operation, "requestBody": {"required": True, "content": body}}
-
-
-def _translate_file(schemas: dict[str, Any]) -> dict[str, Any]:
-    strings = {"type": "array", "items": {"type": "string"}}
-    form = {
-        "type": "object",
-        "required": ["file", "config"],
-        "properties": {
-            "file": {"type": "string", "contentMediaType": "application/octet-stream"},
-            "config": _message(_message_type("TranslateStreamConfig"), schemas),
-            "columns": strings,
-            "keys": strings,
-            "joinLines": {"type": "boolean"},
-        },
-    }
-    summary = (
-        "Translates a file. Events: progress (done, total), then file (path, name, failed, sourceLanguage, "
-        "model) and end, or error."
-    )
-    event = {"text/event-stream": {"schema": {"type": "object"}}}
-    return {
-        **_operation("TranslateFile", summary, event),
-        "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": form}}},
-    }
-
-
-def _message_type(name: str) -> Descriptor:
-    found: Descriptor = pb.DESCRIPTOR.message_types_by_name[name]
+def _method(name: str) -> MethodDescriptor:
+    found: MethodDescriptor = pb.DESCRIPTOR.services_by_name["TranslationService"].methods_by_name[name]
     return found
 
 
