@@ -42,7 +42,7 @@ class RequestLimits:
     """Most patterns that a call may bring. Each is looked for in every text."""
     max_message_bytes: int = option(4 * 1024 * 1024, at_least=1, at_most=2**31 - 1)
     """Most bytes of one gRPC message received. Our clients send up to 64 KiB of texts, or one longer text.
-    A message of nothing but empty texts takes some 30 times its size in memory."""
+    It may have 100,000 fields, or a hundred times --max-texts where that is more."""
     max_stream_items: int = option(256, at_least=1)
     """Most items of one stream that are translated at a time; no more are read until one is answered."""
     max_stream_idle_seconds: float = option(300.0, above=0)

@@ -98,7 +98,6 @@ class Server:
         self._translator = Translator()
         self._glossaries = Glossaries(config.glossaries or config.models / FOLDER)
         self._aligners = Aligners(config.aligners, self._metrics)
-        self._detector = LanguageDetector()
         self._linking = Linking(engine_limits(config.engine, config.limits.max_beam_size))
         self._tracing = None if config.otlp_endpoint is None else _open_tracing(config.otlp_endpoint)
         self._detector = LanguageDetector()
@@ -353,7 +352,11 @@ class Server:
         descriptor = translation_pb2.DESCRIPTOR.services_by_name["TranslationService"]
         server = grpc.aio.server(
             # The first changes the kind of a handler, which the second tells.
-            interceptors=[UnknownCallers(self._callers, descriptor.full_name), calls, MalformedMessages()],
+            interceptors=[
+                UnknownCallers(self._callers, descriptor.full_name),
+                calls,
+                MalformedMessages(max_texts=limits.max_texts),
+            ],
             options=grpc_options(self._config.limits, max_connections=max_connections),
         )
         translation_pb2_grpc.add_TranslationServiceServicer_to_server(TranslationService(self._core), server)

@@ -27,17 +27,28 @@ from dragoman_server.service.responses import (
     write_reference,
     write_translation,
 )
-from dragoman_server.service.statuses import status_of
+from dragoman_server.service.statuses import Code, status_of
 from dragoman_server.service.stream import TranslationStream, Write, read_config
 from dragoman_server.text.options import TranslationOptions
 from dragoman_server.text.pair import AlignedPair
-from dragoman_server.text.translated import TranslatedText
+from dragoman_server.text.translated import Timings, TranslatedText
 from dragoman_server.text.translator import Translator
 from dragoman_server.turns import FairThreads
 
 if TYPE_CHECKING:
     from dragoman_server.tracing import Tracing
 
+EMPTY = TranslatedText(
+    text="",
+    hypotheses=(),
+    split=False,
+    truncated=False,
+    num_units=0,
+    num_source_tokens=0,
+    num_target_tokens=0,
+    timings=Timings(queue=0.0, encode=0.0, decode=0.0),
+)
+"""The translation of an empty text."""
 MAX_WAITING_DOCUMENTS = 16
 """Most documents that wait to be read or written, beside those that are."""
 _DOCUMENT_THREADS = 2
@@ -252,6 +263,11 @@ class ServiceCore:
             call.count(model, options.priority, translated)
             translation = write_translation(translated[0])
             return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference)
+
+        if not item.text and not item.protected_ranges:
+            # No limit of characters holds such items, of which a small message has thousands.
+            model.metrics.on_request(outcome=Code.OK.name, priority=options.priority, seconds=0.0)
+            return write([EMPTY])
 
         try:
             async with call.characters(len(item.text), field="item.text", waits=True):

@@ -5,12 +5,13 @@ import contextlib
 import resource
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import grpc
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from grpc_status.rpc_status import from_call
-from tests.server.conftest import RunningServer, StartServer
+from tests.server.conftest import RunningServer, StartProcess, StartServer
 from tests.server.wire import opening, ping_frame, read_frames
 
 from dragoman.v1 import translation_pb2 as pb
@@ -129,6 +130,49 @@ async def _hears(reader: asyncio.StreamReader) -> bool:
         return bool(await reader.read(1))
     except ConnectionError:
         return False
+
+
+NUM_FIELDS = 150_000
+FLOODS = {
+    "Translate": pb.TranslateRequest(texts=[""] * NUM_FIELDS),
+    "Translate, nested": pb.TranslateRequest(protection=pb.Protection(terms=[pb.Term()] * NUM_FIELDS)),
+    "AlignTexts": pb.AlignTextsRequest(pairs=[pb.TextPair()] * NUM_FIELDS),
+    "DetectLanguage": pb.DetectLanguageRequest(texts=[""] * NUM_FIELDS),
+    "TranslateStream": pb.TranslateStreamRequest(
+        items=pb.TranslateStreamItems(items=[pb.TranslateStreamItem()] * NUM_FIELDS)
+    ),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_a_message_of_too_many_fields_is_refused_before_they_are_made(
+    running: RunningServer, flood: str
+) -> None:
+    method = running.stub.__dict__[flood.partition(",")[0]]
+    message = FLOODS[flood]
+    answer = method(iter([message])).read() if flood == "TranslateStream" else method(message)
+    with pytest.raises(grpc.aio.AioRpcError, match="at most 100000 fields") as refused:
+        await answer
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_messages_of_empty_texts_take_little_more_memory_than_they_are_long(
+    start_process: StartProcess, models: Path
+) -> None:
+    server = start_process("--models", str(models), "--port", "0")
+    port = server.wait_for("ready")["port"]
+    message, num_calls = b"\n\0" * 1_900_000, 12
+    before = peak_bytes(server.process.pid)
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        translate = channel.unary_unary("/dragoman.v1.TranslationService/Translate")
+        for call in [translate.future(message) for _ in range(num_calls)]:
+            assert call.exception().code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert peak_bytes(server.process.pid) - before < 4 * num_calls * len(message)
+
+
+def peak_bytes(pid: int) -> int:
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return 1024 * int(status["VmHWM"].split()[0])
 
 
 @pytest.fixture

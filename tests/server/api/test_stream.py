@@ -1,6 +1,7 @@
 """TranslateStream over a real port."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -48,6 +49,20 @@ async def failure(running: RunningServer, *messages: object) -> grpc.aio.AioRpcE
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await answers(running, *messages)
     return caught.value
+
+
+async def test_an_empty_item_costs_little_beside_one_of_a_single_letter(running: RunningServer) -> None:
+    """No limit of characters holds those who send them by the thousand."""
+
+    async def seconds(text: str) -> float:
+        began = time.process_time()
+        assert len(await answers(running, CONFIG, *(item(str(number), text) for number in range(600)))) == 600
+        return time.process_time() - began
+
+    await seconds("")
+    assert await seconds("") < await seconds("a") / 6
+    assert running.metric("dragoman_texts_total") == 1800
+    assert running.metric("dragoman_requests_total", outcome="OK") == 1800
 
 
 async def test_every_item_is_answered_once_under_its_id(running: RunningServer) -> None:
