@@ -28,6 +28,7 @@ from dragoman_bundle.manifest import (
     graph_file,
 )
 from dragoman_bundle.shortlist import Shortlist
+from dragoman_bundle.tags import FIRST_TAG, LAST_TAG
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
@@ -99,15 +100,7 @@ def open_bundle(path: Path | str) -> Bundle:
     def read(name: str, max_bytes: int) -> bytes:
         return read_file(folder, name, manifest.files[name], max_bytes=max_bytes)
 
-    source = _load_tokenizer(
-        folder,
-        read,
-        manifest.source_tokenizer,
-        manifest.source_pieces,
-        manifest.source_vocabulary,
-        manifest.source_ids,
-        manifest.language_token,
-    )
+    source = _load_source_tokenizer(folder, manifest)
     target = _load_tokenizer(
         folder,
         read,
@@ -151,6 +144,18 @@ def look_at_bundle(path: Path) -> Manifest:
     for name, entry in manifest.files.items():
         check_size(path, name, entry)
     return manifest
+
+
+def source_tags(folder: Path, manifest: Manifest) -> frozenset[str]:
+    """The tags that may stand before a source, as the bundle's tokenizer alone tells. Raises BundleError."""
+    name = manifest.source_pieces or manifest.source_tokenizer
+    content = read_file(folder, name, manifest.files[name], max_bytes=MAX_TOKENIZER_BYTES)
+    tags = [chr(code) for code in range(ord(FIRST_TAG), ord(LAST_TAG) + 1)]
+    # In JSON they may be escaped. Most vocabularies have none, and to load one takes long.
+    if not any(tag.encode() in content or f"\\u{ord(tag):x}".encode() in content for tag in tags):
+        return frozenset()
+    tokenizer = _load_source_tokenizer(folder, manifest)
+    return frozenset(tag for tag in tags if tokenizer.id_of(tag) is not None)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -198,6 +203,18 @@ def _check_external_files(folder: Path, graph: str, manifest: Manifest) -> None:
             raise BundleFileError(
                 f"{folder / graph} takes tensors from {name!r:.200}, which is not among the manifest's files"
             )
+
+
+def _load_source_tokenizer(folder: Path, manifest: Manifest) -> Tokenizer:
+    return _load_tokenizer(
+        folder,
+        lambda name, max_bytes: read_file(folder, name, manifest.files[name], max_bytes=max_bytes),
+        manifest.source_tokenizer,
+        manifest.source_pieces,
+        manifest.source_vocabulary,
+        manifest.source_ids,
+        manifest.language_token,
+    )
 
 
 def _load_tokenizer(

@@ -48,7 +48,7 @@ from dragoman_server.metrics.process import ProcessMetrics
 from dragoman_server.metrics.translation import Metrics
 from dragoman_server.models.loader import ModelLoader, engine_limits
 from dragoman_server.models.manager import ModelManager
-from dragoman_server.models.models_on_demand import ModelsOnDemand
+from dragoman_server.models.on_demand import ModelsOnDemand
 from dragoman_server.models.repository import RepositoryError
 from dragoman_server.options import missing_extra
 from dragoman_server.service.allowances.allowances import Allowances

@@ -16,7 +16,7 @@ from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 from dragoman_server.metrics.translation import Metrics
 from dragoman_server.models.loader import ModelLoader
 from dragoman_server.models.model import Model, ServedModel
-from dragoman_server.models.models_on_demand import ModelsOnDemand
+from dragoman_server.models.on_demand import ModelsOnDemand
 from dragoman_server.models.repository import Repository, RepositoryError, load_repository
 
 logger = logging.getLogger(__name__)

@@ -66,9 +66,9 @@ class ServedModel(ABC):
         """Whether an engine ended that nothing brings back."""
         return self.loaded is not None and self.loaded.engine.has_ended
 
+    @abstractmethod
     def knows(self, tag: str) -> bool:
-        """Whether it was trained with the tag, as far as it is loaded."""
-        return self.loaded is not None and self.loaded.bundle.source_tokenizer.id_of(tag) is not None
+        """Whether it was trained with the tag, which may stand before its sources."""
 
     @property
     def key(self) -> str:
@@ -137,6 +137,9 @@ class Model(ServedModel):
     @property
     def pids(self) -> Sequence[int]:
         return self.engine.pids
+
+    def knows(self, tag: str) -> bool:
+        return self.bundle.source_tokenizer.id_of(tag) is not None
 
     @asynccontextmanager
     async def use(self) -> AsyncIterator["Model"]:

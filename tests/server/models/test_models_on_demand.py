@@ -10,6 +10,7 @@ from pathlib import Path
 import grpc
 import pytest
 from dragoman_bundle import Bundle
+from dragoman_bundle.tags import FORMAL, INFORMAL
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from tests.server.conftest import RunningServer, StartServer
@@ -19,10 +20,10 @@ from tests.server.models.test_reload import NOT_SERVING, SERVING, health
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, ServerConfig
 from dragoman_server.metrics.translation import ModelMetrics
-from dragoman_server.models import residency
+from dragoman_server.models import on_demand
 from dragoman_server.models.loader import ModelLoader
 from dragoman_server.models.model import Model
-from dragoman_server.models.model_on_demand import ModelOnDemand
+from dragoman_server.models.on_demand import ModelOnDemand
 from dragoman_server.models.repository import RepositoryError
 
 NAMES = "abcdef"
@@ -91,6 +92,16 @@ async def test_a_model_is_loaded_by_its_first_request(start_server: StartServer,
     assert running.metric("dragoman_texts_total", model="a") == 1
 
 
+async def test_what_a_model_knows_is_known_before_it_is_loaded(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    write(tmp_path, "a")
+    write_bundle(tmp_path, manifest=replace(MANIFEST, name="b"), tags=(FORMAL, INFORMAL))
+    running = await start_server(models=tmp_path, max_loaded_models=1)
+    assert [entry(running, name).knows(FORMAL) for name in "ab"] == [False, True]
+    assert await loaded(running) == ""
+
+
 async def test_the_least_recently_used_model_makes_room(start_server: StartServer, folder: Path) -> None:
     running = await start_server(models=folder, max_loaded_models=2)
     for name in "abac":
@@ -140,7 +151,7 @@ async def test_a_model_in_use_stays_and_who_wants_its_room_waits(
 async def test_models_that_are_always_in_use_take_turns(
     start_server: StartServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(residency, "STAY_LOADS", 0)
+    monkeypatch.setattr(on_demand, "STAY_LOADS", 0)
     running = await start_server(models=folder, max_loaded_models=1)
     order: list[str] = []
 
@@ -228,8 +239,8 @@ async def test_what_can_not_be_loaded_is_told_and_tried_again(
 async def test_what_could_not_be_loaded_is_not_tried_at_every_request(
     start_server: StartServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.models.model_on_demand.FIRST_RETRY_SECONDS", 1000.0)
-    monkeypatch.setattr("dragoman_server.models.model_on_demand.MAX_RETRY_SECONDS", 1000.0)
+    monkeypatch.setattr("dragoman_server.models.on_demand.FIRST_RETRY_SECONDS", 1000.0)
+    monkeypatch.setattr("dragoman_server.models.on_demand.MAX_RETRY_SECONDS", 1000.0)
     damage(folder / "a" / "1" / "fp32" / "encoder.onnx")
     running = await start_server(models=folder, max_loaded_models=2)
     for _ in range(3):

@@ -1,6 +1,6 @@
 """Which model makes room for another, by hand-computable stays."""
 
-from dragoman_server.models.residency import STAY_LOADS, Residency, choose_leaving, next_choice
+from dragoman_server.models.on_demand import STAY_LOADS, Residency, choose_leaving, next_choice
 
 
 def stay(*, since: float = 0.0, load: float = 1.0, used: float = 0.0, inside: int = 0) -> Residency:
