@@ -32,13 +32,16 @@ from dragoman_server.engine.onnx.session import PROVIDERS
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.processors import count_processors
-from dragoman_server.engine.pool.sharing import engines_a_process
 from dragoman_server.metrics.translation import Metrics, ModelMetrics
 from dragoman_server.models.model import Model
 
 _SAMPLE_TOKENS = 16
 """Source tokens of the sentence whose steps tell how many engines share a process."""
 
+HOST_SECONDS = 0.0004
+"""What Python does between two steps of an engine, while it holds the lock (benchmarks decode --profile)."""
+MAX_LOCK_SHARE = 0.5
+"""Share of the time that the engines of a process hold the lock at most."""
 _SCORE_BYTES = 4
 """Of a row and token."""
 
@@ -193,6 +196,14 @@ def open_engine(
         precision=options.precision,
         providers=dict.fromkeys(graphs, PROVIDERS[options.device]),
     )
+
+
+def engines_a_process(step_seconds: float) -> int:
+    """How many engines share a process, and so a model's weights: as many as Python's lock lets work.
+
+    `step_seconds`: how long a step of a lone sentence takes.
+    """
+    return max(1, int(MAX_LOCK_SHARE * step_seconds / HOST_SECONDS))
 
 
 def _processes(

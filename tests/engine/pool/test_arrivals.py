@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_server.engine.pool.arrivals import Arrivals
+from dragoman_server.engine.pool.pool import Arrivals
 
 BURSTS = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 5)), min_size=1, max_size=30)
 

@@ -1,6 +1,6 @@
 """How long the next engine waits for its start, in virtual time."""
 
-from dragoman_server.engine.pool.backoff import MAX_SECONDS, RESET_SECONDS, Backoff
+from dragoman_server.engine.pool.process import MAX_SECONDS, RESET_SECONDS, Backoff
 
 
 def test_the_first_is_replaced_at_once_and_each_one_after_it_waits_twice_as_long() -> None:

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-from dragoman_server.engine.pool.outgoing import Outgoing
+from dragoman_server.engine.pool.pipe import Outgoing
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.engine.house import Recorder, sentence
 from dragoman_server.engine import Admission, EngineLimits, EngineLostError, Priority, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
-from dragoman_server.engine.pool.sharing import HOST_SECONDS, MAX_LOCK_SHARE, engines_a_process
+from dragoman_server.models.loader import HOST_SECONDS, MAX_LOCK_SHARE, engines_a_process
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ The threads of one matrix product wait for each other at every operator; engines
 import heapq
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +15,6 @@ from typing import Protocol
 
 from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import EngineClosedError, EngineLostError, QueueFullError
-from dragoman_server.engine.pool.arrivals import Arrivals
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 from dragoman_server.engine.scheduling.throughput import Throughput
 
@@ -73,6 +72,36 @@ class Member(Protocol):
     def close(self) -> None:
         """As `Engine.close`."""
         ...
+
+
+class Arrivals:
+    """When the sentences of a priority came, for as long as they wait. One thread notes, and any may read.
+
+    Pure: is told the time. Sentences of a caller leave the queue in the order in which they came, but for a
+    bounded number that overtake, and callers take turns: those that wait are taken for the latest.
+    """
+
+    def __init__(self) -> None:
+        # When some came, and how many had come by then in all.
+        self._came: deque[tuple[float, int]] = deque()
+        self._num_came = 0
+
+    def note(self, now: float, number: int, num_waiting: int) -> None:
+        """So many came, with whom `num_waiting` wait."""
+        self._num_came += number
+        self._came.append((now, self._num_came))
+        while self._came and self._came[0][1] <= self._num_came - num_waiting:
+            self._came.popleft()
+
+    def num_before(self, moment: float, num_waiting: int) -> int:
+        """How many of the `num_waiting` that wait came before a moment."""
+        num_left = self._num_came - num_waiting
+        last = 0
+        for came_at, num_came in tuple(self._came):
+            if came_at >= moment:
+                break
+            last = num_came
+        return max(0, last - num_left)
 
 
 class EnginePool:

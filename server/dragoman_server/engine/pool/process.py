@@ -1,7 +1,7 @@
 """An engine in a process of its own, so that it never waits for Python's lock where others hold it.
 
-Owns the futures of its sentences, and that a process that ends or hangs is replaced; each of them is a
-`worker_process`. To its callers it is an `Engine`.
+Owns the futures of its sentences, and that a process that ends or hangs is replaced; `pipe` has
+one of them. To its callers it is an `Engine`.
 """
 
 import logging
@@ -27,9 +27,17 @@ from dragoman_server.engine.events import (
 )
 from dragoman_server.engine.heartbeat import Heartbeat
 from dragoman_server.engine.limits import EngineLimits
-from dragoman_server.engine.pool.backoff import Backoff
-from dragoman_server.engine.pool.messages import Answer, Begin, Cancel, Ping, Pong, Start, Submit
-from dragoman_server.engine.pool.worker_process import GRACE_SECONDS, WorkerProcess
+from dragoman_server.engine.pool.pipe import (
+    GRACE_SECONDS,
+    Answer,
+    Begin,
+    Cancel,
+    Ping,
+    Pong,
+    Start,
+    Submit,
+    WorkerProcess,
+)
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 
 START_TIMEOUTS = 10
@@ -38,8 +46,35 @@ MAX_LOSSES = 1
 """Processes that a sentence may be lost with, and is tried again. It may be what ends them."""
 MAX_WAIT_SECONDS = 1.0
 """Longest wait for a process that sentences stay for; their callers can try elsewhere."""
+RESET_SECONDS = 60.0
+"""An engine that lived for so long owes nothing to those before it."""
+MAX_SECONDS = 30.0
+"""Longest wait for another process."""
 
 logger = logging.getLogger(__name__)
+
+
+class Backoff:
+    """How long to wait before an engine that ended is started anew. Pure: is told the time, in seconds.
+
+    There is no wait for the first start, then one second, and twice as long each time as the time before.
+    """
+
+    def __init__(self) -> None:
+        self._num_starts = 0
+        self._started_at = 0.0
+
+    def started(self, now: float) -> None:
+        """An engine decodes from now on."""
+        self._started_at = now
+
+    def delay(self, now: float) -> float:
+        """One ended, or did not start; the seconds until the next start."""
+        if self._started_at and now - self._started_at >= RESET_SECONDS:
+            self._num_starts = 0
+        self._started_at = 0.0
+        self._num_starts += 1
+        return 0.0 if self._num_starts == 1 else min(MAX_SECONDS, 2.0 ** (self._num_starts - 2))
 
 
 @dataclass(eq=False, slots=True)

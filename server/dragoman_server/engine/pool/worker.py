@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ from functools import partial
 from logging.handlers import QueueHandler
 from multiprocessing.connection import Connection
 from typing import Any
+
+import numpy as np
 
 from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.decoder import Decoder
@@ -32,7 +35,7 @@ from dragoman_server.engine.events import (
     TurnEnded,
 )
 from dragoman_server.engine.loop import Engine
-from dragoman_server.engine.pool.messages import (
+from dragoman_server.engine.pool.pipe import (
     Answer,
     Begin,
     Cancel,
@@ -46,8 +49,8 @@ from dragoman_server.engine.pool.messages import (
     Submit,
 )
 from dragoman_server.engine.pool.pool import EnginePool
-from dragoman_server.engine.pool.sharing import measure_step
-from dragoman_server.engine.request import Priority, SentenceResult
+from dragoman_server.engine.request import Priority, Sentence, SentenceResult
+from dragoman_server.engine.search.beam import Beams
 from dragoman_server.engine.warming import warm
 
 _MEANT_FOR_OTHERS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -55,6 +58,8 @@ NICENESS = 5
 """How far it stands back where cores are short: callers are answered by the process that started it."""
 _MAX_WAITING = 100
 """Messages that nobody waits for are sent at the latest when there are so many."""
+NUM_STEPS = 4
+"""Steps that are measured; the quickest counts."""
 
 
 class _Outbox:
@@ -92,24 +97,55 @@ class _Outbox:
                 return
 
 
-class _Chorus:
-    """The engines of a process as one: who left their queues together, and whether all of them live."""
+class _Engines:
+    """The engines of a process, threads over one decoder, each with a batch. Outside they count as one."""
 
-    def __init__(self, outbox: _Outbox, num_engines: int) -> None:
+    def __init__(self, decoder: Decoder[Any], begin: Begin, start: Start, outbox: _Outbox) -> None:
+        if begin.warm_up is not None:
+            warm(decoder, begin.limits, begin.warm_up)
         self._outbox = outbox
-        self._num_engines = num_engines
-        self._num_left: list[Mapping[Priority, int]] = [dict.fromkeys(Priority, 0)] * num_engines
+        self._num_left: list[Mapping[Priority, int]] = [dict.fromkeys(Priority, 0)] * start.num_engines
         self._unheard: set[int] = set()
         # Guards the two above.
         self._lock = threading.Lock()
+        self._engines = [
+            Engine(
+                decoder,
+                limits=begin.limits,
+                listener=partial(self._hear, place),
+                number=start.first_number + place,
+            )
+            for place in range(start.num_engines)
+        ]
+        # The other side has decided what is let in.
+        unbounded = replace(begin.limits, max_queue=sys.maxsize, max_queue_seconds=math.inf)
+        self._pool = EnginePool(self._engines, Admission.to(decoder, unbounded))
+        self.submit = self._pool.submit
+        self._ended = threading.Event()
 
-    def ask(self) -> None:
-        """Is to be answered by a Pong once each engine has come from one turn to the next."""
+    def start(self) -> None:
+        """Starts the engines."""
+        self._pool.start()
+        self._pool.watch(self._ended.set)
+
+    def show_life(self) -> None:
+        """Has a Pong sent once each engine has come from one turn to the next."""
         with self._lock:
-            self._unheard = set(range(self._num_engines))
+            self._unheard = set(range(len(self._engines)))
+        for engine in self._engines:
+            engine.wake()
 
-    def hear(self, number: int, event: Event) -> None:
-        """One of the engines tells something."""
+    def close(self) -> None:
+        """Ends the engines after the steps they are in."""
+        self._pool.close()
+        self._ended.set()
+
+    def wait(self) -> None:
+        """Returns once one of the engines has ended, however that came about."""
+        self._ended.wait()
+
+    def _hear(self, number: int, event: Event) -> None:
+        """One of the engines reports something."""
         match event:
             case TurnEnded():
                 with self._lock:
@@ -126,53 +162,10 @@ class _Chorus:
                     }
                     self._outbox.put_nowait(QueueLeft(total))
             case SentenceEnded(Outcome.CLOSED):
-                # What is left fails, or goes to another process: the one that started this sees to it.
+                # The process that started this one has what is left fail, or gives it to another.
                 pass
             case _:
                 self._outbox.put_nowait(event)
-
-
-class _Crew:
-    """The engines of a process: threads over one decoder, each with a batch."""
-
-    def __init__(self, decoder: Decoder[Any], begin: Begin, start: Start, outbox: _Outbox) -> None:
-        if begin.warm_up is not None:
-            warm(decoder, begin.limits, begin.warm_up)
-        self._chorus = _Chorus(outbox, start.num_engines)
-        self._engines = [
-            Engine(
-                decoder,
-                limits=begin.limits,
-                listener=partial(self._chorus.hear, place),
-                number=start.first_number + place,
-            )
-            for place in range(start.num_engines)
-        ]
-        # What is let in has been decided on the other side.
-        unbounded = replace(begin.limits, max_queue=sys.maxsize, max_queue_seconds=math.inf)
-        self._pool = EnginePool(self._engines, Admission.to(decoder, unbounded))
-        self.submit = self._pool.submit
-        self._ended = threading.Event()
-
-    def start(self) -> None:
-        """Starts the engines."""
-        self._pool.start()
-        self._pool.watch(self._ended.set)
-
-    def show_life(self) -> None:
-        """Has a Pong sent once each engine has come from one turn to the next."""
-        self._chorus.ask()
-        for engine in self._engines:
-            engine.wake()
-
-    def close(self) -> None:
-        """Ends the engines after the steps they are in."""
-        self._pool.close()
-        self._ended.set()
-
-    def wait(self) -> None:
-        """Returns once one of the engines has ended, however that came about."""
-        self._ended.wait()
 
 
 def main() -> None:
@@ -207,7 +200,7 @@ def main() -> None:
     outbox.flush()
 
 
-def _open(begin: Begin, inbox: Connection, outbox: _Outbox) -> _Crew | None:
+def _open(begin: Begin, inbox: Connection, outbox: _Outbox) -> _Engines | None:
     """The engines over the decoder, once what is asked of it before that has been answered; None where nobody
     asks any more.
     """
@@ -218,10 +211,29 @@ def _open(begin: Begin, inbox: Connection, outbox: _Outbox) -> _Crew | None:
         except EOFError:
             return None
         if isinstance(message, Start):
-            return _Crew(decoder, begin, message, outbox)
+            return _Engines(decoder, begin, message, outbox)
         assert isinstance(message, Measure)
         outbox.put_nowait(Measured(measure_step(decoder, message.sentence)))
         outbox.flush()
+
+
+def measure_step(decoder: Decoder[Any], sentence: Sentence) -> float:
+    """Processor seconds that a decoder step of the sentence alone takes. Raises what decoding raises."""
+    beam_size = sentence.options.beam_size
+    batch = decoder.open_batch(beam_size)
+    beams = Beams(beam_size=beam_size, vocabulary=decoder.target_vocabulary, bos=decoder.bos, eos=decoder.eos)
+    origin_S = np.zeros(1, np.int64)
+    batch.regroup(origin_S, [decoder.encode([sentence.source], beam_size)], len(sentence.source))
+    beams.regroup(origin_S, [sentence])
+    quickest = float("inf")
+    for _ in range(NUM_STEPS):
+        rows = beams.rows()
+        # The thread's own time: what else the machine does says nothing of the model.
+        began = time.thread_time()
+        output = batch.step(rows)
+        quickest = min(quickest, time.thread_time() - began)
+        beams.advance(output)
+    return quickest
 
 
 def _take_pipes() -> tuple[Connection, _Outbox]:
@@ -235,7 +247,7 @@ def _take_pipes() -> tuple[Connection, _Outbox]:
     return inbox, _Outbox(outbox)
 
 
-def _read(engines: _Crew, inbox: Connection, outbox: _Outbox) -> None:
+def _read(engines: _Engines, inbox: Connection, outbox: _Outbox) -> None:
     """Hands over what comes in. Ends the engines when nothing more can come."""
     futures: dict[int, Future[SentenceResult]] = {}
 
