@@ -55,7 +55,7 @@ def serve(**values: Any) -> None:
     from dragoman_server.models.repository import RepositoryError
     from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped
-    from dragoman_server.service.allowances.caller_limits import LimitFileError
+    from dragoman_server.service.caller_limits import LimitFileError
     from dragoman_server.service.callers import TokenFileError
 
     try:

@@ -28,9 +28,8 @@ from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.aligners.folder import AlignerError, Aligners
 from dragoman_server.aligners.linking import Linking
 from dragoman_server.api.certificate import Certificate, CertificateError, read_authorities
-from dragoman_server.api.descriptors import raise_limit, room_for_connections
-from dragoman_server.api.grpc_options import grpc_options
-from dragoman_server.api.health.health import Health
+from dragoman_server.api.grpc_options import grpc_options, raise_limit, room_for_connections
+from dragoman_server.api.health import Health
 from dragoman_server.api.interceptors.call_metrics import CallMetrics
 from dragoman_server.api.interceptors.malformed import MalformedMessages
 from dragoman_server.api.interceptors.unknown_callers import UnknownCallers
@@ -43,16 +42,15 @@ from dragoman_server.engine.pool.processors import count_processors
 from dragoman_server.glossaries import FOLDER, Glossaries, GlossaryError
 from dragoman_server.logs import Log
 from dragoman_server.metrics.callers import CallerMetrics
-from dragoman_server.metrics.log import LogMetrics
-from dragoman_server.metrics.process import ProcessMetrics
+from dragoman_server.metrics.process import LogMetrics, ProcessMetrics
 from dragoman_server.metrics.translation import Metrics
 from dragoman_server.models.loader import ModelLoader, engine_limits
 from dragoman_server.models.manager import ModelManager
 from dragoman_server.models.on_demand import ModelsOnDemand
 from dragoman_server.models.repository import RepositoryError
 from dragoman_server.options import missing_extra
-from dragoman_server.service.allowances.allowances import Allowances
-from dragoman_server.service.allowances.caller_limits import LimitFileError
+from dragoman_server.service.allowance import Allowances
+from dragoman_server.service.caller_limits import LimitFileError
 from dragoman_server.service.callers import Callers, TokenFileError
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.gate import Gate

@@ -16,7 +16,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.cli import serve
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.options import Option, options
-from dragoman_server.service.allowances.caller_limits import NAMES
+from dragoman_server.service.caller_limits import NAMES
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 

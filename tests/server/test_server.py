@@ -361,7 +361,7 @@ async def test_an_answer_that_nobody_reads_holds_no_place_for_ever(start_server:
 async def test_who_watches_the_health_and_does_not_read_holds_no_place_for_ever(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dragoman_server.api.health.service.MAX_WRITE_SECONDS", 0.5)
+    monkeypatch.setattr("dragoman_server.api.health.MAX_WRITE_SECONDS", 0.5)
     running = await start_server(limits=RequestLimits(max_health_watches=1))
     stub = health_pb2_grpc.HealthStub(running.channel)
     async with asyncio.timeout(30), never_reading(running.server.port) as begin:

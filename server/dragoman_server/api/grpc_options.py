@@ -1,6 +1,26 @@
 """The options that gRPC starts with. Where its own limits act, nobody is told why: ours come first."""
 
+import resource
+
 from dragoman_server.config import RequestLimits
+
+_MAX_RESERVED = 256
+
+
+def raise_limit() -> None:
+    """Takes as many as the system lets this process have, which is often far more than it starts with."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def room_for_connections(wanted: int, *, others: int = 0) -> int:
+    """The number of connections, up to `wanted`, that leaves descriptors for files, engines, the metrics
+    and `others`."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    return min(wanted, soft - min(soft // 2, _MAX_RESERVED + others))
+
 
 # How often a caller that says nothing is asked whether it is still there, and how long it may take to answer:
 # a stream whose caller's machine is gone would hold its place among the calls for hours.

@@ -15,6 +15,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from dragoman_server.logs import Log
+
 _CPU = "process_cpu_seconds"
 _MEMORY = "process_virtual_memory_bytes"
 _RESIDENT = "process_resident_memory_bytes"
@@ -96,3 +98,18 @@ def _read(process: int | str) -> _Process | None:
         resident_bytes=resident * page,
         shared_bytes=shared * page,
     )
+
+
+class LogMetrics(Collector):
+    """Tells what a log counts."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def collect(self) -> Iterator[Metric]:
+        """Collects the counter of dropped lines."""
+        yield CounterMetricFamily(
+            "dragoman_log_lines_dropped",
+            "Lines of the log that are lost because nobody reads it.",
+            value=self._log.num_dropped,
+        )

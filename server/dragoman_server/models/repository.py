@@ -4,6 +4,7 @@ Owns the folder models/NAME/VERSION. Must not know requests or gRPC.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -19,8 +20,27 @@ from dragoman_server.engine import (
 )
 from dragoman_server.errors import ModelNotFoundError
 from dragoman_server.models.model import Model, ServedModel
-from dragoman_server.models.versions import VersionKey, version_key
 from dragoman_server.quoting import list_names, quote
+
+VersionKey = list[tuple[int, int, str]]
+
+# Where letters sort before it and separators after; see _rank.
+_END_OF_VERSION = (1, 0, "")
+
+
+def version_key(version: str) -> VersionKey:
+    """What versions are sorted by.
+
+    Letters after a number make a pre-release: 2-beta and 2rc1 come before 2.
+    """
+    return [*map(_rank, re.findall(r"\d+|\D+", version)), _END_OF_VERSION]
+
+
+def _rank(part: str) -> tuple[int, int, str]:
+    """Of a part of a version: letters, the version's end, separators, numbers."""
+    if part.isdecimal():
+        return 3, int(part), ""
+    return (0 if any(map(str.isalpha, part)) else 2), 0, part
 
 
 class RepositoryError(ValueError):

@@ -17,8 +17,7 @@ from dragoman_server.aligners.aligner import ServedAligner
 from dragoman_server.engine import DeadlineExpiredError, Priority
 from dragoman_server.errors import UnwantedError
 from dragoman_server.models.model import ServedModel
-from dragoman_server.service.allowances.allowance import Allowance
-from dragoman_server.service.allowances.allowances import Allowances
+from dragoman_server.service.allowance import Allowance, Allowances
 from dragoman_server.service.gate import Gate
 from dragoman_server.service.statuses import Code, cancellation_code, code_of, status_of
 from dragoman_server.text.pair import AlignedPair

@@ -13,7 +13,7 @@ from dragoman_server.glossaries import Glossaries, Glossary
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
-from dragoman_server.service.allowances.allowances import Allowances
+from dragoman_server.service.allowance import Allowances
 from dragoman_server.service.call import Call, Visit, log_if_internal, open_call
 from dragoman_server.service.callers import Callers
 from dragoman_server.service.gate import Gate

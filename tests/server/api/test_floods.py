@@ -16,7 +16,7 @@ from tests.server.wire import opening, ping_frame, read_frames
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc as pb_grpc
-from dragoman_server.api.descriptors import raise_limit, room_for_connections
+from dragoman_server.api.grpc_options import raise_limit, room_for_connections
 from dragoman_server.config import RequestLimits
 
 PING, GO_AWAY = 6, 7

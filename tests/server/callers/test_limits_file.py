@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_server.service.allowances.caller_limits import (
+from dragoman_server.service.caller_limits import (
     CallerLimits,
     LimitFileError,
     limits_of,

@@ -22,7 +22,7 @@ from tests.server.wire import go_away_frame, opening, ping_frame, read_frames
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_server.logs import open_log
-from dragoman_server.metrics.log import LogMetrics
+from dragoman_server.metrics.process import LogMetrics
 
 FORGED = b'x\n{"message": "FORGED"}\n'
 

@@ -13,7 +13,7 @@ from tests.server.conftest import RunningServer, StartServer
 from tests.server.web.conftest import Answer, ask
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.api.descriptors import raise_limit
+from dragoman_server.api.grpc_options import raise_limit
 from dragoman_server.config import RequestLimits
 from dragoman_server.options import MissingExtraError
 from dragoman_server.server import PortError

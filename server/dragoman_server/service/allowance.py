@@ -3,15 +3,15 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from dragoman_server.errors import CallerLimitError, InvalidRequestError, Violation
 from dragoman_server.metrics.callers import CallerMetrics
-from dragoman_server.service.allowances.caller_limits import CallerLimits
-from dragoman_server.service.allowances.day import Today, seconds_until_midnight
-from dragoman_server.service.allowances.window import Window
+from dragoman_server.service.amounts import Today, Window, seconds_until_midnight
+from dragoman_server.service.caller_limits import CallerLimits, limits_of, read_limits
 
 # A call may end at any moment.
 _CALL_RETRY_SECONDS = 1.0
@@ -166,3 +166,48 @@ def _check_size(num_characters: int, most: int, limit: str, field: str) -> None:
             f"has {num_characters} characters, and this caller's limit is {name}={most}; send less at once"
         )
         raise InvalidRequestError([Violation(field=field, description=description)])
+
+
+FORGETS_FROM = 1000
+"""Callers that are known before any is forgotten."""
+
+
+class Allowances:
+    """One for each caller who has called since the server began."""
+
+    def __init__(self, path: Path | None, metrics: CallerMetrics, clock: Clock | None = None) -> None:
+        """`path`: a file as `read_limits` reads it, read by `read`; None limits nobody."""
+        self._path = path
+        self._clock = clock or Clock()
+        self._limits: Mapping[str, CallerLimits] = {}
+        self._by_name: dict[str | None, Allowance] = {}
+        self._most_known = FORGETS_FROM
+        self._metrics = metrics
+
+    def read(self, known_names: Collection[str] | None) -> Mapping[str, CallerLimits]:
+        """What the file holds now, for `use`. Raises LimitFileError."""
+        return {} if self._path is None else read_limits(self._path, known_names)
+
+    def use(self, limits: Mapping[str, CallerLimits]) -> None:
+        """Holds callers to these from now on. What they have had counts on."""
+        self._limits = limits
+        for name, allowance in self._by_name.items():
+            allowance.limits = limits_of(name, limits)
+
+    def of(self, name: str | None) -> Allowance:
+        """A caller's; of everybody's, where nobody is asked who they are."""
+        allowance = self._by_name.get(name)
+        if allowance is None:
+            if len(self._by_name) >= self._most_known:
+                self._forget_unused()
+            allowance = Allowance(name, limits_of(name, self._limits), self._metrics, self._clock)
+            self._by_name[name] = allowance
+        return allowance
+
+    def _forget_unused(self) -> None:
+        """Those of callers of whom nothing counts. Names of certificates come and go without end."""
+        self._by_name = {
+            name: allowance for name, allowance in self._by_name.items() if not allowance.is_unused
+        }
+        # Where many are in use it is not tried again at each new one.
+        self._most_known = max(FORGETS_FROM, 2 * len(self._by_name))

@@ -1,1 +1,0 @@
-"""How much each caller may ask for, and how much it has had."""
