@@ -1,4 +1,4 @@
-"""What a server is told at its start. Every limit is here, with its default and the command line's words."""
+"""The configuration of a server. Every limit is here, with its default and the command line's words."""
 
 import ipaddress
 import re
@@ -144,7 +144,7 @@ class ServerConfig:
     """Most models that are loaded at a time. Each is loaded when a request needs it, and the least recently
     used one that is idle is unloaded for it."""
     pinned_models: tuple[str, ...] = option((), flag="--pinned-model", metavar="NAME[/VERSION]")
-    """With --max-loaded-models: a model that is loaded from the start and stays. Without a version the
+    """Model that is loaded from the start and stays, with --max-loaded-models. Without a version the
     newest. Can be given several times."""
     host: str = "127.0.0.1"
     """Address that gRPC listens on."""
@@ -172,7 +172,7 @@ class ServerConfig:
     tls_key: Path | None = None
     """PEM file of its key, without a password."""
     tls_client_ca: Path | None = option(None, when_none="callers need no certificate")
-    """PEM file of the authorities that callers' certificates must come from, over both doors; read once.
+    """PEM file of the authorities that callers' certificates must come from, over gRPC and HTTP; read once.
     Without --tokens a certificate's name says who calls."""
     tokens: Path | None = option(None, when_none="everybody who reaches the port")
     """File of those who may call, a line each: NAME TOKEN."""

@@ -31,5 +31,5 @@ def run_in_daemon_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kw
 
 
 async def wait_for(work: Future[T], max_seconds: float | None) -> T:
-    """What comes of it. After so long raises TimeoutError; then, and where this is cancelled, it goes on."""
+    """Its result. After so long raises TimeoutError; then, and where this is cancelled, it goes on."""
     return await asyncio.wait_for(asyncio.wrap_future(work), max_seconds)

@@ -17,10 +17,10 @@ from dragoman_server.text.segmentation import holds_letter
 from dragoman_server.turns import FairThreads
 
 MAX_CHARACTERS = 1_000
-"""Of a text so many are looked at: more tell nothing new."""
+"""Characters of a text that are looked at: more tell nothing new."""
 FOREIGN_MARGIN = 10.0
-"""By how much, as a logarithm of likelihood, a language that is not served must be more likely than each that
-is, for the text to be in none of ours."""
+"""Margin, as a logarithm of likelihood, by which a language that is not served must be more likely than each
+that is, for the text to be in none of ours."""
 FOREIGN_BYTES = 16
 """Shorter texts are in one of ours: in a word or two the names and greetings of all languages are alike."""
 SURE, SURE_OF_A_WORD = 0.75, 0.95
@@ -32,10 +32,10 @@ _MAX_CHARACTERS_ON_LOOP = 2_000
 
 
 class _Identifier(Protocol):
-    """As much of py3langid's as is used."""
+    """The part of py3langid's identifier that is used."""
 
     def rank(self, text: str) -> Sequence[tuple[str, float]]:
-        """By language a logarithm of likelihood, the largest first."""
+        """The languages, each with a logarithm of likelihood, the largest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class DetectedLanguage:
-    """What a text is in."""
+    """The language of a text."""
 
     language: str | None
     """None where it clearly is in no language that is served, or holds no letter."""

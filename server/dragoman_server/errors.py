@@ -1,4 +1,4 @@
-"""What can go wrong in a call; `statuses` says which status each error is.
+"""Errors of calls; `statuses` says which status each error is.
 
 Exception
 ├── RequestError                 the server refuses the call
@@ -78,7 +78,7 @@ class AlignerNotFoundError(RequestError, LookupError):
 
 
 class TooManyCallsError(RequestError):
-    """As many calls are in as the server takes at a time."""
+    """The server has as many calls as it takes at a time."""
 
     def __init__(self, max_calls: int) -> None:
         super().__init__(
@@ -87,7 +87,7 @@ class TooManyCallsError(RequestError):
 
 
 class TooManyDocumentsError(RequestError):
-    """As many files wait to be read or written as may."""
+    """The files that wait to be read or written are as many as may."""
 
     def __init__(self) -> None:
         super().__init__("the server has as many files to read as it takes at a time; try again later")
@@ -182,7 +182,7 @@ class UnwantedError(RequestError):
 
 
 class UnsupportedError(RequestError):
-    """What is asked for is none of what the server does."""
+    """The server does nothing like what is asked for."""
 
 
 class MethodError(UnsupportedError):

@@ -35,13 +35,13 @@ class Glossary:
     languages: tuple[str, ...]
     """One for each column."""
     entries: tuple[tuple[str, ...], ...]
-    """By column; "" where a language has none."""
+    """The terms by column; "" where a language has none."""
     changed_at: float
     """When its file was last changed, in seconds since 1970."""
     _indexes: dict[tuple[int, int], TermIndex] = field(default_factory=dict, repr=False, compare=False)
 
     def index(self, source_language: str, target_language: str) -> TermIndex | None:
-        """What finds its terms; None where it does not have both languages."""
+        """The index that finds its terms; None where it does not have both languages."""
         source, target = self._column(source_language), self._column(target_language)
         if source is None or target is None or source == target:
             return None
@@ -124,12 +124,12 @@ class Glossaries:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.by_name: Mapping[str, Glossary] = {}
-        """By name, in order."""
+        """The glossaries by name, in order."""
 
     def read(self) -> dict[str, Glossary]:
         """Reads the folder again, and uses nothing of it yet. Raises GlossaryError."""
         return read_glossaries(self._folder)
 
     def use(self, found: Mapping[str, Glossary]) -> None:
-        """From now on these are there."""
+        """Replaces them from now on."""
         self.by_name = found

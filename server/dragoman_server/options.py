@@ -37,20 +37,20 @@ def missing_extra(option: str, error: ImportError, *extras: str) -> MissingExtra
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What stands beside a field: its range, and how the command line differs from it."""
+    """The option of a field: its range, and how the command line differs from it."""
 
     at_least: float | None = None
     """Least value."""
     above: float | None = None
-    """What every value is above."""
+    """The bound that every value is above."""
     at_most: float | None = None
     """Greatest value."""
     flag: str | None = None
     """The option's name, where it is not the field's."""
     metavar: str | None = None
-    """What help shows in place of a value."""
+    """The placeholder of a value in help."""
     when_none: str | None = None
-    """What happens without a value, in the words of help."""
+    """The effect of no value, in the words of help."""
 
     def check(self, name: str, value: Any) -> None:
         """Raises ValueError, naming the field, its value and its range, for a value that is out of it."""
@@ -105,7 +105,7 @@ class Option:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """As they are typed: two for what is true or false."""
+        """The flags as they are typed: two for what is true or false."""
         flag = self.setting.flag or "--" + self.name.replace("_", "-")
         return (flag, "--no-" + flag.removeprefix("--")) if self.kind is bool else (flag,)
 

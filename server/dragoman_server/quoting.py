@@ -1,4 +1,4 @@
-"""What an error repeats of what a caller wrote, or lists of what there is: a bounded part of it.
+"""The part of a caller's words, or of a list, that an error repeats: it is bounded.
 
 It travels in a call's trailer, which gRPC bounds at 8 KiB.
 """
@@ -12,7 +12,7 @@ MAX_LISTED_NAMES = 20
 
 
 def quote(text: str) -> str:
-    """What a caller wrote, in quotation marks and cut short where it is long."""
+    """A caller's words, in quotation marks and cut short where it is long."""
     return repr(text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[: MAX_QUOTED_CHARACTERS - 1]}…")
 
 

@@ -58,7 +58,7 @@ from dragoman_server.text.translator import Translator
 
 if TYPE_CHECKING:
     from dragoman_server.tracing import Tracing
-    from dragoman_server.web.door import HttpDoor
+    from dragoman_server.web.http_server import HttpServer
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class Server:
     """Serves the bundles of one folder."""
 
     def __init__(self, config: ServerConfig, log: Log | None = None) -> None:
-        """`log`: the one whose lost lines the metrics tell."""
+        """`log`: the one whose lost lines are in the metrics."""
         self._config = config
         self._registry = CollectorRegistry()
         self._metrics = Metrics(self._registry)
@@ -126,13 +126,13 @@ class Server:
         self._has_ended = asyncio.Event()
         self._certificate: Certificate | None = None
         self._client_authorities: bytes | None = None
-        self._http_door: HttpDoor | None = None
+        self._http_server: HttpServer | None = None
         self._is_reloaded = True
         self._metrics.last_reload_successful.set_function(self._is_current)
         self.port = config.port
         """Port of gRPC, once started."""
         self.http_port: int | None = None
-        """Port of the door over HTTP, once started; None without one."""
+        """Port of HTTP, once started; None without one."""
 
     async def start(self) -> None:
         """Listens and loads the models. Where this is cancelled, it ends after the model it is at.
@@ -286,10 +286,10 @@ class Server:
 
     async def _open_http(self, host: str, port: int) -> None:
         try:
-            from dragoman_server.web.door import HttpDoor
+            from dragoman_server.web.http_server import HttpServer
         except ImportError as error:
             raise missing_extra("--http-port", error, "web") from error
-        self._http_door = HttpDoor(
+        self._http_server = HttpServer(
             self._core,
             registry=self._registry,
             is_ready=lambda: self._health.is_serving,
@@ -299,7 +299,7 @@ class Server:
         chain, key = self._config.tls_certificate, self._config.tls_key
         pair = None if chain is None or key is None else (chain, key)
         try:
-            self.http_port = await self._http_door.open(host, port, pair, self._client_authorities)
+            self.http_port = await self._http_server.open(host, port, pair, self._client_authorities)
         except OSError as error:
             raise PortError(_describe(host, port, error, option="--http-port")) from error
         if not _is_loopback(host) and (warning := _what_is_open(self._config)):
@@ -332,8 +332,8 @@ class Server:
         return self._certificate.credentials()
 
     async def _close(self, *, flush_seconds: float) -> None:
-        if self._http_door is not None:
-            await self._http_door.close()
+        if self._http_server is not None:
+            await self._http_server.close()
         await self._grpc.stop(flush_seconds)
         await self._models.close()
         for threads in (self._translator, self._linking, self._detector, self._core.documents):
@@ -447,7 +447,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _what_is_open(config: ServerConfig) -> str | None:
-    """What those who reach the port can do that they should not, and how to change it."""
+    """The risk of a port that is open to others, and how to end it."""
     if config.tls_client_ca is not None:
         return None
     if config.tls_certificate is None and config.tokens is None:

@@ -68,9 +68,9 @@ class CallTrace:
         self._context = set_span_in_context(self._span)
         context = self._span.get_span_context()
         self.ids = {"trace_id": format_trace_id(context.trace_id), "span_id": format_span_id(context.span_id)}
-        """For the log."""
+        """The fields of the log."""
         self.answer = f"00-{self.ids['trace_id']}-{self.ids['span_id']}-{context.trace_flags:02x}"
-        """What the answer tells of it, as `traceresponse` (W3C, Trace Context)."""
+        """The answer's name of it, as `traceresponse` (W3C, Trace Context)."""
 
     def on_request(self, model: str, priority: str, outcome: Code, stages: Stages) -> None:
         """A request to a model has ended: a span with one for each stage."""

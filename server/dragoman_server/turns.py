@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Turns(Generic[T]):
-    """What waits, by caller."""
+    """Waiting items, by caller."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[T]] = {}
@@ -42,7 +42,7 @@ class Turns(Generic[T]):
 
 
 class BusyThreadsError(Exception):
-    """As much waits for threads as may."""
+    """The work that waits for threads is as much as may."""
 
 
 class FairThreads:
@@ -61,7 +61,7 @@ class FairThreads:
         return _Threads(self, caller)
 
     async def run(self, caller: str, work: Callable[[], T]) -> T:
-        """What comes of the work. Raises BusyThreadsError."""
+        """The result of the work. Raises BusyThreadsError."""
         return await asyncio.wrap_future(self.submit(caller, work))
 
     def submit(self, caller: str, work: Callable[[], T]) -> Future[T]:
@@ -115,7 +115,7 @@ class _Threads(Executor):
 
 
 class FairLock:
-    """What one holds at a time. Belongs to the event loop's thread."""
+    """A lock that one caller holds at a time. Belongs to the event loop's thread."""
 
     def __init__(self) -> None:
         self._is_held = False
@@ -123,7 +123,7 @@ class FairLock:
 
     @contextlib.asynccontextmanager
     async def held(self, caller: str) -> AsyncIterator[None]:
-        """Around what is done with it, once it is the caller's turn."""
+        """Holds it once it is the caller's turn."""
         if self._is_held:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.add(caller, turn)

@@ -24,10 +24,10 @@ class Link(Protocol):
 
 
 class WordLinker(Protocol):
-    """What links words. Threads may share it."""
+    """An aligner links words. Threads may share it."""
 
     def link(self, pairs: Sequence[TextPair]) -> Sequence[Sequence[Link]]:
-        """Of each pair the links by target word and falling weight. What shares a call changes nothing."""
+        """The links of each pair by target word and falling weight. What shares a call changes nothing."""
 
     def count_words(self, text: str) -> int:
         """How many words it links of a text."""
@@ -47,5 +47,5 @@ class ServedAligner:
 
     @property
     def key(self) -> str:
-        """What log, metrics and traces call it where they name models: no model has such a name."""
+        """The name of it in log, metrics and traces, where models are named: no model has such a one."""
         return self.metrics.key

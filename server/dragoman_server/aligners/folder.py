@@ -27,7 +27,7 @@ class AlignerError(ValueError):
 
 
 class OpenAligner(Protocol):
-    """What the entry point is. Raises ValueError where the folder holds no aligner."""
+    """The entry point's object. Raises ValueError where the folder holds no aligner."""
 
     def __call__(self, location: str) -> WordLinker: ...
 
@@ -41,7 +41,7 @@ class Aligners:
         self._metrics = metrics
         self._linkers: Mapping[str, tuple[Stamp, WordLinker]] = {}
         self.by_name: Mapping[str, ServedAligner] = {}
-        """By name, in order."""
+        """The aligners by name, in order."""
 
     def read(self) -> dict[str, tuple[Stamp, WordLinker]]:
         """Reads the folder again, and uses nothing of it yet; what has not changed stays as it is.
@@ -58,7 +58,7 @@ class Aligners:
         return found
 
     def use(self, found: Mapping[str, tuple[Stamp, WordLinker]]) -> None:
-        """From now on these are there. A call that is under way ends with the one that it has."""
+        """Replaces them from now on. A call that is under way ends with the one that it has."""
         self._linkers = found
         used = {}
         for name, (_, linker) in found.items():
@@ -94,7 +94,7 @@ def _paths(folder: Path) -> Iterator[Path]:
 
 
 def _stamp(folder: Path) -> Stamp:
-    """What differs where its files do. Raises AlignerError."""
+    """A mark that differs where its files do. Raises AlignerError."""
     try:
         states = [(entry.name, entry.stat()) for entry in os.scandir(folder)]
     except OSError as error:

@@ -54,7 +54,7 @@ class _Line:
 
 
 class Linking:
-    """What all aligners share. Belongs to the event loop's thread.
+    """The threads that all aligners share. Belongs to the event loop's thread.
 
     A call is in the line of its priority with one portion at a time, and then behind all others of its
     caller; callers take turns. So a long one holds up a short one by two portions at most, one before its
@@ -105,7 +105,7 @@ class Linking:
         writer = PairWriter(cut, write)
 
         def link_portion(portion: list[Part]) -> tuple[float, float]:
-            """From when to when."""
+            """The first and the last moment of it."""
             wanted.check()
             began = time.monotonic() - came_at
             links = linker.link([part.texts for part in portion])

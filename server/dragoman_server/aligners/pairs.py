@@ -26,7 +26,7 @@ _PART_WORK = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What is linked at once: a line with that of the translation, or all of both texts."""
+    """A part that is linked at once: a line with that of the translation, or all of both texts."""
 
     pair: int
     """Which pair of the request it is of."""
@@ -42,7 +42,7 @@ class Part:
 
     @property
     def work(self) -> int:
-        """What it takes, roughly, as a number of links."""
+        """The cost of it, roughly, as a number of links."""
         return self.num_links + _PART_WORK
 
 

@@ -96,7 +96,7 @@ class HealthService(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
 
     @contextmanager
     def _watching(self, host: str) -> Iterator[None]:
-        """Around one Watch call."""
+        """Counts one Watch call while it lasts."""
         self._watches[host] += 1
         try:
             yield

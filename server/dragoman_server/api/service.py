@@ -10,7 +10,7 @@ from grpc_status import rpc_status
 from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1 import translation_pb2_grpc
 from dragoman_server.api.interceptors.interception import Context
-from dragoman_server.service.call import TRACE_RESPONSE, Call, Visit
+from dragoman_server.service.call import TRACE_RESPONSE, Call, IncomingCall
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.statuses import status_of
 from dragoman_server.service.stream import Write
@@ -29,8 +29,8 @@ def write_to(context: Context) -> Write:
 
 def _certified_names(context: Context) -> list[str]:
     """The names in the certificate of the caller's connection, the common name first."""
-    shown = context.auth_context()
-    names = [*shown.get("x509_common_name", ()), *shown.get("x509_subject_alternative_name", ())]
+    certificate = context.auth_context()
+    names = [*certificate.get("x509_common_name", ()), *certificate.get("x509_subject_alternative_name", ())]
     # gRPC gives a certificate without a common name an empty one.
     return [name.decode(errors="replace") for name in names if name]
 
@@ -85,7 +85,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
 
     @asynccontextmanager
     async def _open_call(self, method: str, context: Context) -> AsyncIterator[Call]:
-        visit = Visit(
+        incoming = IncomingCall(
             method=method,
             peer=context.peer(),
             identify=lambda: self._core.callers.identify(
@@ -99,7 +99,7 @@ class TranslationService(translation_pb2_grpc.TranslationServiceServicer):
             on_answered=lambda close: context.add_done_callback(lambda _: close()),  # type: ignore[arg-type]
         )
         try:
-            async with self._core.open_call(visit) as call:
+            async with self._core.open_call(incoming) as call:
                 if call.trace is not None:
                     await context.send_initial_metadata(((TRACE_RESPONSE, call.trace.answer),))
                 yield call

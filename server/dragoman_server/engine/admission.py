@@ -12,7 +12,7 @@ from dragoman_server.engine.scheduling.padding import padded_positions
 
 @dataclass(frozen=True, kw_only=True)
 class Admission:
-    """What sentences are checked against before they are accepted."""
+    """The bounds that sentences are checked against before they are accepted."""
 
     limits: EngineLimits
     source_vocabulary: int
@@ -22,7 +22,7 @@ class Admission:
 
     @classmethod
     def to(cls, decoder: Decoder[Any], limits: EngineLimits) -> "Admission":
-        """To engines over the decoder."""
+        """The admission to engines over the decoder."""
         return cls(
             limits=limits,
             source_vocabulary=decoder.source_vocabulary,

@@ -1,4 +1,4 @@
-"""What the engine asks of a model: encode sentences, regroup a running batch, advance it by one token.
+"""The interface of a model to the engine: encode sentences, regroup a running batch, advance it by one token.
 
 The arrays that a model keeps between steps stay opaque: they never leave the implementation.
 

@@ -1,4 +1,4 @@
-"""What can go wrong in the engine.
+"""Errors of the engine.
 
 EngineError
 ├── SentenceError               refused by submit: no batch could ever hold or decode it; a ValueError too

@@ -1,4 +1,4 @@
-"""What engines tell of their work, in a thread and in a process alike. Knows no metrics library."""
+"""Events that engines report of their work, in a thread and in a process alike. Knows no metrics library."""
 
 import enum
 from collections.abc import Callable, Mapping
@@ -11,17 +11,17 @@ class Outcome(enum.Enum):
     """How an accepted sentence ended."""
 
     FINISHED = "finished"
-    """With a result."""
+    """It has a result."""
     CANCELLED = "cancelled"
     """Its future was cancelled."""
     EXPIRED = "expired"
-    """With DeadlineExpiredError."""
+    """It raises DeadlineExpiredError."""
     FAILED = "failed"
-    """With DecoderError."""
+    """It raises DecoderError."""
     CLOSED = "closed"
-    """With EngineClosedError."""
+    """It raises EngineClosedError."""
     LOST = "lost"
-    """With EngineLostError."""
+    """It raises EngineLostError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class QueueLeft:
     """Sentences left the queue."""
 
     num_left: Mapping[Priority, int]
-    """Of each priority, how many of all that were submitted no longer wait."""
+    """Number of sentences of each priority, of all that were submitted, that no longer wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +44,17 @@ class BatchStepped:
     num_bulk_rows: int
     """Those of bulk among them."""
     rows_in_use: int
-    """With those of the engine's other batches, which have their turns later."""
+    """Rows of this batch and of the engine's others, which have their turns later."""
     source_positions: int
-    """Without padding."""
+    """Source positions that are no padding."""
     padded_positions: int
-    """Padding included."""
+    """Source positions, padding included."""
     seconds: float
-    """Of the decoder's step alone."""
+    """Time of the decoder's step alone."""
     busy_seconds: float
     """Since the last step, or since there was work again: all that the engine did."""
     row_seconds: float
-    """What a row adds to a turn, as far as turns before tell."""
+    """Time that a row adds to a turn, by the turns before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class EngineLost:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """All was told that there is to tell for now: the engine goes on with its next turn, or waits."""
+    """All is reported for now: the engine goes on with its next turn, or waits."""
 
 
 Event = QueueLeft | BatchStepped | SentenceEnded | EngineLost | TurnEnded

@@ -1,4 +1,4 @@
-"""What callers and an engine's thread share: who came, whom nobody waits for any more, who has not ended.
+"""Sentences that callers and an engine's thread share: new ones, those nobody waits for, those not ended.
 
 The engine's thread empties it between its turns; all else of an engine belongs to that thread alone.
 """
@@ -62,7 +62,7 @@ class Inbox:
             self._changed.notify_all()
 
     def wait(self, timeout_seconds: float | None) -> bool:
-        """Until something is there, it is woken or closed; False where that takes longer."""
+        """Waits until something is there, or it is woken or closed; False where that takes longer."""
         with self._changed:
             has_come = self._changed.wait_for(self._holds_anything, timeout_seconds)
             self._is_woken = False

@@ -1,4 +1,4 @@
-"""What goes into the engine and what comes out: sentences as token ids, hypotheses as token ids.
+"""The engine's input and output: sentences as token ids, hypotheses as token ids.
 
 Knows no text, no batches and no arrays of a decoder.
 """
@@ -67,7 +67,7 @@ class Sentence:
     priority: Priority = Priority.INTERACTIVE
     """Which sentences go first."""
     caller: str = ""
-    """Who waits for it: callers take turns."""
+    """The caller that waits for it: callers take turns."""
 
     def __post_init__(self) -> None:
         if not self.source:
@@ -112,8 +112,8 @@ class SentenceResult:
     hypotheses: tuple[Hypothesis, ...]
     """Best first; at least one, at most `num_hypotheses`."""
     queue_seconds: float
-    """From acceptance to the start of encoding."""
+    """Time from acceptance to the start of encoding."""
     encode_seconds: float
     """Encoding the group of sentences it was encoded with."""
     decode_seconds: float
-    """From the end of encoding to the last step."""
+    """Time from the end of encoding to the last step."""

@@ -14,7 +14,7 @@ class Ticket:
 
     sentence: Sentence
     accepted_at: float
-    """In seconds of `time.monotonic`, as all times here."""
+    """When it was let in, in seconds of `time.monotonic`, as all times here."""
     encoding_at: float = 0.0
     """When its encoding began."""
     encoded_at: float = 0.0

@@ -10,7 +10,7 @@ class AlignerMetrics:
 
     def __init__(self, metrics: Metrics, name: str) -> None:
         self.key = f"aligner:{name}"
-        """In place of a model's name, and of none: these have no colon."""
+        """Prefix of an aligner's name where models are named: their names have no colon."""
         # It has no version, and does not know its languages.
         self._series = Series((self.key, "", "", ""))
         self._requests = {outcome: self._series.counter(metrics.requests, outcome) for outcome in OUTCOMES}

@@ -31,7 +31,7 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.num_models: Count[tuple[str, ...]] = Count()
-        """By labels, how many models share their series: the old one and the new, where one came again."""
+        """Number of models that share series, by labels: the old one and the new, where one came again."""
         counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry)
         total = partial(Counter, labelnames=MODEL_LABELS, registry=registry)

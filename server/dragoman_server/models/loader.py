@@ -39,11 +39,11 @@ _SAMPLE_TOKENS = 16
 """Source tokens of the sentence whose steps tell how many engines share a process."""
 
 HOST_SECONDS = 0.0004
-"""What Python does between two steps of an engine, while it holds the lock (benchmarks decode --profile)."""
+"""Time that Python holds its lock between two steps of an engine (benchmarks decode --profile)."""
 MAX_LOCK_SHARE = 0.5
 """Share of the time that the engines of a process hold the lock at most."""
 _SCORE_BYTES = 4
-"""Of a row and token."""
+"""Bytes of the score of a row and token."""
 
 logger = logging.getLogger(__name__)
 
@@ -62,11 +62,11 @@ class ModelLoader:
         return self._config.device
 
     def beam_size(self, manifest: Manifest) -> int:
-        """Of a request to the model that sets none."""
+        """The beam size of a request to the model that sets none."""
         return min(manifest.decoding.beam_size, self._max_beam_size)
 
     def check(self, path: Path, manifest: Manifest) -> None:
-        """What the manifest alone tells of whether the bundle at `path` can be loaded.
+        """Checks by the manifest alone whether the bundle at `path` can be loaded.
 
         Raises PrecisionUnavailableError, or SentenceError as `load`.
         """
@@ -126,12 +126,12 @@ class RunningEngine:
 
     engine: EnginePool
     precision: str
-    """Of the graphs that were chosen."""
+    """Precision of the graphs that were chosen."""
     providers: Mapping[str, str]
-    """For each graph that is open the onnxruntime provider that it runs on."""
+    """The open graphs, each with the onnxruntime provider that it runs on."""
 
     def has_shortlist(self, beam_size: int) -> bool:
-        """As `OnnxDecoder.has_shortlist`."""
+        """See `OnnxDecoder.has_shortlist`."""
         return has_shortlist(self.providers, beam_size)
 
 
@@ -212,7 +212,7 @@ def _processes(
     engines_per_process: int | None,
     sample: Sentence | None,
 ) -> list[EngineProcess]:
-    """As many processes as there must be, each with about as many engines as any other."""
+    """The processes, as many as there must be, each with about as many engines as any other."""
     first = make()
     if engines_per_process is None:
         engines_per_process = 1
@@ -259,7 +259,7 @@ def _bound_scores(limits: EngineLimits, max_mib: int, target_vocabulary: int) ->
 
 
 def _longest_sentence(manifest: Manifest, beam_size: int) -> Sentence:
-    """As long as the bundle allows: whatever is allocated grows to it."""
+    """The longest sentence that the bundle allows: whatever is allocated grows to it."""
     decoding = manifest.decoding
     options = SearchOptions(
         beam_size=beam_size, num_hypotheses=1, length_penalty=decoding.length_penalty, max_output_tokens=8

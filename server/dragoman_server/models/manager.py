@@ -49,7 +49,7 @@ class ModelManager:
         self._refused_bundles = metrics.refused_bundles
         self._retiring: dict[ServedModel, asyncio.Task[None]] = {}
         self.repository = Repository([], {})
-        """What is served now."""
+        """The models that are served now."""
 
     async def load(self, *, max_seconds: float | None = None) -> None:
         """Makes `repository` what the folder holds.
@@ -86,7 +86,7 @@ class ModelManager:
                 logger.info("model ready", extra=extra)
 
     async def load_pinned(self, *, shows_device: bool = False) -> None:
-        """As of `ModelsOnDemand`, if there are any."""
+        """Does what `ModelsOnDemand.load_pinned` does, if models are loaded on demand."""
         if self._on_demand is not None:
             await self._on_demand.load_pinned(self.repository, shows_device=shows_device)
 

@@ -22,19 +22,19 @@ class ServedModel(ABC):
     metrics: ModelMetrics
     """Its own series."""
     default_beam_size: int
-    """Of a request that sets none."""
+    """Beam size of a request that sets none."""
     calls: Occupancy
     """Those that have chosen it, a stream for as long as it lasts."""
 
     @property
     @abstractmethod
     def manifest(self) -> Manifest:
-        """Of its bundle."""
+        """The manifest of its bundle."""
 
     @property
     @abstractmethod
     def loaded(self) -> "Model | None":
-        """What translates, while it is there."""
+        """The loaded model, while there is one."""
 
     @property
     @abstractmethod
@@ -48,7 +48,7 @@ class ServedModel(ABC):
 
     @abstractmethod
     def use(self) -> AbstractAsyncContextManager["Model"]:
-        """Around a piece of work with what is loaded, which stays for so long. May wait for it.
+        """Keeps the loaded model for a piece of work. May wait for it.
 
         Raises ModelNotLoadedError.
         """
@@ -104,14 +104,14 @@ class Model(ServedModel):
     """A model that is loaded, and served as long as it is."""
 
     bundle: Bundle
-    """What it was loaded from."""
+    """The bundle that it was loaded from."""
     engine: EnginePool
-    """What decodes its sentences."""
+    """The engines that decode its sentences."""
     metrics: ModelMetrics
     precision: str
-    """Of the graphs in use."""
+    """Precision of the graphs in use."""
     providers: Mapping[str, str]
-    """By graph the execution provider it runs on."""
+    """The graphs, each with the execution provider it runs on."""
     default_beam_size: int
     max_sentences: Mapping[Priority, int]
     """Most sentences of a request that the engine's queue can ever hold."""

@@ -29,7 +29,7 @@ class Occupancy:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Around the use of it."""
+        """Counts one while it is used."""
         self.enter()
         try:
             yield

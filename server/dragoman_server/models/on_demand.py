@@ -29,7 +29,7 @@ from dragoman_server.models.occupancy import Occupancy
 from dragoman_server.models.repository import Repository, RepositoryError, is_same
 
 FIRST_RETRY_SECONDS = 1.0
-"""For how long requests are refused after a model could not be loaded; twice as long each time after."""
+"""Time that requests are refused after a model could not be loaded; twice as long each time after."""
 MAX_RETRY_SECONDS = 30.0
 """Longest such time."""
 STAY_LOADS = 4
@@ -58,12 +58,12 @@ class Residency:
 
     @property
     def until(self) -> float:
-        """From when on it may be told to leave although it is in use."""
+        """When it may be chosen to leave although it is in use."""
         return self.since + STAY_LOADS * self.load_seconds
 
 
 def choose_leaving(residencies: Mapping[K, Residency], now: float) -> K | None:
-    """The least recently used of those that nobody uses, else the longest there of those that may be told to.
+    """The least recently used of those that nobody uses, else the first to come of those that may leave.
 
     None where there is neither, at the moment. Those that are leaving are passed over.
     """
@@ -76,7 +76,7 @@ def choose_leaving(residencies: Mapping[K, Residency], now: float) -> K | None:
 
 
 def next_choice(residencies: Mapping[K, Residency]) -> float | None:
-    """When one that is in use may first be told to leave; None where there is none but leaving ones."""
+    """When one that is in use may first be chosen; None where there is none but leaving ones."""
     staying = (residency.until for residency in residencies.values() if not residency.is_leaving)
     return min(staying, default=None)
 
@@ -95,7 +95,7 @@ class ModelOnDemand(ServedModel):
         self.failure: Exception | None = None
         """Why it was not loaded when that was last tried."""
         self.retry_seconds = 0.0
-        """For how long it was not to be tried again then."""
+        """How long it was not to be tried again then."""
         self._retry_at = 0.0
         self._manifest, self._tags = manifest, source_tags(path, manifest)
         self._room = room
@@ -321,7 +321,7 @@ class ModelsOnDemand:
                 self._unload(model)
 
     def _make_room(self, num_models: int) -> None:
-        """Has so many models leave, or as many as can be told to now and the others in time."""
+        """Has so many models leave, or as many as may now and the others in time."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -29,7 +29,7 @@ _END_OF_VERSION = (1, 0, "")
 
 
 def version_key(version: str) -> VersionKey:
-    """What versions are sorted by.
+    """The key that versions are sorted by.
 
     Letters after a number make a pre-release: 2-beta and 2rc1 come before 2.
     """
@@ -37,7 +37,7 @@ def version_key(version: str) -> VersionKey:
 
 
 def _rank(part: str) -> tuple[int, int, str]:
-    """Of a part of a version: letters, the version's end, separators, numbers."""
+    """The rank of a part of a version: letters, the version's end, separators, numbers."""
     if part.isdecimal():
         return 3, int(part), ""
     return (0 if any(map(str.isalpha, part)) else 2), 0, part
@@ -49,7 +49,7 @@ class RepositoryError(ValueError):
     def __init__(self, message: str, refused: Mapping[str, Exception] | None = None) -> None:
         super().__init__(message)
         self.refused = refused
-        """As of a Repository; None where nobody knows."""
+        """The bundles that were refused, as a Repository has them; None where nobody knows."""
 
 
 class Repository:
@@ -60,9 +60,9 @@ class Repository:
 
     def __init__(self, models: Iterable[ServedModel], refused: Mapping[str, Exception]) -> None:
         self.models = sorted(models, key=_by_name_and_version)
-        """By name and version."""
+        """The models, sorted by name and version."""
         self.refused = dict(refused)
-        """By "name/version", as their folders are called: why."""
+        """The reasons by "name/version", as their folders are called."""
 
     def by_name(self, name: str) -> ServedModel:
         """The model called "name/version", or the newest version of "name". Raises ModelNotFoundError."""
@@ -157,7 +157,7 @@ def load_repository(
 
 
 def _way_up(folder: Path, num_levels: int) -> str:
-    """What to do where the folder is so many levels below a models folder."""
+    """Advice where the folder is so many levels below a models folder."""
     parents = folder.parents if len(folder.parents) > num_levels else folder.absolute().parents
     if len(parents) > num_levels:
         return f"give the folder above{' both' * (num_levels == 2)}: --models {parents[num_levels - 1]}"

@@ -23,7 +23,7 @@ class InProcessTranslator:
         self._system = system
 
     def translate(self, texts: Sequence[str]) -> list[tuple[str, bool]]:
-        """Of each text its translation, and whether that lacks an end: the text's was dropped, or its own
+        """The translation of each text, and whether that lacks an end: the text's was dropped, or its own
         limit was reached. Raises DecoderError.
         """
         return [_outcome(translated) for translated in self._system.translate_texts(texts)]

@@ -1,1 +1,1 @@
-"""What every door does with a call: who may make it, its model, its limits, its answer. Knows no door."""
+"""The meaning of a call: who may make it, its model, its limits, its answer. Knows neither gRPC nor HTTP."""

@@ -1,4 +1,4 @@
-"""What one caller has of what it may. Belongs to the event loop's thread."""
+"""The share of its limits that a caller has used. Belongs to the event loop's thread."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ class Taken:
 
 
 class Allowance:
-    """One caller's calls and characters, held to its limits and told to the metrics."""
+    """One caller's calls and characters, held to its limits and counted in the metrics."""
 
     def __init__(self, name: str | None, limits: CallerLimits, metrics: CallerMetrics, clock: Clock) -> None:
         """`name`: None for everybody, where nobody is asked who they are."""
@@ -67,8 +67,8 @@ class Allowance:
         with self._refusals_counted():
             if limits.calls is not None and self.num_calls >= limits.calls:
                 raise self._error(f"has {self.num_calls} calls in progress", "calls", _CALL_RETRY_SECONDS)
-            most = limits.calls_per_minute
-            if most is not None and (seconds := self._calls.seconds_until_room(1, most, now)):
+            maximum = limits.calls_per_minute
+            if maximum is not None and (seconds := self._calls.seconds_until_room(1, maximum, now)):
                 began = f"began {self._calls.total(now)} calls in the last minute"
                 raise self._error(began, "calls_per_minute", seconds)
         self._calls.add(1, now)
@@ -90,7 +90,7 @@ class Allowance:
             return self._take(num_characters, field)
 
     async def take_in_turn(self, num_characters: int, field: str, until: asyncio.Event) -> Taken:
-        """As `take`, but waits for room that a minute brings, behind others that wait, until an event."""
+        """Waits for room that a minute brings, behind others that wait, until an event. Else it is `take`."""
         with self._refusals_counted():
             async with self._turn:
                 while True:
@@ -105,11 +105,11 @@ class Allowance:
                             await until.wait()
 
     def use(self, taken: Taken) -> None:
-        """What was let through is translated or linked."""
+        """Characters that were let through are translated or linked."""
         self._metrics.on_characters(self._name, taken.num_characters)
 
     def give_back(self, taken: Taken) -> None:
-        """What was let through came to nothing, and does not count."""
+        """Characters that were let through came to nothing, and do not count."""
         self._characters.give_back(taken.num_characters, taken.seconds)
         self._today.give_back(taken.num_characters, taken.utc_seconds)
 
@@ -121,10 +121,10 @@ class Allowance:
     def _take(self, num_characters: int, field: str) -> Taken:
         now, utc_now = self._clock.seconds(), self._clock.utc_seconds()
         self._check_today(num_characters, field)
-        most = self.limits.characters_per_minute
-        if most is not None:
-            _check_size(num_characters, most, "characters_per_minute", field)
-            if seconds := self._characters.seconds_until_room(num_characters, most, now):
+        maximum = self.limits.characters_per_minute
+        if maximum is not None:
+            _check_size(num_characters, maximum, "characters_per_minute", field)
+            if seconds := self._characters.seconds_until_room(num_characters, maximum, now):
                 had = self._characters.total(now)
                 excess = f"sends {num_characters} characters, and has had {had} in the last minute"
                 raise self._error(excess, "characters_per_minute", seconds)
@@ -133,11 +133,11 @@ class Allowance:
         return Taken(num_characters=num_characters, seconds=now, utc_seconds=utc_now)
 
     def _check_today(self, num_characters: int, field: str) -> None:
-        most, utc_now = self.limits.characters_per_day, self._clock.utc_seconds()
-        if most is None:
+        maximum, utc_now = self.limits.characters_per_day, self._clock.utc_seconds()
+        if maximum is None:
             return
-        _check_size(num_characters, most, "characters_per_day", field)
-        if (had := self._today.total(utc_now)) + num_characters > most:
+        _check_size(num_characters, maximum, "characters_per_day", field)
+        if (had := self._today.total(utc_now)) + num_characters > maximum:
             excess = f"sends {num_characters} characters, and has had {had} today"
             raise self._error(excess, "characters_per_day", seconds_until_midnight(utc_now))
 
@@ -158,12 +158,12 @@ class Allowance:
         )
 
 
-def _check_size(num_characters: int, most: int, limit: str, field: str) -> None:
+def _check_size(num_characters: int, maximum: int, limit: str, field: str) -> None:
     """Raises InvalidRequestError for more than there ever is room for."""
-    if num_characters > most:
+    if num_characters > maximum:
         name = limit.replace("_", "-")
         description = (
-            f"has {num_characters} characters, and this caller's limit is {name}={most}; send less at once"
+            f"has {num_characters} characters, and this caller's limit is {name}={maximum}; send less at once"
         )
         raise InvalidRequestError([Violation(field=field, description=description)])
 
@@ -185,7 +185,7 @@ class Allowances:
         self._metrics = metrics
 
     def read(self, known_names: Collection[str] | None) -> Mapping[str, CallerLimits]:
-        """What the file holds now, for `use`. Raises LimitFileError."""
+        """The file's content now, for `use`. Raises LimitFileError."""
         return {} if self._path is None else read_limits(self._path, known_names)
 
     def use(self, limits: Mapping[str, CallerLimits]) -> None:

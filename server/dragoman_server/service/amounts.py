@@ -1,4 +1,4 @@
-"""How much came in the last minute and today, and when there is room for more. Pure: is told the time."""
+"""How much came in the last minute and today, and when there is room for more. Pure: is given the time."""
 
 from collections import deque
 
@@ -43,7 +43,7 @@ class Window:
         self._total += amount
 
     def give_back(self, amount: int, came_at: float) -> None:
-        """What came then does not count any more."""
+        """So much of what came then does not count any more."""
         for index, (second, some) in enumerate(self._seconds):
             if second == int(came_at):
                 self._seconds[index] = (second, some - amount)
@@ -55,7 +55,7 @@ _DAY_SECONDS = 86_400
 
 
 def seconds_until_midnight(now: float) -> float:
-    """Until the next day begins."""
+    """Time until the next day begins."""
     return _DAY_SECONDS - now % _DAY_SECONDS
 
 
@@ -78,6 +78,6 @@ class Today:
         self._amount = self.total(now) + amount
 
     def give_back(self, amount: int, came_at: float) -> None:
-        """What came then does not count any more; that of another day counts no more anyway."""
+        """So much of what came then does not count any more; that of another day counts no more anyway."""
         if int(came_at // _DAY_SECONDS) == self._day:
             self._amount -= amount

@@ -1,4 +1,4 @@
-"""A call from its start to its end: let in, counted, one line in the log, whatever door it came through.
+"""A call from its start to its end: let in, counted, one line in the log, over gRPC and HTTP alike.
 
 The line has counts and times, never a text.
 """
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TRACE_RESPONSE = "traceresponse"
-"""What an answer tells of its trace under: metadata over gRPC, a header over HTTP (W3C)."""
+"""Name of the trace in an answer: metadata over gRPC, a header over HTTP (W3C)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Visit:
-    """What a door knows of a call that has come."""
+class IncomingCall:
+    """A call that has come, as gRPC or HTTP knows it."""
 
     method: str
-    """What is asked for, for the log."""
+    """Name of what is asked for, for the log."""
     peer: str
     """Where it comes from."""
     identify: Callable[[], str | None]
@@ -49,7 +49,7 @@ class Visit:
     on_answered: Callable[[Callable[[], object]], object]
     """Has a function called once the answer is out, or will never be."""
     carrier: Callable[[], Mapping[str, str]]
-    """What was sent beside the message, in which a trace may be told of."""
+    """The metadata or headers, in which a trace may be named."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """More for the log."""
 
@@ -61,7 +61,7 @@ def host_of(peer: str) -> str:
 
 
 class Call:
-    """What the log and the metrics are told of a call."""
+    """A call, as the log and the metrics see it."""
 
     def __init__(
         self, time_remaining: Callable[[], float | None], *, gate: Gate, allowances: Allowances
@@ -70,7 +70,7 @@ class Call:
         """Seconds until its deadline; None without one."""
         remaining = time_remaining()
         self.wanted = Wanted(None if remaining is None else time.monotonic() + remaining)
-        """What its threads ask: it is dropped when the call's work ends, whatever ends it."""
+        """The mark that its threads ask for: it is dropped when the call's work ends, whatever ends it."""
         self._gate = gate
         self._allowances = allowances
         self._counts = {"texts": 0, "sentences": 0, "source_tokens": 0, "target_tokens": 0, "failed_items": 0}
@@ -80,13 +80,13 @@ class Call:
         self.model: str | None = None
         """ "name/version", or the key of an aligner, once it is known."""
         self.caller: str | None = None
-        """Who calls, where the server asks."""
+        """The caller's name, where the server asks."""
         self.trace: CallTrace | None = None
         """Where the server traces."""
 
     @property
     def fields(self) -> dict[str, object]:
-        """For the log."""
+        """The fields of the log."""
         return {"caller": self.caller, "model": self.model, **self._counts}
 
     @property
@@ -110,7 +110,7 @@ class Call:
     async def characters(
         self, number: int, *, field: str, waits: bool = False
     ) -> AsyncIterator[Callable[[int], None]]:
-        """Around the work on so many characters of the caller's; with `waits` it begins when the caller may.
+        """Lets so many of the caller's characters through; with `waits` its work begins when the caller may.
 
         What the server refuses or fails at does not count, but for what is done by then, as the function that
         it gives is told; what is cancelled, or too late, does. Raises
@@ -143,7 +143,7 @@ class Call:
 
     @contextmanager
     def request(self, model: ServedModel | ServedAligner, priority: Priority) -> Iterator[Stages | None]:
-        """Around one request to a model or an aligner: the whole of a unary call, or an item of a stream.
+        """Counts and times a request to a model or aligner: the whole of a unary call, or a stream's item.
 
         Gives what is to be told of its stages; None where nobody wants to know.
         """
@@ -191,43 +191,53 @@ class Call:
 
 @asynccontextmanager
 async def open_call(
-    visit: Visit, *, gate: Gate, allowances: Allowances, tracing: "Tracing | None", max_idle_seconds: float
+    incoming: IncomingCall,
+    *,
+    gate: Gate,
+    allowances: Allowances,
+    tracing: "Tracing | None",
+    max_idle_seconds: float,
 ) -> AsyncIterator[Call]:
-    """Around a call's work. What it raises is in the log then; the door makes a status of it.
+    """Opens a call for its work. What that raises is in the log then, and becomes a status outside.
 
     It has a place among the calls until its answer is out, for at most `max_idle_seconds` after its work.
     """
-    call = Call(visit.time_remaining, gate=gate, allowances=allowances)
+    call = Call(incoming.time_remaining, gate=gate, allowances=allowances)
     if tracing is not None:
-        call.trace = tracing.begin(visit.method, visit.carrier())
+        call.trace = tracing.begin(incoming.method, incoming.carrier())
     started = time.perf_counter()
     code = Code.OK
     refusal: dict[str, object] = {}
     admission = ExitStack()
     try:
-        call.caller = visit.identify()
-        call.wanted.caller = call.caller or host_of(visit.peer)
+        call.caller = incoming.identify()
+        call.wanted.caller = call.caller or host_of(incoming.peer)
         call.admit(admission)
         # What a handler returns is not out with that: a caller may take its time to read it.
-        visit.on_answered(admission.close)
+        incoming.on_answered(admission.close)
         try:
             yield call
         finally:
             call.wanted.drop()
-            # Neither door can end a call whose caller reads nothing and stays connected.
+            # Neither gRPC nor HTTP ends a call whose caller reads nothing and stays connected.
             late = asyncio.get_running_loop().call_later(max_idle_seconds, admission.close)
             admission.callback(late.cancel)
     except asyncio.CancelledError:
-        code = cancellation_code(visit.time_remaining())
+        code = cancellation_code(incoming.time_remaining())
         raise
     except Exception as error:
         code = code_of(error)
-        refusal = refusal_fields(visit.peer, status_of(error).message)
+        refusal = refusal_fields(incoming.peer, status_of(error).message)
         log_if_internal(error)
         raise
     finally:
         milliseconds = round((time.perf_counter() - started) * 1000, 3)
-        fields = {"method": visit.method, "outcome": code.name, "milliseconds": milliseconds, **visit.fields}
+        fields = {
+            "method": incoming.method,
+            "outcome": code.name,
+            "milliseconds": milliseconds,
+            **incoming.fields,
+        }
         fields |= call.fields | refusal
         if call.trace is not None:
             call.trace.end(code, fields)
@@ -236,7 +246,7 @@ async def open_call(
 
 
 def refusal_fields(peer: str, reason: str) -> dict[str, object]:
-    """For the log of a call that is answered with an error: where it came from, and what it was told."""
+    """Fields of the log for a call that is answered with an error: where it came from, and its message."""
     return {"peer": peer, "reason": reason}
 
 

@@ -1,4 +1,4 @@
-"""What each caller may: a file of limits, read strictly."""
+"""The limits of callers: a file, read strictly."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -22,10 +22,10 @@ class LimitFileError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class CallerLimits:
-    """What one caller may; None is no limit. The file has hyphens in the names."""
+    """The limits of one caller; None is no limit. The file has hyphens in the names."""
 
     calls: int | None = None
-    """Calls in progress at once, of both doors together; a stream is one."""
+    """Calls in progress at once, over gRPC and HTTP together; a stream is one."""
     calls_per_minute: int | None = None
     """Calls begun in any sixty seconds."""
     characters_per_minute: int | None = None

@@ -1,4 +1,4 @@
-"""Who may call: everybody, whoever shows a token of a file, or whoever has a certificate.
+"""The callers that may call: everybody, whoever shows a token of a file, or whoever has a certificate.
 
 Keeps digests of the tokens alone. No status and no log tells more of one than whose it is.
 """
@@ -78,7 +78,7 @@ class Callers:
         self._names: Mapping[bytes, str] = {}
 
     def read(self) -> Mapping[bytes, str]:
-        """What the file holds now, for `use`. Raises TokenFileError."""
+        """The file's content now, for `use`. Raises TokenFileError."""
         if self._path is None:
             return {}
         if self._path.is_file() and self._path.stat().st_mode & stat.S_IROTH:
@@ -94,7 +94,7 @@ class Callers:
 
     @property
     def names(self) -> frozenset[str] | None:
-        """Of all who may call; None where nobody knows them before they do."""
+        """The names of all who may call; None where nobody knows them before they do."""
         return frozenset(self._names.values()) if self.are_asked else None
 
     @property

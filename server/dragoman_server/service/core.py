@@ -1,4 +1,4 @@
-"""What both doors do with a call: model, limits, deadline, answer. Messages in, messages out."""
+"""Calls over gRPC and HTTP: model, limits, deadline, answer. Messages in, messages out."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -14,7 +14,7 @@ from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.model import ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.service.allowance import Allowances
-from dragoman_server.service.call import Call, Visit, log_if_internal, open_call
+from dragoman_server.service.call import Call, IncomingCall, log_if_internal, open_call
 from dragoman_server.service.callers import Callers
 from dragoman_server.service.gate import Gate
 from dragoman_server.service.pivoting import first_request, joined, second_request
@@ -80,11 +80,11 @@ class ServiceCore:
         self._tracing = tracing
         self._gate = gate
         self.callers = callers
-        """Who may call."""
+        """The callers that may call."""
         self._allowances = allowances
         self._translator = translator
         self.limits = limits
-        """Of what they may ask for."""
+        """The limits of what they may ask for."""
         self._glossaries = glossaries
         self._aligners = aligners
         self._linking = linking
@@ -116,10 +116,10 @@ class ServiceCore:
         self._repository = repository
         self._gate.open()
 
-    def open_call(self, visit: Visit) -> AbstractAsyncContextManager[Call]:
-        """Around a call's work."""
+    def open_call(self, incoming: IncomingCall) -> AbstractAsyncContextManager[Call]:
+        """Opens a call for its work."""
         return open_call(
-            visit,
+            incoming,
             gate=self._gate,
             allowances=self._allowances,
             tracing=self._tracing,

@@ -15,7 +15,7 @@ MIN_WEIGHT = 0.1
 
 
 def first_request(message: pb.TranslateRequest, pivot: str) -> pb.TranslateRequest:
-    """From the source language to the one between.
+    """The request from the source language to the one between.
 
     Raises InvalidRequestError for what only one model can do.
     """
@@ -47,7 +47,7 @@ def first_request(message: pb.TranslateRequest, pivot: str) -> pb.TranslateReque
 def second_request(
     message: pb.TranslateRequest, pivot: str, first: pb.TranslateResponse
 ) -> pb.TranslateRequest:
-    """From the language between to the target language."""
+    """The request from the language between to the target language."""
     asked = pb.TranslateRequest()
     asked.CopyFrom(message)
     asked.ClearField("pivot_language")

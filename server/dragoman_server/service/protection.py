@@ -27,7 +27,7 @@ def read_protection(
     limits: RequestLimits,
     violations: list[Violation],
 ) -> Protection:
-    """What a caller wants kept, for texts of these languages. What is wrong is added to `violations`."""
+    """The protection that a caller asks for, of such texts. Adds what is wrong to `violations`."""
     is_automatic = message.automatic if message.HasField("automatic") else True
     num_terms = len(message.terms) + len(message.do_not_translate)
     if not (num_terms or message.patterns or message.glossaries or message.untranslated_elements):

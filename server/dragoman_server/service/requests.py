@@ -294,7 +294,7 @@ def _check_priority(message: AnyRequest, violations: list[Violation]) -> None:
 
 
 def read_priority(message: AnyRequest) -> Priority:
-    """What a message asks for, and without that: somebody waits for a call, a stream is a job."""
+    """The priority that a message asks for. Without one somebody waits for a call, and a stream is a job."""
     default = Priority.BULK if isinstance(message, pb.TranslateStreamConfig) else Priority.INTERACTIVE
     return _PRIORITIES.get(message.priority, default)
 

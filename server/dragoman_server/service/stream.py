@@ -39,7 +39,7 @@ class TranslationStream:
         self._slots = asyncio.Semaphore(max_items)
         self._writing = asyncio.Lock()
         self._max_idle_seconds = max_idle_seconds
-        self._patience = asyncio.timeout(max_idle_seconds)
+        self._idle_timeout = asyncio.timeout(max_idle_seconds)
         self._num_under_way = 0
 
     async def run(self, messages: AsyncIterator[pb.TranslateStreamRequest], draining: asyncio.Event) -> None:
@@ -49,7 +49,7 @@ class TranslationStream:
         left unread; and IdleStreamError as soon as the stream has been idle for too long.
         """
         try:
-            async with self._patience, asyncio.TaskGroup() as tasks:
+            async with self._idle_timeout, asyncio.TaskGroup() as tasks:
                 reading = tasks.create_task(self._read(messages, tasks))
                 watching = tasks.create_task(_cancel_when(draining, reading))
                 reading.add_done_callback(lambda _: watching.cancel())
@@ -63,7 +63,7 @@ class TranslationStream:
     async def _read(
         self, messages: AsyncIterator[pb.TranslateStreamRequest], tasks: asyncio.TaskGroup
     ) -> InvalidRequestError | None:
-        """What is wrong with the last message that was read, if anything: the items before are answered."""
+        """The fault of the last message that was read, if anything: the items before are answered."""
         await self._slots.acquire()
         try:
             async for message in messages:
@@ -110,9 +110,9 @@ class TranslationStream:
 
     def _moved(self) -> None:
         """Restarts the idle timeout, which is suspended while items are under way."""
-        if not self._patience.expired():
+        if not self._idle_timeout.expired():
             until = asyncio.get_running_loop().time() + self._max_idle_seconds
-            self._patience.reschedule(None if self._num_under_way else until)
+            self._idle_timeout.reschedule(None if self._num_under_way else until)
 
 
 async def read_config(
@@ -165,7 +165,7 @@ def _items_of(message: pb.TranslateStreamRequest) -> Sequence[pb.TranslateStream
 
 
 def _check_ids(items: Sequence[pb.TranslateStreamItem], field: str) -> None:
-    """Who has too long an id is not answered alone, as other bad items are: the answer would have it too."""
+    """Refuses a message with too long an id: an answer to the item alone would have the id, too."""
     for index, item in enumerate(items):
         if (length := len(item.id)) > MAX_ID_CHARACTERS:
             description = f"has {length} characters, and an id takes {MAX_ID_CHARACTERS}; shorten it"

@@ -1,1 +1,1 @@
-"""The door over HTTP: the APIs of LibreTranslate and DeepL, the contract as JSON, and the page. No gRPC."""
+"""HTTP: the APIs of LibreTranslate and DeepL, the contract as JSON, and the page. No gRPC."""

@@ -1,4 +1,4 @@
-"""The routes of the door over HTTP."""
+"""The routes over HTTP."""
 
 from collections.abc import Callable
 from typing import Any

@@ -206,7 +206,7 @@ class _Connection(HttpToolsProtocol):
 
 
 class WholeRequests:
-    """Around an application: an answer ends once its request's body has come, or had the time to.
+    """Wraps an application: an answer ends once its request's body has come, or had the time to.
 
     An answered caller may still send, and would lose the answer to a reset if nobody read.
     """

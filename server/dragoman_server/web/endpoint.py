@@ -1,4 +1,4 @@
-"""Around every request over HTTP: read, answered or refused, sent; its metrics, its line in the log.
+"""The frame of every request over HTTP: read, answered or refused, sent; its metrics, its line in the log.
 
 Work that nobody waits for any more is cancelled, as is what takes longer than its deadline.
 """
@@ -119,10 +119,10 @@ class Endpoint:
 
     async def _respond(self, exchange: Exchange) -> Response:
         if self._core.callers.are_asked and not self._api.is_open:
-            shown = exchange.header_token
-            if shown is not None or not self._api.takes_token_in_body:
+            token = exchange.header_token
+            if token is not None or not self._api.takes_token_in_body:
                 # Nothing is read of what an unknown caller sends.
-                self._core.callers.name(shown)
+                self._core.callers.name(token)
         await exchange.read()
         if self._has_deadline:
             exchange.start_clock()

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
 from dragoman_server.errors import BodyTooLargeError, SlowRequestError
-from dragoman_server.service.call import Call, Visit
+from dragoman_server.service.call import Call, IncomingCall
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.web.connections import CONNECTION
 from dragoman_server.web.fields import (
@@ -126,13 +126,13 @@ class Exchange:
         self._is_read.set()
 
     async def wait_until_gone(self) -> None:
-        """Until nobody waits for the answer any more, once the body is read."""
+        """Returns when nobody waits for the answer any more, once the body is read."""
         await self._is_read.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
     async def make_of_json(self, make: Callable[[Any], T]) -> T:
-        """What `make` makes of the body's JSON, beside the event loop where there is much of it.
+        """The result of `make` for the body's JSON, in a thread where there is much of it.
 
         Raises InvalidRequestError, and what `make` raises.
         """
@@ -194,20 +194,20 @@ class Exchange:
 
     @asynccontextmanager
     async def open_call(self, method: str, *, token: str | None = None) -> AsyncIterator[Call]:
-        """Around its work. `token`: one that came in the body; that of a header counts first."""
-        shown = token if self.header_token is None else self.header_token
+        """Opens the call for its work. `token`: one that came in the body; that of a header counts first."""
+        given = token if self.header_token is None else self.header_token
         certified = self.request.scope["state"][CONNECTION].certified_names
-        visit = Visit(
+        incoming = IncomingCall(
             method=method,
             peer=self.peer,
-            identify=lambda: self.core.callers.name(shown, certified),
+            identify=lambda: self.core.callers.name(given, certified),
             time_remaining=self.time_remaining,
             on_answered=self.on_answered,
             carrier=lambda: self.request.headers,
             fields={"api": self._api, "route": self._route, "request_id": self.id},
         )
         self.is_logged = True
-        async with self.core.open_call(visit) as call:
+        async with self.core.open_call(incoming) as call:
             if call.trace is not None:
                 self.trace_response = call.trace.answer
             yield call

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the door over HTTP. What is translated counts in the models' own, as over gRPC."""
+"""Prometheus metrics of HTTP. What is translated counts in the models' own, as over gRPC."""
 
 from collections.abc import Callable
 

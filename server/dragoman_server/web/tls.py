@@ -1,4 +1,4 @@
-"""The certificate of the door over HTTP, which is renewed while it serves."""
+"""The certificate of the HTTP port, which is renewed while it serves."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from typing import Any
 from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
 
 LOOK_SECONDS = 5.0
-"""Between two looks at whether the files have changed."""
+"""Time between two looks at whether the files have changed."""
 
 logger = logging.getLogger(__name__)
 
@@ -66,9 +66,9 @@ class RenewedContext:
 
 def certified_names(certificate: Mapping[str, Any] | None) -> list[str]:
     """The names in a certificate as ssl describes it, the common name first."""
-    shown = certificate or {}
-    pairs = [pair for part in shown.get("subject", ()) for pair in part if pair[0] == "commonName"]
-    return [str(name) for _, name in (*pairs, *shown.get("subjectAltName", ()))]
+    found = certificate or {}
+    pairs = [pair for part in found.get("subject", ()) for pair in part if pair[0] == "commonName"]
+    return [str(name) for _, name in (*pairs, *found.get("subjectAltName", ()))]
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:

@@ -21,7 +21,7 @@ from dragoman_server.engine.search.ages import Ages
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded:
-    """What the encoder made of a group of sentences, on the host."""
+    """The encoder's results for a group of sentences, on the host."""
 
     memory: Mapping[str, Array]
     state: Mapping[str, Array]
@@ -55,7 +55,7 @@ class OnnxBatch:
         self._num_grown = 0
 
     def regroup(self, origin_S: IntArray, joined: Sequence[Encoded], source_positions: int) -> None:
-        """As `Batch.regroup`."""
+        """Implements `Batch.regroup`."""
         moves = Moves(origin_S, self._ages.num_sentences, [encoded.num_sentences for encoded in joined])
         for name, buffer in self._buffers.items():
             buffer.regroup(moves, [encoded.memory[name] for encoded in joined], source_positions)
@@ -72,7 +72,7 @@ class OnnxBatch:
             self._trim_states()
 
     def step(self, rows: StepInput) -> StepOutput:
-        """As `Batch.step`."""
+        """Implements `Batch.step`."""
         forced_SK = rows.forced_SK
         if self._candidates is not None and forced_SK.any():
             forced_SK, has_changed = self._candidates.find(forced_SK)

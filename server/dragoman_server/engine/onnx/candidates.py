@@ -37,7 +37,7 @@ class CandidateChooser:
         self._gather = gather
 
     def choose(self, sources: Sequence[Sequence[int]]) -> Offer:
-        """What each sentence may be translated with, whatever its neighbours."""
+        """The tokens that each sentence may be translated with, whatever its neighbours."""
         candidates = self._shortlist.candidates(sources)
         num_candidates_S = np.array([len(own) for own in candidates], np.int64)
         candidates_SC = np.full(
@@ -75,7 +75,7 @@ class BatchCandidates:
         return np.where(own_SC, self._buffers[CANDIDATE].array, PADDING)
 
     def regroup(self, moves: Moves, joined: Sequence[Offer]) -> None:
-        """As `Batch.regroup`, of sentences that move so."""
+        """Moves sentences as `Batch.regroup` does."""
         pool = np.concatenate([self._num_S, *(offer.num_candidates_S for offer in joined)])
         self._num_S = pool[moves.origin_S]
         needed = padded_candidates(int(self._num_S.max(initial=0)))

@@ -1,4 +1,4 @@
-"""What the decoders of a bundle's ONNX graphs have in common.
+"""The common part of decoders of a bundle's ONNX graphs.
 
 Knows the graphs' contract and nothing of what they compute: tensors that begin with "memory." are fixed for a
 sentence, those that begin with "state." pass from step to step.
@@ -42,7 +42,7 @@ class OnnxDecoder(ABC):
         self.precision = options.precision
         """Precision of the graphs: "fp32", "fp16" or "int8"."""
         self.providers = {graph: str(session.get_providers()[0]) for graph, session in sessions.items()}
-        """For each graph the onnxruntime provider that it really runs on."""
+        """The graphs, each with the onnxruntime provider that it really runs on."""
         manifest = bundle.manifest
         self.source_vocabulary = manifest.source_vocabulary
         self.target_vocabulary = manifest.target_vocabulary
@@ -74,11 +74,11 @@ class OnnxDecoder(ABC):
         return has_shortlist(self.sessions, beam_size)
 
     def chooser(self, beam_size: int) -> CandidateChooser | None:
-        """What chooses the candidates of sentences of that beam size, if they are kept to any."""
+        """The chooser of candidates for sentences of that beam size, if they have any."""
         return self._chooser if self.has_shortlist(beam_size) else None
 
     def step_session(self, beam_size: int) -> onnxruntime.InferenceSession:
-        """What steps sentences of that beam size."""
+        """The session that steps sentences of that beam size."""
         return self.sessions[SHORTLIST_STEP_GRAPH if self.has_shortlist(beam_size) else STEP_GRAPH]
 
     @abstractmethod
@@ -87,15 +87,15 @@ class OnnxDecoder(ABC):
 
     @abstractmethod
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> Any:
-        """As `Decoder.encode`."""
+        """Implements `Decoder.encode`."""
 
     @abstractmethod
     def open_batch(self, beam_size: int) -> Batch[Any]:
-        """As `Decoder.open_batch`."""
+        """Implements `Decoder.open_batch`."""
 
     @abstractmethod
     def release_memory(self) -> None:
-        """As `Decoder.release_memory`."""
+        """Implements `Decoder.release_memory`."""
 
     def try_out(self) -> None:
         """Decodes a token greedily and one in a beam, which loads whatever the device loads late."""

@@ -33,7 +33,7 @@ from dragoman_server.engine.search.ages import Ages
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceEncoded:
-    """What the encoder made of a group of sentences, on the device."""
+    """The encoder's results for a group of sentences, on the device."""
 
     part: Part
     offer: Offer | None
@@ -67,7 +67,7 @@ class DeviceDecoder(OnnxDecoder):
         """Joins where nobody does: the graph takes no empty tensors."""
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> DeviceEncoded:
-        """As `Decoder.encode`."""
+        """Implements `Decoder.encode`."""
         num_sentences, longest = len(sources), max(map(len, sources))
         source_ST, length_S = pad_sources(
             sources,
@@ -90,11 +90,11 @@ class DeviceDecoder(OnnxDecoder):
         return DeviceEncoded(part=part, offer=None if chooser is None else chooser.choose(sources))
 
     def open_batch(self, beam_size: int) -> "DeviceBatch":
-        """As `Decoder.open_batch`."""
+        """Implements `Decoder.open_batch`."""
         return DeviceBatch(self, beam_size)
 
     def release_memory(self) -> None:
-        """As `Decoder.release_memory`: a GPU's memory is its server's alone."""
+        """Does nothing for `Decoder.release_memory`: a GPU's memory is its server's alone."""
 
     def gather_memory(self, candidates_SC: IntArray) -> dict[str, OrtValue]:
         """The memory of the sentences' candidates, on the device."""
@@ -121,7 +121,7 @@ class DeviceBatch:
         self._num_grown = 0
 
     def regroup(self, origin_S: IntArray, joined: Sequence[DeviceEncoded], source_positions: int) -> None:
-        """As `Batch.regroup`, of a batch that is not empty afterwards."""
+        """Implements `Batch.regroup` for a batch that is not empty afterwards."""
         if self._candidates is not None:
             offers = [encoded.offer for encoded in joined if encoded.offer is not None]
             sizes = [encoded.part.num_sentences for encoded in joined]
@@ -143,7 +143,7 @@ class DeviceBatch:
             self._gather(self._candidates)
 
     def step(self, rows: StepInput) -> StepOutput:
-        """As `Batch.step`."""
+        """Implements `Batch.step`."""
         part = self._part
         assert part is not None
         S, K = rows.token_SK.shape

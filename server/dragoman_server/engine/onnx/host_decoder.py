@@ -32,7 +32,7 @@ class HostDecoder(OnnxDecoder):
         self._run_options: onnxruntime.RunOptions | None = None
 
     def encode(self, sources: Sequence[Sequence[int]], beam_size: int) -> Encoded:
-        """As `Decoder.encode`."""
+        """Implements `Decoder.encode`."""
         source_ST, length_S = pad_sources(
             sources, self._pad, num_sentences=len(sources), source_positions=max(map(len, sources))
         )
@@ -47,14 +47,14 @@ class HostDecoder(OnnxDecoder):
         )
 
     def open_batch(self, beam_size: int) -> OnnxBatch:
-        """As `Decoder.open_batch`."""
+        """Implements `Decoder.open_batch`."""
         chooser = self.chooser(beam_size)
         candidates = None if chooser is None else BatchCandidates(chooser, self._candidate_axes)
         session = self.step_session(beam_size)
         return OnnxBatch(session, self.contract, self.precision, candidates, self._run_options)
 
     def release_memory(self) -> None:
-        """As `Decoder.release_memory`: on a CPU. A GPU's memory is its server's alone."""
+        """Implements `Decoder.release_memory` on a CPU. A GPU's memory is its server's alone."""
         if self.device != "cpu":
             return
         self._run_options = shrinking()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderOptions:
-    """What a decoder is opened with. It can be pickled, for another process to open the same decoder."""
+    """The options of a decoder. It can be pickled, for another process to open the same decoder."""
 
     device: str = "auto"
     """"cpu", "cuda", or "auto" for cuda where it works."""

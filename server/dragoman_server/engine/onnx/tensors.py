@@ -25,7 +25,7 @@ Spans = tuple[Places, Places]
 
 
 class Moves:
-    """From which place to which a regrouping copies: the same for all of a batch's tensors."""
+    """The places that a regrouping copies from and to: the same for all of a batch's tensors."""
 
     def __init__(self, origin_S: IntArray, num_before: int, num_joined: Sequence[int]) -> None:
         """`origin_S` as in `Batch.regroup`, of a batch of `num_before`, joined by groups of these sizes."""
@@ -46,7 +46,7 @@ class Moves:
 
     @cached_property
     def arrived(self) -> list[Spans]:
-        """For each group that joined: the new places, and those in the group."""
+        """The groups that joined: of each the new places, and those in the group."""
         spans, first = [], self.num_before
         for size in self._num_joined:
             inside_S = (self.origin_S >= first) & (self.origin_S < first + size)
@@ -87,7 +87,7 @@ class Memory:
         return self._buffer[: self._num_sentences]
 
     def regroup(self, moves: Moves, joined: Sequence[Array], length: int) -> None:
-        """As `Batch.regroup`; `joined` are the new sentences' tensors, each of a length of its own."""
+        """Implements `Batch.regroup`; `joined` are the new sentences' tensors, each of its own length."""
         assert moves.num_before == self._num_sentences
         if self._buffer is None:
             # An empty batch of the newcomers' kind, for them to join.

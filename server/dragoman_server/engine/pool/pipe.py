@@ -39,7 +39,7 @@ class Begin:
     """Opens the decoder; whatever it raises comes back as `Failed`."""
     limits: EngineLimits
     warm_up: Sentence | None
-    """Translated before all others, and told to nobody."""
+    """Translated before all others, and counted nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """From now on the process decodes."""
+    """The process is to decode from now on."""
 
     num_engines: int
     """Its engines, each a thread over the one decoder."""
@@ -71,7 +71,7 @@ class Submit:
     """Sentences for the engine."""
 
     numbers: Sequence[int]
-    """What each is called in other messages."""
+    """The names of the sentences in other messages."""
     sentences: Sequence[Sentence]
 
 
@@ -162,7 +162,7 @@ class Outgoing:
         except BlockingIOError:
             return
         except OSError:
-            # The reader has ended: that is told by the other pipe.
+            # The reader has ended, which shows in the other pipe.
             self._backlog.clear()
 
     def _flush(self) -> None:
@@ -204,21 +204,21 @@ class WorkerProcess:
 
     def measure_step(self, sentence: Sentence) -> tuple[float, list[Any]]:
         """Waits until it has measured a step of the sentence alone, in seconds of a processor; returns what
-        it told before, too. Before `start`, and raises as that does.
+        it reported before, too. Before `start`, and raises as that does.
         """
         messages, answer = self._ask(Measure(sentence))
         assert isinstance(answer, Measured)
         return answer.step_seconds, messages
 
     def start(self, start: Start) -> list[Any]:
-        """Waits until it decodes; returns what it told before. Raises what opening the decoder raised there,
-        or DecoderError where the process ended.
+        """Waits until it decodes; returns what it reported before. Raises what opening the decoder raised
+        there, or DecoderError where the process ended.
         """
         messages, _ = self._ask(start)
         return messages
 
     def _ask(self, question: object) -> tuple[list[Any], Any]:
-        """What it told before it answered, and the answer."""
+        """The messages that came before the answer, and the answer."""
         try:
             self.send(question)
             *messages, answer = self.receive()
@@ -231,7 +231,7 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The process's number."""
         return self._process.pid
 
     def send(self, message: object) -> None:
@@ -239,7 +239,7 @@ class WorkerProcess:
         self._outgoing.send(message)
 
     def receive(self) -> list[Any]:
-        """What it tells next. Raises EOFError or OSError as soon as it has ended."""
+        """The messages that come next. Raises EOFError or OSError as soon as it has ended."""
         messages: list[Any] = self._incoming.recv()
         return messages
 
@@ -248,7 +248,7 @@ class WorkerProcess:
         self._process.kill()
 
     def close(self) -> None:
-        """Ends it after the step it is in, or at once where that takes longer than GRACE_SECONDS."""
+        """Ends the process after the step it is in, or at once where that takes longer than GRACE_SECONDS."""
         self._outgoing.close()
         try:
             self._process.wait(GRACE_SECONDS)

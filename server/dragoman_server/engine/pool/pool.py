@@ -20,57 +20,57 @@ from dragoman_server.engine.scheduling.throughput import Throughput
 
 
 class Member(Protocol):
-    """What a pool has several of: an `Engine`, or one in a process of its own."""
+    """A member of a pool: an `Engine`, or one in a process of its own."""
 
     @property
     def num_left(self) -> Mapping[Priority, int]:
-        """As `Engine.num_left`."""
+        """See `Engine.num_left`."""
         ...
 
     @property
     def num_engines(self) -> int:
-        """As `EngineProcess.num_engines`."""
+        """See `EngineProcess.num_engines`."""
         ...
 
     @property
     def num_running(self) -> int:
-        """As `Engine.num_running`."""
+        """See `Engine.num_running`."""
         ...
 
     @property
     def is_alive(self) -> bool:
-        """As `Engine.is_alive`."""
+        """See `Engine.is_alive`."""
         ...
 
     @property
     def has_ended(self) -> bool:
-        """As `Engine.has_ended`."""
+        """See `Engine.has_ended`."""
         ...
 
     @property
     def is_restarting(self) -> bool:
-        """As `Engine.is_restarting`."""
+        """See `Engine.is_restarting`."""
         ...
 
     @property
     def pid(self) -> int | None:
-        """As `Engine.pid`."""
+        """See `Engine.pid`."""
         ...
 
     def watch(self, on_change: Callable[[], None]) -> None:
-        """As `Engine.watch`."""
+        """See `Engine.watch`."""
         ...
 
     def start(self) -> None:
-        """As `Engine.start`."""
+        """See `Engine.start`."""
         ...
 
     def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
-        """As `Engine.submit`."""
+        """See `Engine.submit`."""
         ...
 
     def close(self) -> None:
-        """As `Engine.close`."""
+        """See `Engine.close`."""
         ...
 
 
@@ -347,5 +347,5 @@ class EnginePool:
 
 
 def _cost(sentence: Sentence) -> int:
-    """What its decoding takes, up to a factor: outputs are about as long as sources."""
+    """The cost of its decoding, up to a factor: outputs are about as long as sources."""
     return len(sentence.source) * sentence.options.beam_size

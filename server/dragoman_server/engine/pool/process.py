@@ -109,12 +109,12 @@ class EngineProcess:
         self.num_engines = num_engines
         """Batches that its process decodes side by side; may be set until it is started."""
         self.first_number = first_number
-        """Number of the first of these among the engines of the model; as well."""
+        """Number of the first of these among the engines of the model; may be set until then, too."""
         self._tell = listener
         self._timeout_seconds = timeout_seconds
         self._on_change: Callable[[], None] = lambda: None
         self.num_left = dict.fromkeys(Priority, 0)
-        """As `Engine.num_left`."""
+        """See `Engine.num_left`."""
         # Of those, how many had left before the process that runs now was given any.
         self._num_left_before = Counter[Priority]()
         self._num_submitted = dict.fromkeys(Priority, 0)
@@ -152,7 +152,7 @@ class EngineProcess:
         self._thread.start()
 
     def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
-        """As `Engine.submit`, once started; a future may end with EngineLostError, too."""
+        """Does what `Engine.submit` does, once started; a future may end with EngineLostError, too."""
         futures: list[Future[SentenceResult]] = [Future() for _ in sentences]
         with self._lock:
             if self._closed:
@@ -185,7 +185,7 @@ class EngineProcess:
         self._fail_all(EngineClosedError("the engine was closed before the sentence was translated"))
 
     def watch(self, on_change: Callable[[], None]) -> None:
-        """As `Engine.watch`."""
+        """See `Engine.watch`."""
         self._on_change = on_change
 
     @property

@@ -63,9 +63,9 @@ NUM_STEPS = 4
 
 
 class _Outbox:
-    """Collects what there is to tell, and sends what turns of the engine brought in one message.
+    """Collects what there is to report, and sends what turns of the engine brought in one message.
 
-    To send and receive one takes a good part of a step's time, so what turns took is told with what comes of
+    To send and receive one takes a good part of a step's time, so what turns took is sent with what comes of
     them.
     """
 
@@ -73,7 +73,7 @@ class _Outbox:
         self._connection = connection
         self._messages: deque[object] = deque()
         self._is_awaited = False
-        # Several engines send what there is to tell, one after the other.
+        # Several engines send what there is, one after the other.
         self._sending = threading.Lock()
 
     def put_nowait(self, message: object) -> None:
@@ -237,7 +237,7 @@ def measure_step(decoder: Decoder[Any], sentence: Sentence) -> float:
 
 
 def _take_pipes() -> tuple[Connection, _Outbox]:
-    """What came as standard input and output. What libraries print from now on goes to standard error."""
+    """The pipes that came as standard input and output. Libraries print to standard error instead."""
     inbox = Connection(os.dup(0), writable=False)
     outbox = Connection(os.dup(1), readable=False)
     nothing = os.open(os.devnull, os.O_RDONLY)

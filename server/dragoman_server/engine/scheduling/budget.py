@@ -1,4 +1,4 @@
-"""What a priority may still take of an engine's rows and padded source positions.
+"""The room that a priority still has in an engine's rows and padded source positions.
 
 Bulk has a budget of its own: its share of the engine, or less while callers come. Interactive sentences have
 the rest, and what bulk does not wait for. Within a priority, what comes earlier in turn keeps what it needs.
@@ -33,11 +33,11 @@ class Amount:
         return self.rows <= room.rows and self.positions <= room.positions
 
     def least(self, other: "Amount") -> "Amount":
-        """Of each the smaller one."""
+        """The smaller one of each."""
         return Amount(min(self.rows, other.rows), min(self.positions, other.positions))
 
     def most(self, other: "Amount") -> "Amount":
-        """Of each the larger one."""
+        """The larger one of each."""
         return Amount(max(self.rows, other.rows), max(self.positions, other.positions))
 
 
@@ -49,9 +49,9 @@ class Room:
     """What sentences of one priority that join a lane may take, beside all that run or join already."""
 
     free: Amount
-    """Of the engine."""
+    """The engine's room."""
     bulk: Amount | None
-    """Of bulk's budget, where they are bulk."""
+    """The room of bulk's budget, where they are bulk."""
     lone_bulk: bool = False
     """Whether no other bulk runs: one of bulk may have more than bulk's budget."""
 
@@ -119,7 +119,7 @@ def room_for(
 
 
 def _need(ticket: Ticket) -> Amount:
-    """What a sentence takes by itself."""
+    """The room that a sentence takes by itself."""
     return Amount(ticket.sentence.options.beam_size, padded_positions(ticket.length))
 
 

@@ -32,7 +32,7 @@ a fraction of a second of work."""
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """What to do next."""
+    """The decision what to do next."""
 
     lane: Lane | None
     """Which lane to advance; None where nothing is left to do."""

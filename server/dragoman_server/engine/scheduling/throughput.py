@@ -10,7 +10,7 @@ WINDOW_SECONDS = 0.5
 MIN_SHARE = 0.01
 """Engines that are emptier than that count as so full."""
 MEMORY_SECONDS = 600.0
-"""What was learned so long ago is forgotten: a mistake that keeps everybody out would never be noticed."""
+"""Age at which what was learned is forgotten: a mistake that keeps everybody out would never be noticed."""
 MAX_EXTRAPOLATION = 20.0
 """No work is said to take more than so many times as long as was measured: half a second in which the machine
 did something else says nothing of the next hour."""

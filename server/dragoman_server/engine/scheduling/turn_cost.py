@@ -1,4 +1,4 @@
-"""What a turn takes, by how many rows it has: a line through recent turns.
+"""The time of a turn by how many rows it has: a line through recent turns.
 
 Pure. Durations are in seconds.
 """
@@ -49,7 +49,7 @@ class TurnCost:
             self._share_of_rows = min(max(share, MIN_SLOPE), 1.0)
 
     def seconds(self, num_rows: int) -> float:
-        """What a turn of so many rows takes; 0 as long as nothing is known."""
+        """The time of a turn of so many rows; 0 as long as nothing is known."""
         if not self._num_turns:
             return 0.0
         fixed, per_row = self._line()
@@ -57,7 +57,7 @@ class TurnCost:
 
     @property
     def row_seconds(self) -> float:
-        """What a row adds to a turn; 0 as long as nothing is known."""
+        """The time that a row adds to a turn; 0 as long as nothing is known."""
         return self._line()[1] if self._num_turns else 0.0
 
     def rows_beside(self, num_rows: int, slowdown: float, *, num_more_turns: int = 0) -> float:

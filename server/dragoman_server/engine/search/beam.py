@@ -27,7 +27,7 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What becomes of the candidates of a step."""
+    """The outcome of a step's candidates."""
 
     token_SK: IntArray
     """The token of each next row."""
@@ -135,7 +135,7 @@ class Beams:
             self._has_prefixes = bool((self._prefix_until_S > now).any())
 
     def rows(self) -> StepInput:
-        """What goes into the next step."""
+        """The input of the next step."""
         forced_SK = self._no_forced_SK
         for s in self._forced():
             if forced_SK is self._no_forced_SK:

@@ -1,4 +1,4 @@
-"""What the rows of a lane chose at every step, and the way back through it.
+"""The tokens that the rows of a lane chose at every step, and the way back through them.
 
 Shape suffixes: S sentences of the step, K beam, T source positions, U target tokens.
 """

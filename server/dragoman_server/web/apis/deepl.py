@@ -134,11 +134,11 @@ async def languages(exchange: Exchange) -> Response:
 
 
 async def usage(exchange: Exchange) -> Response:
-    """GET /v2/usage: what this caller has had translated today, over either door."""
+    """GET /v2/usage: what this caller has had translated today, over gRPC too."""
     fields = await exchange.fields()
     async with exchange.open_call("Usage", token=fields.string("auth_key")) as call:
-        number, most = call.allowance.characters_today, call.allowance.limits.characters_per_day
-    return JSONResponse({"character_count": number, "character_limit": most or UNLIMITED_CHARACTERS})
+        number, maximum = call.allowance.characters_today, call.allowance.limits.characters_per_day
+    return JSONResponse({"character_count": number, "character_limit": maximum or UNLIMITED_CHARACTERS})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -105,7 +105,7 @@ async def _read(core: ServiceCore, call: Call, fields: Fields, config: pb.Transl
 
 
 async def _at_document(core: ServiceCore, call: Call, work: Callable[[Wanted], T]) -> T:
-    """What comes of the work on a document, which ends with its call or when it has taken too long.
+    """The result of the work on a document, which ends with its call or when it has taken too long.
 
     Raises TooManyDocumentsError and DeadlineExpiredError.
     """

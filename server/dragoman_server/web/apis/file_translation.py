@@ -92,14 +92,14 @@ async def translate_file(
 
 async def _detect(core: ServiceCore, call: Call, file: FileTexts, target: str) -> str:
     """The language of a file's beginning. Raises InvalidRequestError."""
-    most = min(_DETECTION_CHARACTERS, core.limits.max_text_characters)
+    maximum = min(_DETECTION_CHARACTERS, core.limits.max_text_characters)
     beginning, num_characters = [], 0
     for unit in file.units:
         beginning.append(unit.text)
         num_characters += len(unit.text)
-        if num_characters >= most:
+        if num_characters >= maximum:
             break
-    request = pb.DetectLanguageRequest(texts=[" ".join(beginning)[:most]], target_language=target)
+    request = pb.DetectLanguageRequest(texts=[" ".join(beginning)[:maximum]], target_language=target)
     detected = (await core.detect_language(request, call)).texts[0]
     if not detected.language:
         served = ", ".join(all_languages(core.models))

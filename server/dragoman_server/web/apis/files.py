@@ -43,7 +43,7 @@ class FileTexts:
     """A file that is read."""
 
     name: str
-    """Without folders."""
+    """The file's name, without folders."""
     units: Sequence[Unit]
     """Its texts, with what stands around them."""
     is_markup: bool

@@ -52,10 +52,10 @@ class KeptFiles:
         )
 
     def _forget(self) -> None:
-        now, most = time.monotonic(), self._limits.max_kept_file_bytes
+        now, maximum = time.monotonic(), self._limits.max_kept_file_bytes
         num_bytes = sum(len(file.content) for file in self._files.values())
         for key, file in list(self._files.items()):
-            if file.until >= now and (num_bytes <= most or len(self._files) == 1):
+            if file.until >= now and (num_bytes <= maximum or len(self._files) == 1):
                 break
             num_bytes -= len(file.content)
             del self._files[key]

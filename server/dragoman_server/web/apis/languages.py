@@ -35,7 +35,7 @@ def language_name(code: str) -> str:
 
 
 def targets_by_source(core: ServiceCore) -> dict[str, list[str]]:
-    """By each language that models translate from, in order, those that one or two of them reach."""
+    """The languages that models translate from, in order, each with those that one or two of them reach."""
     found: dict[str, set[str]] = {}
     for model in core.models:
         source, target = model.manifest_languages

@@ -40,14 +40,14 @@ async def translate(exchange: Exchange) -> Response:
         if not texts or texts == [""]:
             raise refusal("q", "is required")
         num_alternatives = fields.integer("alternatives", 0)
-        most = exchange.core.limits.max_beam_size - 1
-        if not 0 <= num_alternatives <= most:
-            raise refusal("alternatives", f"is {num_alternatives}; it must be from 0 to {most}")
+        maximum = exchange.core.limits.max_beam_size - 1
+        if not 0 <= num_alternatives <= maximum:
+            raise refusal("alternatives", f"is {num_alternatives}; it must be from 0 to {maximum}")
         template = pb.TranslateRequest(
             source_language=source_of(fields),
             target_language=fields.required_string("target"),
             text_format=_format_of(fields),
-            options=_options(num_alternatives, most + 1),
+            options=_options(num_alternatives, maximum + 1),
         )
         answers = await translate_texts(exchange.core, call, texts, template, field="q")
     return JSONResponse(_written(answers, fields, num_alternatives))

@@ -16,7 +16,7 @@ FILES = {
     "/": "index.html",
     **{f"/page/{path.name}": path.name for path in sorted(_FOLDER.iterdir()) if path.suffix in _KINDS},
 }
-"""By path what is there."""
+"""The page's files by path."""
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

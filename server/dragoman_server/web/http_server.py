@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 _STARTED_SECONDS = 0.005
 
 
-class HttpDoor:
+class HttpServer:
     """Listens once it is opened, and answers until it is closed."""
 
     def __init__(
