@@ -15,7 +15,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
 from grpc_health.v1 import health_pb2_grpc
@@ -191,27 +191,19 @@ class Server:
     async def _reload(self) -> bool:
         """Whether all was read again."""
         files_are_read, max_seconds = True, self._config.max_reload_seconds
-        try:
-            self._callers.use(await wait_for(run_in_daemon_thread(self._callers.read), max_seconds))
-        except (TokenFileError, TimeoutError) as error:
-            files_are_read = False
-            logger.error("tokens not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
-        try:
-            reading = run_in_daemon_thread(self._allowances.read, self._callers.names)
-            self._allowances.use(await wait_for(reading, max_seconds))
-        except (LimitFileError, TimeoutError) as error:
-            files_are_read = False
-            logger.error("limits not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
-        try:
-            self._glossaries.use(await wait_for(run_in_daemon_thread(self._glossaries.read), max_seconds))
-        except (GlossaryError, TimeoutError) as error:
-            files_are_read = False
-            logger.error("glossaries not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
-        try:
-            self._aligners.use(await wait_for(run_in_daemon_thread(self._aligners.read), max_seconds))
-        except (AlignerError, TimeoutError) as error:
-            files_are_read = False
-            logger.error("aligners not reloaded", extra={"reason": str(error) or _is_late(max_seconds)})
+        files: tuple[tuple[str, Callable[[], Any], Callable[[Any], None]], ...] = (
+            ("tokens", self._callers.read, self._callers.use),
+            ("limits", lambda: self._allowances.read(self._callers.names), self._allowances.use),
+            ("glossaries", self._glossaries.read, self._glossaries.use),
+            ("aligners", self._aligners.read, self._aligners.use),
+        )
+        for name, read, use in files:
+            try:
+                use(await wait_for(run_in_daemon_thread(read), max_seconds))
+            except (TokenFileError, LimitFileError, GlossaryError, AlignerError, TimeoutError) as error:
+                files_are_read = False
+                reason = str(error) or f"they could not be read within {max_seconds:g} seconds"
+                logger.error("%s not reloaded", name, extra={"reason": reason})
         try:
             await self._models.load(max_seconds=max_seconds)
         except (DeviceUnavailableError, RepositoryError, TimeoutError) as error:
@@ -433,10 +425,6 @@ def _open_tracing(endpoint: str) -> "Tracing":
     except ImportError as error:
         raise missing_extra("--otlp-endpoint", error, "tracing") from error
     return Tracing(endpoint)
-
-
-def _is_late(max_seconds: float) -> str:
-    return f"they could not be read within {max_seconds:g} seconds"
 
 
 def _is_loopback(host: str) -> bool:

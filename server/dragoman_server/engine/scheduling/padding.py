@@ -22,7 +22,7 @@ def worth_trimming(needed: int, current: int) -> bool:
 
 
 def padded_rows(count: int) -> int:
-    """The number of rows or sentences after padding on a device: the least of 1, 2, 3, 4, 6, 8, ... from `count`.
+    """The number of rows or sentences after padding: of 1, 2, 3, 4, 6, 8, ... the least from `count`.
 
     Less than a third of it is padding. A GPU takes hardly longer for a few rows more, and a shape that it has
     not seen takes memory of its own.
