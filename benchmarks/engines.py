@@ -12,7 +12,7 @@ from dragoman_server.engine import Admission, Engine
 from dragoman_server.engine.events import Listener, ignore
 from dragoman_server.engine.onnx import opening
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.loader import engine_limits, open_engine
 from dragoman_server.offline.system import MAX_QUEUE, BundleSystem

@@ -23,7 +23,7 @@ from dragoman_server.engine import Batch, Engine, EngineLimits, Sentence, StepIn
 from dragoman_server.engine.decoder import IntArray
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.offline.system import MAX_QUEUE
 from dragoman_server.text.document import prepare
 

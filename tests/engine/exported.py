@@ -12,7 +12,7 @@ from dragoman_export.exporter import export_bundle
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_training.decoding.members import as_one
 from dragoman_training.decoding.search import beam_search
 from dragoman_training.decoding.stepper import TorchStepper

@@ -35,7 +35,7 @@ from dragoman_server import cli
 from dragoman_server.config import EngineConfig, RequestLimits, ServerConfig
 from dragoman_server.engine import DeviceUnavailableError, PrecisionUnavailableError
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.scheduling.scheduler import Scheduler
 from dragoman_server.healthcheck import healthcheck
 from dragoman_server.server import EngineEndedError, PortError, Server, serve

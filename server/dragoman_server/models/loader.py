@@ -27,8 +27,7 @@ from dragoman_server.engine.onnx.opening import (
     opener,
     settle_device,
 )
-from dragoman_server.engine.onnx.options import DecoderOptions
-from dragoman_server.engine.onnx.session import PROVIDERS
+from dragoman_server.engine.onnx.session import PROVIDERS, DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.pool.processors import count_processors

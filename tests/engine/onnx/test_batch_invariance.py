@@ -10,7 +10,7 @@ from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 
 TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 

@@ -21,8 +21,7 @@ from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.options import DecoderOptions
-from dragoman_server.engine.onnx.session import CPU_PROVIDER
+from dragoman_server.engine.onnx.session import CPU_PROVIDER, DecoderOptions
 
 FAMILIES = ["luong", "plain", "transformer"]
 TOLERANCE = {"fp32": 1e-5, "int8": 0.0}

@@ -10,7 +10,7 @@ from tests.engine.exported import (
 from tests.export.toy_checkpoint import ALIKE, CONFIGS
 
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 
 
 @pytest.fixture(

@@ -13,7 +13,7 @@ from dragoman_server.engine.decoder import StepInput
 from dragoman_server.engine.onnx.batch import OnnxBatch
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 
 
 @pytest.fixture(

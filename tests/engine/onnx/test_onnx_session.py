@@ -7,8 +7,13 @@ import pytest
 from dragoman_bundle.bundle import Bundle
 
 from dragoman_server.engine.errors import DeviceUnavailableError
-from dragoman_server.engine.onnx.options import DecoderOptions
-from dragoman_server.engine.onnx.session import CPU_PROVIDER, CUDA_PROVIDER, find_strays, open_session
+from dragoman_server.engine.onnx.session import (
+    CPU_PROVIDER,
+    CUDA_PROVIDER,
+    DecoderOptions,
+    find_strays,
+    open_session,
+)
 
 
 def test_a_session_takes_its_threads_and_does_not_spin(bundle: Bundle) -> None:

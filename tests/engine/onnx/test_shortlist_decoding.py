@@ -16,7 +16,7 @@ from dragoman_server.engine.onnx import opening
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 
 TOLERANCE = {"fp32": 1e-5, "int8": 1e-3}
 

@@ -28,7 +28,7 @@ from dragoman_server.engine.errors import (
 from dragoman_server.engine.events import BatchStepped, Event, Outcome
 from dragoman_server.engine.limits import EngineLimits
 from dragoman_server.engine.onnx.opening import open_decoder, opener
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.request import Priority, SearchOptions, Sentence, SentenceResult

@@ -21,7 +21,7 @@ from dragoman_export.from_hf import MarianError, load_marian
 from dragoman_export.from_hf.weights import marian_transformer
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.opening import open_decoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.text.document import prepare
 from dragoman_server.text.options import Protection, TranslationOptions
 from dragoman_training.decoding import search

@@ -27,7 +27,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman.v1.translation_pb2_grpc import TranslationServiceStub
 from dragoman_server.engine import DeviceUnavailableError
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.models import loader
 from dragoman_server.models.model import Model
 

@@ -15,7 +15,7 @@ from dragoman_bundle.manifest import SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP
 
 from dragoman_server.engine.decoder import Batch, IntArray, StepInput
 from dragoman_server.engine.onnx.candidates import CandidateChooser
-from dragoman_server.engine.onnx.options import DecoderOptions
+from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.onnx.tensors import Array
 
 

@@ -24,8 +24,8 @@ from dragoman_server.engine.decoder import IntArray, StepInput, StepOutput
 from dragoman_server.engine.onnx.bound_run import run_bound, run_step
 from dragoman_server.engine.onnx.candidates import CANDIDATE, BatchCandidates, Offer
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.onnx.options import DecoderOptions
 from dragoman_server.engine.onnx.regrouper import Part, Regrouper
+from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.onnx.tensors import Array, Moves, pad_sources, steps_to_keep
 from dragoman_server.engine.scheduling.padding import padded_positions
 from dragoman_server.engine.search.ages import Ages

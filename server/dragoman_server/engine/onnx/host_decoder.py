@@ -3,7 +3,9 @@
 Shape suffixes: S sentences, T source positions, C candidates of a sentence.
 """
 
-from collections.abc import Mapping, Sequence
+import ctypes
+import functools
+from collections.abc import Callable, Mapping, Sequence
 
 import onnxruntime
 from dragoman_bundle.bundle import BundleGraphs
@@ -13,9 +15,7 @@ from dragoman_server.engine.decoder import IntArray
 from dragoman_server.engine.onnx.batch import Encoded, OnnxBatch
 from dragoman_server.engine.onnx.candidates import BatchCandidates
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.engine.onnx.host_memory import trim_memory
-from dragoman_server.engine.onnx.options import DecoderOptions
-from dragoman_server.engine.onnx.session import shrinking
+from dragoman_server.engine.onnx.session import DecoderOptions, shrinking
 from dragoman_server.engine.onnx.tensors import Array, pad_sources
 
 
@@ -68,3 +68,17 @@ class HostDecoder(OnnxDecoder):
         names, given = list(self._candidate_axes), {"candidates": candidates_SC}
         arrays = self.sessions[SHORTLIST_GRAPH].run(names, given, self._run_options)
         return dict(zip(names, arrays, strict=True))
+
+
+def trim_memory() -> None:
+    """Gives back what is free of all threads' heaps, which glibc keeps; elsewhere this does nothing."""
+    if trim := _malloc_trim():
+        trim(0)
+
+
+@functools.cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError):
+        return None

@@ -20,8 +20,7 @@ from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError, 
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.device_decoder import DeviceDecoder
 from dragoman_server.engine.onnx.host_decoder import HostDecoder
-from dragoman_server.engine.onnx.options import DecoderOptions
-from dragoman_server.engine.onnx.session import PROVIDERS, check_device, open_session
+from dragoman_server.engine.onnx.session import PROVIDERS, DecoderOptions, check_device, open_session
 
 GREEDY_SHORTLIST_VOCABULARY = 12_000
 """Target pieces from which a shortlist pays on a CPU even for a row a sentence: to read and pack a sentence's

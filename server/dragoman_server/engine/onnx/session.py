@@ -5,13 +5,13 @@ Knows onnxruntime; knows nothing of what the graphs compute.
 
 import shutil
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnxruntime
 from dragoman_bundle.fusions import SLOW_FUSIONS
 
 from dragoman_server.engine.errors import DecoderError, DeviceUnavailableError
-from dragoman_server.engine.onnx.options import DecoderOptions
 
 CPU_PROVIDER = "CPUExecutionProvider"
 CUDA_PROVIDER = "CUDAExecutionProvider"
@@ -28,6 +28,29 @@ _AS_REQUESTED = 1
 """onnxruntime's number for an arena that grows by what is asked for."""
 _has_common_arena = False
 _common_arena_lock = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderOptions:
+    """The options of a decoder. It can be pickled, for another process to open the same decoder."""
+
+    device: str = "auto"
+    """"cpu", "cuda", or "auto" for cuda where it works."""
+    precision: str = "auto"
+    """"fp32", "fp16", "int8", or "auto" for the one that suits the device."""
+    num_threads: int = 1
+    """Threads of a run on a CPU."""
+    spins: bool = False
+    """Whether these wait for each other by spinning, which is quicker to wake and takes processor time from
+    everyone else."""
+    use_shortlist: bool = True
+    """Whether a bundle that has a shortlist is decoded with it."""
+    stays_on_device: bool | None = None
+    """Whether sentences join and leave by the bundle's graph "regroup" and not in buffers of the host; None:
+    on cuda, where the bundle has that graph."""
+    gpu_memory_limit_mib: int | None = None
+    """Most MiB of GPU memory that each graph's arena takes for weights and tensors, and what needs more
+    fails; None: what the GPU has."""
 
 
 def open_session(
