@@ -27,12 +27,12 @@ from prometheus_client.platform_collector import PlatformCollector
 from dragoman.v1 import translation_pb2, translation_pb2_grpc
 from dragoman_server.aligners.folder import AlignerError, Aligners
 from dragoman_server.aligners.linking import Linking
+from dragoman_server.api.call_metrics import CallMetrics
 from dragoman_server.api.certificate import Certificate, CertificateError, read_authorities
 from dragoman_server.api.grpc_options import grpc_options, raise_limit, room_for_connections
 from dragoman_server.api.health import Health
-from dragoman_server.api.interceptors.call_metrics import CallMetrics
-from dragoman_server.api.interceptors.malformed import MalformedMessages
-from dragoman_server.api.interceptors.unknown_callers import UnknownCallers
+from dragoman_server.api.interception import UnknownCallers
+from dragoman_server.api.malformed import MalformedMessages
 from dragoman_server.api.service import TranslationService
 from dragoman_server.config import ServerConfig
 from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for

@@ -1,10 +1,16 @@
-"""The base of our interceptors: it wraps a handler of grpc.aio, whatever its kind."""
+"""Interceptors of grpc.aio: how a handler of any kind is wrapped, and one that reads nothing of strangers.
+
+What they send is not read because a large message takes memory, and time to decode.
+"""
 
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import grpc
+
+from dragoman_server.errors import UnknownCallerError
+from dragoman_server.service.callers import Callers
 
 Context = grpc.aio.ServicerContext[Any, Any]
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -44,3 +50,31 @@ def make_handler(
     """A handler of the same kind that does something else, or reads its requests otherwise."""
     make = _MAKERS[handler.request_streaming, handler.response_streaming]
     return make(behaviour, deserializer, handler.response_serializer)
+
+
+class UnknownCallers(grpc.aio.ServerInterceptor):
+    """Gives the handlers of a service an unknown caller's messages unread; to refuse the call is theirs."""
+
+    def __init__(self, callers: Callers, service: str) -> None:
+        self._callers = callers
+        self._prefix = f"/{service}/"
+
+    async def intercept_service(
+        self, continuation: Continuation, handler_call_details: grpc.HandlerCallDetails
+    ) -> "Handler | None":
+        """Wraps the handler of the call."""
+        handler = await continuation(handler_call_details)
+        is_asked = self._callers.are_asked and handler_call_details.method.startswith(self._prefix)
+        if handler is None or not is_asked:
+            return handler
+        try:
+            self._callers.identify(handler_call_details.invocation_metadata)
+        except UnknownCallerError:
+            # A unary call's handler would begin once all of its message is there, which may be never.
+            make = (
+                grpc.stream_stream_rpc_method_handler
+                if handler.response_streaming
+                else grpc.stream_unary_rpc_method_handler
+            )
+            return make(behaviour_of(handler), None, handler.response_serializer)
+        return handler

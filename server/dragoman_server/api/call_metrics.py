@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from dragoman_server.api.interceptors.interception import (
+from dragoman_server.api.interception import (
     Context,
     Continuation,
     Handler,
