@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -27,22 +28,28 @@ from dragoman_server.models.on_demand import ModelOnDemand
 from dragoman_server.models.repository import RepositoryError
 
 NAMES = "abcdef"
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 def write(models: Path, name: str, version: str = "1") -> Path:
     return write_bundle(models, manifest=replace(MANIFEST, name=name, version=version))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A models folder with a/1 to f/1."""
+@pytest.fixture(scope="module")
+def six_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("six_models")
     for name in NAMES:
-        write(tmp_path, name)
-    return tmp_path
+        write(folder, name)
+    return folder
 
 
-async def ask(running: RunningServer, model: str, timeout: float = PATIENCE) -> str:
+@pytest.fixture
+def folder(six_models: Path, tmp_path: Path) -> Path:
+    """A models folder of the test's own with a/1 to f/1."""
+    return shutil.copytree(six_models, tmp_path / "models")
+
+
+async def ask(running: RunningServer, model: str, timeout: float = TIMEOUT) -> str:
     """The version that answers."""
     request = pb.TranslateRequest(texts=["Ja."], model=model)
     response = await running.stub.Translate(request, timeout=timeout)
@@ -69,7 +76,7 @@ def entry(running: RunningServer, name: str) -> ModelOnDemand:
 
 async def until_waiting(running: RunningServer, name: str, num_calls: int) -> None:
     """Until so many calls have chosen the model."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while entry(running, name).calls.num_inside < num_calls:
             await asyncio.sleep(0.01)
 
@@ -178,7 +185,7 @@ async def test_who_waits_for_a_model_waits_no_longer_than_the_deadline(
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await ask(running, "b", timeout=0.3)
         assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while entry(running, "b").calls.num_inside:
                 await asyncio.sleep(0.01)
     await ask(running, "a")
@@ -229,7 +236,7 @@ async def test_what_can_not_be_loaded_is_told_and_tried_again(
     assert running.metric("dragoman_requests_total", model="a", outcome="UNAVAILABLE") == 1
     assert await ask(running, "b") == "1"
     graph.write_bytes(whole)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while await health(running, "a/1") == NOT_SERVING:
             await asyncio.sleep(0.05)
     assert await ask(running, "a") == "1"
@@ -341,7 +348,7 @@ async def test_a_model_that_is_gone_ends_when_nobody_uses_it(start_server: Start
     assert model is not None
     (folder / "a" / "1").rename(folder.parent / f"{folder.name}-away")
     await running.server.reload()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while model.engine.is_alive or running.metric("dragoman_texts_total", model="a"):
             await asyncio.sleep(0.01)
     assert await ask(running, "b") == "1"
@@ -367,7 +374,7 @@ class Held:
     async def until_ended(self) -> None:
         """What was loaded too late."""
         self.goes_on.set()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while self.models[-1:] == [] or self.models[-1].key != "a/1" or self.models[-1].engine.is_alive:
                 await asyncio.sleep(0.01)
 
