@@ -11,67 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Protocol
 
 from dragoman_server.engine.admission import Admission
 from dragoman_server.engine.errors import EngineClosedError, EngineLostError, QueueFullError
+from dragoman_server.engine.loop import Engine
+from dragoman_server.engine.pool.process import EngineProcess
 from dragoman_server.engine.request import Priority, Sentence, SentenceResult
 from dragoman_server.engine.scheduling.throughput import Throughput
 
-
-class Member(Protocol):
-    """A member of a pool: an `Engine`, or one in a process of its own."""
-
-    @property
-    def num_left(self) -> Mapping[Priority, int]:
-        """See `Engine.num_left`."""
-        ...
-
-    @property
-    def num_engines(self) -> int:
-        """See `EngineProcess.num_engines`."""
-        ...
-
-    @property
-    def num_running(self) -> int:
-        """See `Engine.num_running`."""
-        ...
-
-    @property
-    def is_alive(self) -> bool:
-        """See `Engine.is_alive`."""
-        ...
-
-    @property
-    def has_ended(self) -> bool:
-        """See `Engine.has_ended`."""
-        ...
-
-    @property
-    def is_restarting(self) -> bool:
-        """See `Engine.is_restarting`."""
-        ...
-
-    @property
-    def pid(self) -> int | None:
-        """See `Engine.pid`."""
-        ...
-
-    def watch(self, on_change: Callable[[], None]) -> None:
-        """See `Engine.watch`."""
-        ...
-
-    def start(self) -> None:
-        """See `Engine.start`."""
-        ...
-
-    def submit(self, sentences: Sequence[Sentence]) -> list[Future[SentenceResult]]:
-        """See `Engine.submit`."""
-        ...
-
-    def close(self) -> None:
-        """See `Engine.close`."""
-        ...
+Member = Engine | EngineProcess
+"""An engine in a thread, or one or more in a process of their own."""
 
 
 class Arrivals:
