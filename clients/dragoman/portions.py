@@ -5,7 +5,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 
 from dragoman import errors, messages
-from dragoman.connection.patience import Patience
+from dragoman.connection.retry_budget import RetryBudget
 from dragoman.settings import Settings
 from dragoman.texts import check_text
 from dragoman.translation import Translation
@@ -47,7 +47,7 @@ class Portions:
         """
         self._num_elsewhere = num_elsewhere
         self._refusals: Counter[int] = Counter()
-        self._patience = Patience(patience_seconds)
+        self._budget = retry_budget(patience_seconds)
         self._texts = texts
         self._settings = settings
         self._pivot = None if pivot is None else check_text(pivot, "pivot")
@@ -87,7 +87,7 @@ class Portions:
         """Takes the answer to a request."""
         self._in_flight.remove(portion)
         self._translations[portion.first] = messages.translations(response)
-        self._patience.renew()
+        self._budget.renew()
 
     def refuse(self, portion: Portion, error: errors.DragomanError, remaining_seconds: float | None) -> float:
         """Takes the error of a request, whose texts `next` gives again where that may help.
@@ -112,7 +112,7 @@ class Portions:
             return 0.0
         # Without an answer yet, nothing is lost by telling the caller at once.
         if self._translations and isinstance(error, errors.UnavailableError | errors.CallCancelledError):
-            wait_seconds = self._patience.wait_seconds(error, remaining_seconds)
+            wait_seconds = self._budget.wait_seconds(error, remaining_seconds)
             if wait_seconds is not None:
                 self._waiting.appendleft(sent)
                 return wait_seconds
@@ -127,6 +127,11 @@ class Portions:
     def translations(self) -> list[Translation]:
         """All translations, in the order of the texts."""
         return [translation for _, some in sorted(self._translations.items()) for translation in some]
+
+
+def retry_budget(seconds: float) -> RetryBudget:
+    """The waits of one call for a server that went away in its middle."""
+    return RetryBudget(seconds, first_wait_seconds=0.2, max_wait_seconds=2.0)
 
 
 def _is_too_large(error: errors.DragomanError) -> bool:

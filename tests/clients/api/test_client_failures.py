@@ -13,7 +13,7 @@ from tests.clients.conftest import client_results, fail_after_answers
 
 import dragoman
 from dragoman import Client, portions
-from dragoman.connection.patience import Patience
+from dragoman.portions import retry_budget
 
 DE_EN = {"source": "de", "target": "en"}
 
@@ -59,15 +59,15 @@ def test_error_keeps_what_is_done(server):
     assert done[511].text == "TEXT 511"
 
 
-def test_nobody_waits_past_a_deadline_or_beyond_patience():
+def test_nobody_waits_past_a_deadline_or_beyond_the_budget():
     asks = dragoman.UnavailableError("it drains", retry_after_seconds=3)
-    assert Patience(30).wait_seconds(asks, None) == 3
-    assert Patience(30).wait_seconds(asks, 2.9) is None
-    assert Patience(2.9).wait_seconds(asks, None) is None
-    patience, failed = Patience(30), dragoman.UnavailableError("it is gone")
-    assert [patience.wait_seconds(failed, None) for _ in range(6)] == [0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
-    patience.renew()
-    assert patience.wait_seconds(failed, None) == 0.2
+    assert retry_budget(30).wait_seconds(asks) == 3
+    assert retry_budget(30).wait_seconds(asks, 2.9) is None
+    assert retry_budget(2.9).wait_seconds(asks) is None
+    budget, failed = retry_budget(30), dragoman.UnavailableError("it is gone")
+    assert [budget.wait_seconds(failed) for _ in range(6)] == [0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    budget.renew()
+    assert budget.wait_seconds(failed) == 0.2
 
 
 def test_bad_text_leaves_the_translations_of_those_before(client, server):
@@ -202,6 +202,8 @@ def test_interrupted_wait_cancels_the_call(client, server, count):
     def interrupt():
         while not server.servicer.requests:
             time.sleep(0.01)
+        # What interrupts gRPC while it begins a call leaves nobody who could cancel it.
+        time.sleep(0.3)
         signal.raise_signal(signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)

@@ -91,7 +91,7 @@ def test_stream_reads_no_further_ahead_than_its_window(client, texts_per_message
 
 @pytest.mark.parametrize("joins", [False, True])
 def test_texts_that_are_at_hand_share_messages(client, server, joins, monkeypatch):
-    monkeypatch.setattr("dragoman.feed.MAX_MESSAGE_BYTES", 30)
+    monkeypatch.setattr("dragoman.stream.MAX_MESSAGE_BYTES", 30)
     server.servicer.joins = server.servicer.reorders = joins
     texts = ["eins", "zwei", "drei", "vier", "x" * 26, "y", "ü" * 16, "", "acht", "z" * 26, "zehn"]
     stream = client.translate_stream(enumerate(texts), **DE_EN, in_order=True, texts_per_message=3)
