@@ -27,7 +27,7 @@ from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
 from dragoman.jobs.failure import Failure, failure_of
-from dragoman.jobs.streams.backlog import Backlog
+from dragoman.jobs.units import Units
 from dragoman.protected_text import ProtectedText
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult, Translation, WarningKind
@@ -214,27 +214,29 @@ def _detected(client: Client, lines: Iterator[Unit], target: str) -> tuple[Itera
 
 def _results(client: Client, settings: Settings, read: Iterator[Unit]) -> Iterator[StreamResult[Unit]]:
     """The results of all lines, in order, over as many streams as the pauses between lines make."""
-    backlog = Backlog(read)
-    lines: Iterator[Unit] = backlog.stream()
+    units = Units(read)
+    share = units.share()
+    lines = share.stream()
     while True:
         texts = ((line, line.text) for line in lines)
         stream = client.translate_stream(texts, **asdict(settings), in_order=True)
         try:
             with closing(stream):
                 for result in stream:
-                    backlog.done(result.id)
+                    share.done(result.id)
                     yield result
-            return
+            break
         except DragomanError as error:
             # The server's end of a stream that was idle.
             if error.status != "ABORTED":
                 raise
         # The next stream waits for a line, so that it is not idle itself.
-        waiting = backlog.stream()
+        waiting = share.stream()
         first = next(waiting, None)
         if first is None:
-            return
+            break
         lines = chain([first], waiting)
+    units.check_read()
 
 
 def _input_units(*, join_lines: bool) -> Iterator[Unit]:

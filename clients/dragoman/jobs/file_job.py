@@ -13,8 +13,7 @@ that goes on cuts both back to the last checkpoint, skips the units that it coun
 import itertools
 import json
 import time
-from collections.abc import Generator, Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -27,9 +26,7 @@ from dragoman.jobs.failure import failure_of
 from dragoman.jobs.journal import Checkpoint, Journal
 from dragoman.jobs.output import SUFFIXES, Output, sibling
 from dragoman.jobs.source import Source
-from dragoman.jobs.streams.backlog import Backlog
-from dragoman.jobs.streams.crew import results_of_several
-from dragoman.jobs.streams.streaming import Streaming, Waits, model_of
+from dragoman.jobs.streams import Streams, model_of
 from dragoman.settings import Settings
 from dragoman.texts import MAX_DETECTION_CHARACTERS
 from dragoman.translation import StreamResult
@@ -39,8 +36,6 @@ from dragoman_files.format import FormatName, FormatOptions
 from dragoman_files.opening import open_format
 from dragoman_files.suffixes import input_format, output_format
 from dragoman_files.unit import Unit
-
-LONGEST_WAIT_SECONDS = 30.0
 
 
 class Observer(Protocol):
@@ -258,7 +253,16 @@ class FileJob:
         save()
         observer.on_start(resumed=checkpoint.lines, failed=checkpoint.failed)
         saved_at = time.monotonic()
-        results = self._results(units, client, observer, checkpoint)
+        streams = Streams(
+            settings=self._settings,
+            number=self._num_streams,
+            window=self._window,
+            patience_seconds=self._patience_seconds,
+            noun=self.noun,
+        )
+        results = streams.results(
+            units, client, observer.on_wait, first=checkpoint.lines + 1, model=checkpoint.model
+        )
         try:
             for result in results:
                 unit, translation = result.id, result.translation
@@ -290,40 +294,6 @@ class FileJob:
             results.close()
             save()
         return checkpoint
-
-    def _results(
-        self, units: Iterator[Unit], client: Client, observer: Observer, checkpoint: Checkpoint
-    ) -> Generator[StreamResult[Unit], None, None]:
-        """The results of all units, in order, over as many streams as it takes.
-
-        All streams ask for the model of the first result, whatever the server would choose meanwhile.
-        """
-        streaming = Streaming(settings=self._settings, window=self._window, noun=self.noun)
-        if self._num_streams == 1:
-
-            def wait(error: DragomanError, seconds: float) -> bool:
-                observer.on_wait(error, seconds)
-                time.sleep(seconds)
-                return True
-
-            waits = Waits(self._patience_seconds, longest_seconds=LONGEST_WAIT_SECONDS, wait=wait)
-            yield from streaming.results(Backlog(units), lambda: nullcontext(client), waits, checkpoint.model)
-            return
-        items = results_of_several(
-            units,
-            client,
-            streaming,
-            num_streams=self._num_streams,
-            patience_seconds=self._patience_seconds,
-            first=checkpoint.lines + 1,
-            model=checkpoint.model,
-        )
-        with closing(items):
-            for item in items:
-                if isinstance(item, StreamResult):
-                    yield item
-                else:
-                    observer.on_wait(*item)
 
     def _render(self, result: StreamResult[Unit]) -> tuple[bytes, bytes]:
         """The unit's part of the output, and the record of what failed, empty where nothing did."""

@@ -1,13 +1,11 @@
-"""Units dealt to several streams: none is lost or doubled, whichever stream breaks, and their order stays."""
+"""Units dealt to streams: none is lost or doubled, whichever stream breaks and whichever thread wakes first."""
 
 import random
 import threading
 
 import pytest
 
-from dragoman.errors import UnavailableError
-from dragoman.jobs.streams.spread import Share, Spread
-from dragoman.translation import StreamResult
+from dragoman.jobs.units import Units
 from dragoman_files.lines import TextLines, parse_line
 from dragoman_files.unit import Unit
 
@@ -16,38 +14,29 @@ def line(number: int) -> Unit:
     return parse_line(b"%d\n" % number, TextLines(), number=number, position=number)
 
 
-def spread(num_lines: int, max_ahead: int = 1000) -> Spread:
-    return Spread(map(line, range(1, num_lines + 1)), first=1, max_ahead=max_ahead)
-
-
-def finish(dealt: Spread, share: Share, unit: Unit) -> None:
-    share.done(unit)
-    dealt.put(StreamResult(id=unit, translation=None, error=UnavailableError("away")))
-
-
-def numbers(dealt: Spread) -> list[int]:
-    return [item.id.number for item in dealt.results() if isinstance(item, StreamResult)]
+def units_of(num_lines: int, **options: int) -> Units:
+    return Units(map(line, range(1, num_lines + 1)), **options)
 
 
 def test_nobody_runs_ahead_of_a_unit_that_hangs_further_than_allowed() -> None:
-    dealt = spread(10, max_ahead=4)
+    dealt = units_of(10, max_ahead=4)
     hanging, other = dealt.share(), dealt.share()
     first = next(hanging.stream())
     for unit in other.stream():
-        finish(dealt, other, unit)
-    results = dealt.results()
-    finish(dealt, hanging, first)
-    assert [next(results).id.number for _ in range(4)] == [1, 2, 3, 4]
+        other.done(unit)
+    assert next(other.stream(), None) is None
+    hanging.done(first)
+    dealt.hand_out()
     assert dealt.has_more()
-    assert next(other.stream()).number == 5
+    assert [unit.number for unit in other.stream()] == [5]
 
 
 def test_a_stream_that_ends_waits_for_what_others_may_give_back() -> None:
-    dealt = spread(2)
+    dealt = units_of(2)
     broken, other = dealt.share(), dealt.share()
     next(broken.stream())
     theirs = other.stream()
-    finish(dealt, other, next(theirs))
+    other.done(next(theirs))
     assert next(theirs, None) is None
     answers: list[bool] = []
     waiting = threading.Thread(target=lambda: answers.append(dealt.has_more()))
@@ -55,9 +44,8 @@ def test_a_stream_that_ends_waits_for_what_others_may_give_back() -> None:
     broken.give_back()
     waiting.join(10)
     assert answers == [True]
-    finish(dealt, other, next(other.stream()))
+    other.done(next(other.stream()))
     assert not dealt.has_more()
-    assert numbers(dealt) == [1, 2]
 
 
 def test_what_reading_raised_is_raised_after_all_that_was_read() -> None:
@@ -66,20 +54,20 @@ def test_what_reading_raised_is_raised_after_all_that_was_read() -> None:
         yield line(2)
         raise ValueError("damaged")
 
-    dealt = Spread(units(), first=1, max_ahead=100)
+    dealt = Units(units())
     one, other = dealt.share(), dealt.share()
-    held = next(one.stream())
+    hanging = next(one.stream())
     for unit in other.stream():
-        finish(dealt, other, unit)
-    results = dealt.results()
-    finish(dealt, one, held)
-    assert [next(results).id.number for _ in range(2)] == [1, 2]
+        other.done(unit)
+    one.done(hanging)
+    assert not dealt.has_more()
     with pytest.raises(ValueError, match="damaged"):
-        next(results)
+        dealt.check_read()
 
 
 def test_streams_that_break_at_random_lose_nothing_and_double_nothing() -> None:
-    dealt = spread(2000, max_ahead=64)
+    dealt = units_of(2000)
+    finished: list[int] = []
 
     def work(seed: int) -> None:
         generator = random.Random(seed)
@@ -91,7 +79,8 @@ def test_streams_that_break_at_random_lose_nothing_and_double_nothing() -> None:
                 if len(taken) == 10:
                     break
             for unit in taken[: generator.randint(0, len(taken))]:
-                finish(dealt, share, unit)
+                share.done(unit)
+                finished.append(unit.number)
             share.give_back()
             if not dealt.has_more():
                 return
@@ -99,14 +88,14 @@ def test_streams_that_break_at_random_lose_nothing_and_double_nothing() -> None:
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for thread in threads:
         thread.start()
-    assert numbers(dealt) == list(range(1, 2001))
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
+    assert sorted(finished) == list(range(1, 2001))
     assert not any(thread.is_alive() for thread in threads)
 
 
 def test_nobody_waits_for_units_of_a_closed_job() -> None:
-    dealt = spread(6, max_ahead=2)
+    dealt = units_of(6, max_ahead=2)
     share = dealt.share()
     units = share.stream()
     assert [next(units).number, next(units).number, next(units, None)] == [1, 2, None]
@@ -116,3 +105,37 @@ def test_nobody_waits_for_units_of_a_closed_job() -> None:
     dealt.close()
     waiting.join(30)
     assert told == [False]
+
+
+def test_a_stream_that_wakes_late_does_not_end_the_one_after_it() -> None:
+    lines = units_of(5).share()
+    late, newer = lines.stream(), lines.stream()
+    assert next(newer).number == 1
+    assert list(late) == []
+    assert [line.number for line in newer] == [2, 3, 4, 5]
+
+
+def test_who_waits_for_a_line_does_not_keep_another_from_those_that_are_there() -> None:
+    may_end, is_asked = threading.Event(), threading.Event()
+
+    def lines():
+        yield line(1)
+        is_asked.set()
+        assert may_end.wait(30)
+        yield line(2)
+        yield line(3)
+
+    share = Units(lines()).share()
+    late = share.stream()
+    assert next(late).number == 1
+    found: list[Unit] = []
+    thread = threading.Thread(target=lambda: found.extend(late))
+    thread.start()
+    assert is_asked.wait(30)
+    newer = share.stream()
+    assert next(newer).number == 1
+    # What the other thread reads is its successor's.
+    may_end.set()
+    assert [line.number for line in newer] == [2, 3]
+    thread.join(30)
+    assert found == []

@@ -1,1 +1,0 @@
-"""A job over streams: units dealt to several, taken up again where one breaks, results in order."""
