@@ -22,7 +22,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dragoman import Client, DeadlineExceededError, DragomanError, Translation, UnavailableError
-from dragoman.cli.pictures.alignment_picture import alignment_picture
+from dragoman.cli.pictures import alignment_picture
 
 MODELS = Path(__file__).resolve().parent.parent / "models"
 START_SECONDS = 60.0

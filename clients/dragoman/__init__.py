@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dragoman.arguments import ProtectedText
     from dragoman.async_client import AsyncClient
     from dragoman.client import Client
     from dragoman.errors import (
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
-    from dragoman.protected_text import ProtectedText
     from dragoman.settings import LengthPolicy, Priority, Segmentation, Settings, TextFormat
     from dragoman.translation import (
         AlignedTexts,
@@ -86,42 +86,24 @@ __all__ = [
 __version__: str
 
 _MODULES = {
-    "WarningKind": "dragoman.translation",
-    "TranslationWarning": "dragoman.translation",
-    "TextFormat": "dragoman.settings",
-    "Glossary": "dragoman.model",
-    "AsyncClient": "dragoman.async_client",
-    "Client": "dragoman.client",
-    "AuthenticationError": "dragoman.errors",
-    "CallCancelledError": "dragoman.errors",
-    "ClientClosedError": "dragoman.errors",
-    "DeadlineExceededError": "dragoman.errors",
-    "DragomanError": "dragoman.errors",
-    "FieldViolation": "dragoman.errors",
-    "InvalidRequestError": "dragoman.errors",
-    "ModelNotFoundError": "dragoman.errors",
-    "OverloadedError": "dragoman.errors",
-    "ServerError": "dragoman.errors",
-    "UnavailableError": "dragoman.errors",
-    "UnsupportedError": "dragoman.errors",
-    "DecodingDefaults": "dragoman.model",
-    "Model": "dragoman.model",
-    "ModelReference": "dragoman.model",
-    "ProtectedText": "dragoman.protected_text",
-    "Quality": "dragoman.model",
-    "LengthPolicy": "dragoman.settings",
-    "Priority": "dragoman.settings",
-    "Segmentation": "dragoman.settings",
-    "Settings": "dragoman.settings",
-    "AlignedTexts": "dragoman.translation",
-    "Alignment": "dragoman.translation",
-    "DetectedLanguage": "dragoman.translation",
-    "LanguageCandidate": "dragoman.translation",
-    "FinishReason": "dragoman.translation",
-    "Hypothesis": "dragoman.translation",
-    "StreamResult": "dragoman.translation",
-    "Timings": "dragoman.translation",
-    "Translation": "dragoman.translation",
+    name: module
+    for module, names in {
+        "dragoman.async_client": "AsyncClient",
+        "dragoman.client": "Client",
+        "dragoman.errors": """
+            AuthenticationError CallCancelledError ClientClosedError DeadlineExceededError
+            DragomanError FieldViolation InvalidRequestError ModelNotFoundError OverloadedError
+            ServerError UnavailableError UnsupportedError
+        """,
+        "dragoman.model": "DecodingDefaults Glossary Model ModelReference Quality",
+        "dragoman.arguments": "ProtectedText",
+        "dragoman.settings": "LengthPolicy Priority Segmentation Settings TextFormat",
+        "dragoman.translation": """
+            AlignedTexts Alignment DetectedLanguage FinishReason Hypothesis LanguageCandidate
+            StreamResult Timings Translation TranslationWarning WarningKind
+        """,
+    }.items()
+    for name in names.split()
 }
 """Where each name is. They are loaded when they are first asked for: the server imports the stubs alone, and
 the command has something to say to gRPC before that is loaded."""

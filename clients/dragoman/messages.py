@@ -1,9 +1,13 @@
 """Between the client's plain values and the messages of the wire contract, for both clients alike."""
 
+from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any, get_args
+from functools import cache
+from typing import Any, TypeVar, get_args
 
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import Message
 
 from dragoman.arguments import check_choice
 from dragoman.model import DecodingDefaults, Glossary, Model, ModelReference, Quality
@@ -22,6 +26,8 @@ from dragoman.translation import (
 )
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_files.ranges import ranges_of
+
+Plain = TypeVar("Plain")
 
 TEXTS_PER_MESSAGE = 32
 """Texts in one message of a stream whose texts are all at hand."""
@@ -142,12 +148,12 @@ def aligned_texts(response: pb.AlignTextsResponse) -> list[AlignedTexts]:
     """The links of a response, in its order."""
     model = model_reference(response.model) if response.HasField("model") else None
     return [
-        AlignedTexts(
-            alignments=tuple(map(_alignment, message.alignments)),
+        _plain(
+            AlignedTexts,
+            message,
+            alignments=_alignments(message.alignments),
             model=model,
             aligner=response.aligner or None,
-            source_tokens=message.source_tokens,
-            target_tokens=message.target_tokens,
             timings=_timings(message.timings),
         )
         for message in response.pairs
@@ -157,15 +163,11 @@ def aligned_texts(response: pb.AlignTextsResponse) -> list[AlignedTexts]:
 def detected_languages(response: pb.DetectLanguageResponse) -> list[DetectedLanguage]:
     """The languages of a response, in its order."""
     return [
-        DetectedLanguage(
+        _plain(
+            DetectedLanguage,
+            message,
             language=message.language or None,
-            confidence=message.confidence,
-            candidates=tuple(
-                LanguageCandidate(
-                    language=candidate.language, confidence=candidate.confidence, served=candidate.served
-                )
-                for candidate in message.candidates
-            ),
+            candidates=tuple(_plain(LanguageCandidate, candidate) for candidate in message.candidates),
         )
         for message in response.texts
     ]
@@ -175,23 +177,23 @@ def translation(
     message: pb.Translation, model: ModelReference, path: tuple[ModelReference, ...] = ()
 ) -> Translation:
     """A translation from its message."""
-    return Translation(
-        text=message.text,
-        hypotheses=tuple(_hypothesis(hypothesis) for hypothesis in message.hypotheses),
+    return _plain(
+        Translation,
+        message,
+        hypotheses=tuple(
+            _plain(
+                Hypothesis,
+                hypothesis,
+                finish_reason=_FINISH_REASONS.get(hypothesis.finish_reason, FinishReason.UNKNOWN),
+                alignments=_alignments(hypothesis.alignments),
+            )
+            for hypothesis in message.hypotheses
+        ),
         model=model,
         path=path,
-        truncated=message.truncated,
-        split=message.split,
-        sentences=message.sentences,
-        source_tokens=message.source_tokens,
-        target_tokens=message.target_tokens,
         timings=_timings(message.timings),
         warnings=tuple(
-            TranslationWarning(
-                kind=_WARNING_KINDS.get(warning.kind, WarningKind.UNKNOWN),
-                start=warning.start,
-                end=warning.end,
-            )
+            _plain(TranslationWarning, warning, kind=_WARNING_KINDS.get(warning.kind, WarningKind.UNKNOWN))
             for warning in message.warnings
         ),
     )
@@ -205,83 +207,49 @@ def _timings(message: pb.Timings) -> Timings:
     )
 
 
-def _hypothesis(message: pb.Hypothesis) -> Hypothesis:
-    return Hypothesis(
-        text=message.text,
-        score=message.score,
-        log_probability=message.log_probability,
-        finish_reason=_FINISH_REASONS.get(message.finish_reason, FinishReason.UNKNOWN),
-        alignments=tuple(map(_alignment, message.alignments)),
-    )
-
-
-def _alignment(link: pb.Alignment) -> Alignment:
-    return Alignment(
-        source_start=link.source_start,
-        source_end=link.source_end,
-        target_start=link.target_start,
-        target_end=link.target_end,
-        weight=link.weight,
-    )
-
-
 def _seconds(duration: Duration) -> float:
     return duration.seconds + duration.nanos * 1e-9
 
 
+def _alignments(links: Iterable[pb.Alignment]) -> tuple[Alignment, ...]:
+    return tuple(_plain(Alignment, link) for link in links)
+
+
 def model_reference(message: pb.ModelReference) -> ModelReference:
     """A model's name, version and languages."""
-    return ModelReference(
-        name=message.name,
-        version=message.version,
-        source_language=message.source_language,
-        target_language=message.target_language,
-    )
+    return _plain(ModelReference, message)
 
 
 def model(message: pb.Model) -> Model:
     """A model's description from its message."""
-    return Model(
-        reference=ModelReference(
-            name=message.name,
-            version=message.version,
-            source_language=message.source_language,
-            target_language=message.target_language,
-        ),
-        source_language=message.source_language,
-        target_language=message.target_language,
-        architecture=message.architecture,
-        parameters=message.parameters,
-        precision=message.precision,
+    policy = _LENGTH_POLICY_NAMES.get(message.defaults.length_policy)
+    return _plain(
+        Model,
+        message,
+        reference=_plain(ModelReference, message),
         providers=dict(message.providers),
-        defaults=_defaults(message.defaults),
-        max_source_tokens=message.max_source_tokens,
-        quality=tuple(
-            Quality(
-                test_set=quality.test_set,
-                metric=quality.metric,
-                score=quality.score,
-                signature=quality.signature,
-                precision=quality.precision,
-                beam_size=quality.beam_size,
-                shortlist=quality.shortlist if quality.HasField("shortlist") else None,
-                length_penalty=quality.length_penalty if quality.HasField("length_penalty") else None,
-            )
-            for quality in message.quality
-        ),
-        licence=message.licence,
-        credit=message.credit,
+        defaults=_plain(DecodingDefaults, message.defaults, length_policy=policy),
+        quality=tuple(_plain(Quality, quality) for quality in message.quality),
         loaded=not message.HasField("loaded") or message.loaded,
     )
 
 
 def glossary(message: pb.Glossary) -> Glossary:
     """A glossary's description from its message."""
-    return Glossary(name=message.name, languages=tuple(message.languages), entries=message.entries)
+    return _plain(Glossary, message, languages=tuple(message.languages))
 
 
-def _defaults(message: pb.DecodingOptions) -> DecodingDefaults:
-    names = [field.name for field in fields(DecodingDefaults)]
-    values = {name: getattr(message, name) if message.HasField(name) else None for name in names}
-    values["length_policy"] = _LENGTH_POLICY_NAMES.get(message.length_policy)
-    return DecodingDefaults(**values)
+def _plain(kind: type[Plain], message: Message, /, **converted: Any) -> Plain:
+    """The plain value of a message: each field that is not converted is the message's of the same name, None
+    where that is optional and not set."""
+    for name, is_optional in _fields_of(kind, message.DESCRIPTOR):  # type: ignore[arg-type]
+        if name not in converted:
+            converted[name] = getattr(message, name) if not is_optional or message.HasField(name) else None
+    return kind(**converted)
+
+
+@cache
+def _fields_of(kind: type[Any], descriptor: Descriptor) -> list[tuple[str, bool]]:
+    """The fields that a plain value and a message have in common, and whether each is optional."""
+    there = descriptor.fields_by_name
+    return [(field.name, there[field.name].has_presence) for field in fields(kind) if field.name in there]

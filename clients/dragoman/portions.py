@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dragoman import errors, messages
-from dragoman.connection.retry_budget import RetryBudget
+from dragoman.arguments import MAX_DETECTION_CHARACTERS, check_text
+from dragoman.connection.deadline import RetryBudget
 from dragoman.settings import Settings
-from dragoman.texts import check_text
 from dragoman.translation import Translation
 from dragoman.v1 import translation_pb2 as pb
 
@@ -15,6 +16,8 @@ MAX_REQUEST_TEXTS = 256
 """Most texts of one request."""
 MAX_REQUEST_BYTES = 1 << 16
 """Most bytes of text of one request, or of one longer text: what a server's queue holds, and little of it."""
+MAX_REQUEST_PAIRS = 256
+"""Most pairs of one request that links words."""
 MAX_REQUESTS_IN_FLIGHT = 2
 """Requests of one call that are under way at once: the next waits on the server while one is translated."""
 
@@ -157,3 +160,25 @@ def _placed(error: errors.DragomanError, first: int) -> errors.DragomanError:
     )
     message = re.sub(r"\btexts\[(\d+)\](?=: )", in_the_call, str(error))
     return errors.InvalidRequestError(message, violations=violations, status=error.status)
+
+
+def text_pair_portions(pairs: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """The pairs in the portions of requests: few enough, and of so many bytes or one longer pair."""
+    portion: list[tuple[str, str]] = []
+    num_bytes = 0
+    for pair in pairs:
+        size = sum(len(text.encode()) for text in pair)
+        if portion and (len(portion) == MAX_REQUEST_PAIRS or num_bytes + size > MAX_REQUEST_BYTES):
+            yield portion
+            portion, num_bytes = [], 0
+        portion.append(pair)
+        num_bytes += size
+    if portion:
+        yield portion
+
+
+def detection_portions(texts: list[str]) -> Iterator[list[str]]:
+    """The texts' beginnings, by which languages are detected, in portions of requests."""
+    beginnings = [text[:MAX_DETECTION_CHARACTERS] for text in texts]
+    for start in range(0, len(beginnings), MAX_REQUEST_PAIRS):
+        yield beginnings[start : start + MAX_REQUEST_PAIRS]

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from dragoman.arguments import check_choice, check_count, check_number
-from dragoman.texts import check_text
+from dragoman.arguments import check_choice, check_count, check_number, check_text
 
 LengthPolicy = Literal["split", "reject", "truncate"]
 Formality = Literal["formal", "informal"]

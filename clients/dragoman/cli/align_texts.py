@@ -7,9 +7,9 @@ import click
 from click.core import ParameterSource
 from rich.console import Console
 
-from dragoman.cli.aligner import align_by_folder
 from dragoman.cli.options import open_client, server_option, timeout_option
-from dragoman.cli.pictures.alignment_picture import ATTENTION, BELIEF, alignment_picture
+from dragoman.cli.pictures import ATTENTION, BELIEF, alignment_picture
+from dragoman.cli.system import align_by_folder
 from dragoman.cli.text_arguments import TextCommand
 from dragoman.translation import Alignment
 

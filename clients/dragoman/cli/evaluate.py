@@ -21,9 +21,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 from rich.table import Table
 
 from dragoman.cli.failure import missing_extra
-from dragoman.cli.language_model import open_language_model
 from dragoman.cli.models import MAX_WIDTH
-from dragoman.cli.system import OpenSystem, System, open_server
+from dragoman.cli.system import OpenSystem, System, open_language_model, open_server
 
 BLOCK_LINES = 512
 """Lines given to the system at once: the step of the progress bar."""

@@ -1,17 +1,22 @@
-"""The systems that `dragoman evaluate` measures: anything that translates lines. The one here asks a server.
+"""The systems that `dragoman evaluate` measures, and those that `dragoman align-texts` links words with.
 
-Others register as entry points of the group `dragoman.systems`, each a function like `open_server`.
+One asks a server. Those of other packages register as entry points: of the group `dragoman.systems`
+functions like `open_server`, which open anything that translates lines; of `dragoman.language_models`
+functions like `OpenLanguageModel`, and of `dragoman.aligners` functions like `OpenAligner`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, replace
+from importlib.metadata import entry_points
 from typing import Protocol
 
+from dragoman.cli.failure import missing_extra
 from dragoman.cli.options import open_client
 from dragoman.client import Client
 from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
+from dragoman.translation import Alignment
 
 
 class System(Protocol):
@@ -115,3 +120,82 @@ def open_server(
     )
     with open_client(location, timeout_seconds=None) as client:
         yield ServerSystem(client, settings, location)
+
+
+class LanguageModel(Protocol):
+    """Says how likely a text is."""
+
+    @property
+    def description(self) -> str:
+        """The description of the system for the report."""
+
+    def perplexity(self, lines: list[str]) -> tuple[float, int, int]:
+        """Perplexity a token of some sentences, how many tokens they have, ends included, and how many
+        sentences that was: one of which the vocabulary knows nothing is left out.
+
+        Raises ValueError where none is left.
+        """
+
+
+class OpenLanguageModel(Protocol):
+    """Opens a language model, and closes it after the `with` block. Raises ValueError for anything else."""
+
+    def __call__(self, location: str, *, device: str) -> AbstractContextManager[LanguageModel]: ...
+
+
+def open_language_model(location: str, *, device: str) -> AbstractContextManager[LanguageModel]:
+    """The language model of a checkpoint. Raises ClickException where its extra is not installed."""
+    (entry_point,) = entry_points(group="dragoman.language_models", name="checkpoint")
+    try:
+        opener: OpenLanguageModel = entry_point.load()
+    except ModuleNotFoundError as error:
+        raise missing_extra("--checkpoint", entry_point, error) from error
+    return opener(location, device=device)
+
+
+class Link(Protocol):
+    """A link between two words, as half-open code point ranges."""
+
+    @property
+    def source(self) -> tuple[int, int]: ...
+
+    @property
+    def target(self) -> tuple[int, int]: ...
+
+    @property
+    def weight(self) -> float: ...
+
+
+class Aligner(Protocol):
+    """Links the words of a text and of its translation."""
+
+    def __call__(self, text: str, translation: str, max_words: int) -> Sequence[Link]:
+        """By target word and falling weight. Raises ValueError for texts that belong the other way round, or
+        with more words on a side of what is linked at once.
+        """
+
+
+class OpenAligner(Protocol):
+    """Opens a folder. Raises ValueError where it holds no aligner."""
+
+    def __call__(self, location: str) -> Aligner: ...
+
+
+def align_by_folder(location: str, text: str, translation: str, *, max_words: int) -> tuple[Alignment, ...]:
+    """The links. Raises ClickException where the aligner's extra is not installed, and ValueError."""
+    (entry_point,) = entry_points(group="dragoman.aligners", name="folder")
+    try:
+        opener: OpenAligner = entry_point.load()
+        align = opener(location)
+    except ModuleNotFoundError as error:
+        raise missing_extra("--aligner", entry_point, error) from error
+    return tuple(
+        Alignment(
+            source_start=link.source[0],
+            source_end=link.source[1],
+            target_start=link.target[0],
+            target_end=link.target[1],
+            weight=link.weight,
+        )
+        for link in align(text, translation, max_words)
+    )

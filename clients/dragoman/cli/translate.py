@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from dragoman.arguments import ProtectedText
 from dragoman.auto_source import AUTO, language_of_all
 from dragoman.cli.options import (
     open_client,
@@ -21,14 +22,12 @@ from dragoman.cli.options import (
     settings_options,
     timeout_option,
 )
-from dragoman.cli.pictures.alignment_picture import alignment_picture
-from dragoman.cli.pictures.heat_map import check_heat_map, write_heat_map
+from dragoman.cli.pictures import alignment_picture, check_heat_map, write_heat_map
 from dragoman.cli.text_arguments import TextCommand
 from dragoman.client import Client
 from dragoman.errors import DragomanError
-from dragoman.jobs.failure import Failure, failure_of
+from dragoman.jobs.errors import Failure, failure_of
 from dragoman.jobs.units import Units
-from dragoman.protected_text import ProtectedText
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult, Translation, WarningKind
 from dragoman_files.content import STANDARD_INPUT, check_is_text

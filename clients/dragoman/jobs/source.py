@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import BinaryIO, Self, cast
 
 from dragoman.auto_source import AUTO
-from dragoman.jobs.container import Container, Gzip, Plain
 from dragoman.jobs.errors import JobError
+from dragoman.jobs.output import Container, Gzip, Plain
 from dragoman.settings import Settings
 from dragoman_files.content import HEAD_BYTES
 from dragoman_files.format import Format, Input

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from queue import SimpleQueue
 
 from dragoman.client import Client
-from dragoman.connection.retry_budget import RetryBudget
+from dragoman.connection.deadline import RetryBudget
 from dragoman.connection.route import Server
 from dragoman.errors import (
     CallCancelledError,

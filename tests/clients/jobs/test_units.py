@@ -1,4 +1,4 @@
-"""Units dealt to streams: none is lost or doubled, whichever stream breaks and whichever thread wakes first."""
+"""Units dealt to streams: none is lost or doubled, whichever stream breaks and whichever thread is first."""
 
 import random
 import threading

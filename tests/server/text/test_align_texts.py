@@ -12,7 +12,7 @@ from tests.server.conftest import RunningServer, StartServer
 
 from dragoman import AlignedTexts, AsyncClient, Client, InvalidRequestError
 from dragoman.cli.align_texts import align_texts
-from dragoman.texts import text_pair_portions
+from dragoman.portions import text_pair_portions
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import RequestLimits
 

@@ -5,9 +5,9 @@ import sys
 import pytest
 from click import ClickException
 from matplotlib.image import imread
-from tests.clients.pictures.test_alignment_picture import GOOD_MORNING, hypothesis
+from tests.clients.commands.test_alignment_picture import GOOD_MORNING, hypothesis
 
-from dragoman.cli.pictures.heat_map import check_heat_map, write_heat_map
+from dragoman.cli.pictures import check_heat_map, write_heat_map
 
 
 @pytest.mark.parametrize("name", ["picture.png", "picture.svg", "picture.pdf"])

@@ -1,1 +1,0 @@
-"""Alignments and attention as pictures: in a terminal, and in files."""
