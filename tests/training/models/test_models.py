@@ -87,15 +87,23 @@ def forced(model: Seq2Seq, source_ST: Tensor, length_S: Tensor, target_SU: Tenso
         return model.output(model(source_ST, length_S, target_SU))
 
 
-def test_stepping_agrees_with_teacher_forcing(model: Seq2Seq) -> None:
+def test_stepping_agrees_with_teacher_forcing_in_gradients_too(model: Seq2Seq) -> None:
     source_ST, length_S = torch.randint(4, 40, (3, 6)), torch.tensor([6, 2, 4])
-    target_SU = torch.randint(4, 30, (3, 5))
-    expected_SUV = forced(model, source_ST, length_S, target_SU)
-    with torch.inference_mode():
-        memory, state = model.encode(source_ST, length_S)
-        for step in range(5):
-            features_SD, _, state = model.step(target_SU[:, step : step + 1], memory, state)
-            torch.testing.assert_close(model.output(features_SD), expected_SUV[:, step], rtol=1e-4, atol=1e-5)
+    target_SU, weights_SUV = torch.randint(4, 30, (3, 5)), torch.randn(3, 5, 1)
+    at_once_SUV = model.output(model(source_ST, length_S, target_SU))
+    memory, state = model.encode(source_ST, length_S)
+    stepped = []
+    for token_S1 in target_SU.split(1, dim=1):
+        features_SD, _, state = model.step(token_S1, memory, state)
+        stepped.append(model.output(features_SD))
+    stepped_SUV = torch.stack(stepped, dim=1)
+    torch.testing.assert_close(stepped_SUV, at_once_SUV, rtol=1e-4, atol=1e-5)
+    gradients = (
+        torch.autograd.grad((weights_SUV * logits_SUV.tanh()).sum(), list(model.parameters()))
+        for logits_SUV in (stepped_SUV, at_once_SUV)
+    )
+    for ours, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("family", ["luong-deep", "luong-concat", "plain"])

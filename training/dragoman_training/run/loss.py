@@ -1,6 +1,6 @@
 """Label-smoothed cross-entropy over a tied output layer, without keeping the logits.
 
-Shapes: N target tokens, C tokens of a chunk, D features, V vocabulary.
+Shapes: N target tokens, C tokens of a chunk, P tokens of a piece of it, D features, V vocabulary.
 """
 
 from typing import Any
@@ -8,11 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CHUNK_TOKENS = 512
+CHUNK_LOGITS = 1 << 26
+"""Logits of one product of matrices, at most: 128 MiB in bf16."""
+CACHED_LOGITS = 1 << 18
+"""Logits that a CPU turns into gradients at a time: what it passes over several times stays in its cache."""
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Logits, loss and gradients chunk by chunk in the forward pass: [N, V] never exists."""
+    """Logits, loss and gradients chunk by chunk in the forward pass."""
 
     @staticmethod
     def forward(
@@ -32,23 +35,32 @@ class _LinearCrossEntropy(torch.autograd.Function):
         grad_features = torch.empty_like(features)
         grad_weight = torch.zeros_like(weight_VD, dtype=torch.float32)
         grad_bias = torch.zeros_like(bias_V, dtype=torch.float32)
-        for start in range(0, features.shape[0], CHUNK_TOKENS):
-            part = slice(start, start + CHUNK_TOKENS)
-            logits_CV = (features[part] @ weight.T).float().add_(bias_V)
-            target_C1 = target_N[part].unsqueeze(1)
-            normalizer_C1 = logits_CV.logsumexp(dim=1, keepdim=True)
-            target_loss = (normalizer_C1 - logits_CV.gather(1, target_C1)).sum()
-            uniform_loss = (normalizer_C1.squeeze(1) - logits_CV.mean(dim=1)).sum()
-            plain += target_loss
-            smoothed += (1 - smoothing) * target_loss + smoothing * uniform_loss
-            if not any(ctx.needs_input_grad):
-                continue
-            grad_CV = logits_CV.sub_(normalizer_C1).exp_().sub_(smoothing / vocabulary)
-            grad_CV.scatter_add_(1, target_C1, torch.full_like(normalizer_C1, smoothing - 1))
-            grad_bias += grad_CV.sum(dim=0)
-            grad = grad_CV.to(dtype)
-            grad_features[part] = grad @ weight
-            grad_weight += grad.T @ features[part]
+        chunk = max(1, CHUNK_LOGITS // vocabulary)
+        piece = max(1, CACHED_LOGITS // vocabulary) if features.device.type == "cpu" else chunk
+        for start in range(0, features.shape[0], chunk):
+            part = slice(start, start + chunk)
+            chunk_CV = features[part] @ weight.T
+            for piece_PV, target_P in zip(chunk_CV.split(piece), target_N[part].split(piece), strict=True):
+                target_P1 = target_P.unsqueeze(1)
+                logits_PV = piece_PV.float().add_(bias_V)
+                largest_P1 = logits_PV.amax(dim=1, keepdim=True)
+                # The logits from here on lack the largest, so that no exponential overflows.
+                to_target_P1 = logits_PV.sub_(largest_P1).gather(1, target_P1)
+                uniform_P1 = logits_PV.mean(dim=1, keepdim=True)
+                total_P1 = logits_PV.exp_().sum(dim=1, keepdim=True)
+                normalizer_P1 = total_P1.log()
+                target_loss = (normalizer_P1 - to_target_P1).sum()
+                plain += target_loss
+                smoothed += (1 - smoothing) * target_loss + smoothing * (normalizer_P1 - uniform_P1).sum()
+                if not any(ctx.needs_input_grad):
+                    continue
+                grad_PV = logits_PV.div_(total_P1).sub_(smoothing / vocabulary)
+                grad_PV.scatter_add_(1, target_P1, torch.full_like(total_P1, smoothing - 1))
+                grad_bias += grad_PV.sum(dim=0)
+                piece_PV.copy_(grad_PV)
+            if any(ctx.needs_input_grad):
+                grad_features[part] = chunk_CV @ weight
+                grad_weight += chunk_CV.T @ features[part]
         ctx.save_for_backward(grad_features.to(features_ND.dtype), grad_weight, grad_bias)
         ctx.mark_non_differentiable(plain)
         return smoothed, plain

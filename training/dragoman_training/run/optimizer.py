@@ -16,8 +16,10 @@ def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optim
 
     Tables that rows are looked up in, embeddings and learned positions, are none.
     """
+    # Elsewhere the fused kernel wants the count of steps on the device.
+    fused = next(model.parameters()).device.type == "cpu"
     if config.optimizer == "adam":
-        return torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=1e-9)
+        return torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=1e-9, fused=fused)
     tables = {
         id(parameter)
         for module in model.modules()
@@ -32,7 +34,7 @@ def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optim
         {"params": decayed, "weight_decay": config.weight_decay},
         {"params": undecayed, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=0.0, betas=config.adam_betas, eps=1e-9)
+    return torch.optim.AdamW(groups, lr=0.0, betas=config.adam_betas, eps=1e-9, fused=fused)
 
 
 def learning_rate(config: TrainingConfig, step: int, total_steps: int) -> float:

@@ -117,10 +117,21 @@ class ScaledDotAttention(DotAttention):
         return query_SQD * (1 / math.sqrt(query_SQD.shape[-1]))
 
     def context(self, query_SQD: Tensor, keys: Tensor, values: Tensor, mask_ST: Tensor) -> Tensor:
-        # PyTorch has a kernel for it.
+        if query_SQD.device.type == "cpu":
+            # PyTorch computes bf16 in float32 there, or has a kernel whose gradients take as long.
+            return super().context(query_SQD, keys, values, mask_ST)
         return functional.scaled_dot_product_attention(
             query_SQD, keys, values, attn_mask=mask_ST.unsqueeze(-2) != 0
         )
+
+    def causal(self, query_SQD: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """The context of queries that look at their own position and those before it."""
+        if query_SQD.device.type == "cpu":
+            size = query_SQD.shape[-2]
+            seen_QT = torch.ones(size, size).tril()
+            context_SQD, _ = self(query_SQD, keys, values, seen_QT[-1], seen_QT)
+            return context_SQD
+        return functional.scaled_dot_product_attention(query_SQD, keys, values, is_causal=True)
 
 
 class GeneralAttention(ProductAttention):

@@ -3,6 +3,8 @@
 Shapes: S sentences, K beam, R = S·K rows, U target positions, D width.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -23,7 +25,8 @@ class SSRU(nn.Module):
     def causal(self, inputs_SUD: Tensor) -> Tensor:
         """All positions at once, from a state of zeros: [S, U, D] -> [S, U, D]."""
         # In float32, since what many steps add up would be rounded away.
-        return _scan(*_gated(self.input(inputs_SUD).float())).relu()
+        cell_SUD: Tensor = _Scan.apply(*_gated(self.input(inputs_SUD).float()))  # type: ignore[no-untyped-call]
+        return cell_SUD.relu()
 
     def step(self, inputs_SKD: Tensor, cell_RD: Tensor) -> tuple[Tensor, Tensor]:
         """One more position of every row: the output [S, K, D] and the new state [R, D]."""
@@ -39,16 +42,26 @@ def _gated(projected: Tensor) -> tuple[Tensor, Tensor]:
     return forget, (1 - forget) * candidate
 
 
-def _scan(forget_SUD: Tensor, added_SUD: Tensor) -> Tensor:
-    """c_t = forget_t ⊙ c_(t-1) + added_t for all t, from c = 0, in log2(U) passes (Hillis and Steele 1986).
+class _Scan(torch.autograd.Function):
+    """c_t = forget_t ⊙ c_(t-1) + added_t for all t, from c = 0: one operation a position, and one back."""
 
-    After the pass of distance d each position holds the sum over its last 2d positions.
-    """
-    cell_SUD, distance = added_SUD, 1
-    while distance < added_SUD.shape[1]:
-        earlier_SUD = forget_SUD[:, distance:] * cell_SUD[:, :-distance]
-        cell_SUD = torch.cat([cell_SUD[:, :distance], cell_SUD[:, distance:] + earlier_SUD], dim=1)
-        kept_SUD = forget_SUD[:, distance:] * forget_SUD[:, :-distance]
-        forget_SUD = torch.cat([forget_SUD[:, :distance], kept_SUD], dim=1)
-        distance *= 2
-    return cell_SUD
+    @staticmethod
+    def forward(ctx: Any, forget_SUD: Tensor, added_SUD: Tensor) -> Tensor:
+        cell_SUD = added_SUD.clone(memory_format=torch.contiguous_format)
+        forgets, cells = forget_SUD.unbind(1), cell_SUD.unbind(1)
+        for position in range(1, len(cells)):
+            cells[position].addcmul_(forgets[position], cells[position - 1])
+        ctx.save_for_backward(forget_SUD, cell_SUD)
+        return cell_SUD
+
+    @staticmethod
+    def backward(ctx: Any, grad_SUD: Tensor) -> tuple[Tensor, Tensor]:
+        forget_SUD, cell_SUD = ctx.saved_tensors
+        # What a cell changes: the output of its position, and the cell behind it.
+        change_SUD = grad_SUD.clone(memory_format=torch.contiguous_format)
+        forgets, changes = forget_SUD.unbind(1), change_SUD.unbind(1)
+        for position in range(len(changes) - 1, 0, -1):
+            changes[position - 1].addcmul_(forgets[position], changes[position])
+        grad_forget_SUD = torch.zeros_like(change_SUD)
+        torch.mul(change_SUD[:, 1:], cell_SUD[:, :-1], out=grad_forget_SUD[:, 1:])
+        return grad_forget_SUD, change_SUD

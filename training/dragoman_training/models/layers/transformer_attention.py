@@ -6,7 +6,6 @@ Q queries a sentence, T source positions, U target positions, N positions attend
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from dragoman_training.models.layers.attention import ScaledDotAttention
 from dragoman_training.models.layers.multi_head_attention import HeadedAttention, join_heads, split_heads
@@ -38,8 +37,7 @@ class SelfAttention(nn.Module):
     def causal(self, inputs_SUD: Tensor) -> Tensor:
         """All positions at once, each sees itself and those before it: [S, U, D] -> [S, U, D]."""
         query, keys, values = self._project(inputs_SUD)
-        context = functional.scaled_dot_product_attention(query, keys, values, is_causal=True)
-        return self.output(join_heads(context))
+        return self.output(join_heads(self.heads.causal(query, keys, values)))
 
     def step(
         self, inputs_SKD: Tensor, keys_RHUA: Tensor, values_RHUA: Tensor, mask_RN: Tensor
