@@ -263,7 +263,7 @@ SENTENCES = [
 NUM_TEXTS = len(SENTENCES)
 
 
-@pytest.mark.parametrize("name", ["po", "xliff", "docx"])
+@pytest.mark.parametrize("name", ["po", "docx", pytest.param("xliff", marks=pytest.mark.long)])
 def test_a_killed_job_on_a_document_comes_to_the_same_bytes(
     server: ServerProcess, translate: Translate, tmp_path: Path, name: str
 ) -> None:

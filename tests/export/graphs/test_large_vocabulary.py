@@ -26,11 +26,12 @@ from dragoman_training.models.ensemble import Ensemble
 SMALLER, LARGER = 32_001, 65_001
 MODELS = [
     ("luong-local-p", ["fp32", "int8"], LARGER, SMALLER),
-    ("transformer", ["fp32", "int8"], LARGER, LARGER),
+    ("transformer", ["int8"], LARGER, LARGER),
 ]
 """Name, precisions, source and target pieces; one vocabulary where these are equal. Each takes a trace, which
 takes seconds."""
 ALIKE = [
+    ("transformer", ["fp32"], SMALLER, SMALLER),
     ("plain", ["fp32", "int8"], SMALLER, LARGER),
     ("luong", ["fp16"], LARGER, SMALLER),
     ("luong", ["fp32", "int8"], LARGER, LARGER),
