@@ -8,6 +8,7 @@ import contextlib
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol, cast
 
 from dragoman_bundle.languages import primary_language
@@ -103,7 +104,7 @@ class LanguageDetector:
     async def _loaded(self) -> _Identifier:
         async with self._loading:
             if self._identifier is None:
-                self._identifier = await self._threads.run("", _load)
+                self._identifier = await self._threads.run("", load_identifier)
         return self._identifier
 
 
@@ -161,8 +162,9 @@ def _candidates(shares: Mapping[str, float], codes: Mapping[str, str]) -> tuple[
     )
 
 
-def _load() -> _Identifier:
-    """Raises UnsupportedError."""
+@cache
+def load_identifier() -> _Identifier:
+    """Of all detectors of this process: it takes a second. Raises UnsupportedError."""
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError as error:

@@ -10,6 +10,8 @@ from tests.server.text.answering import ANSWERS, Answer, shipped, translated
 from benchmarks.scenarios.text.lines import KINDS, NUM_LINES, Line, lines
 from dragoman_server.text.options import TextFormat, TranslationOptions
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)

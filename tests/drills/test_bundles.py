@@ -9,8 +9,6 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-from dragoman_bundle import BundleError, open_bundle
 from tests.drills.callers import Callers, make_sentences, translate_alone
 
 from benchmarks.servers import Server
@@ -48,32 +46,6 @@ def damage(folder: Path, kind: str, generator: random.Random) -> None:
         )
     else:
         path.write_bytes(content[:at])
-
-
-def test_bundles_that_are_damaged_do_not_open(models: Path, seconds: float) -> None:
-    generator, until = random.Random(1), time.monotonic() + seconds
-    for number, kind in enumerate(itertools.cycle(KINDS), start=1):
-        folder = copied(models, 1_000_000)
-        damage(folder, kind, generator)
-        with pytest.raises(BundleError):
-            open_bundle(folder)
-        shutil.rmtree(folder)
-        if time.monotonic() > until and number >= len(KINDS):
-            break
-    print(f"{number} damaged bundles refused")
-
-
-async def test_bundles_that_are_damaged_leave_the_whole_one_served(models: Path, tmp_path: Path) -> None:
-    for number, kind in enumerate(KINDS):
-        damage(copied(models, 2_000_000 + number), kind, random.Random(number))
-    with Server(models, tmp_path) as server:
-        assert server.metric("dragoman_refused_bundles") == len(KINDS)
-        async with AsyncClient(server.address) as client:
-            before = await translate_alone(client, make_sentences(5))
-            await asyncio.to_thread(reload, server)
-            assert await translate_alone(client, make_sentences(5)) == before
-            assert [str(model.reference) for model in await client.models()] == ["de-en/1"]
-        assert server.stop() == 0
 
 
 async def test_reload_of_whole_and_damaged_versions_harms_no_call(

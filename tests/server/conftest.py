@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import socketserver
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
@@ -34,7 +35,8 @@ class RunningServer:
     def metric(self, name: str, **labels: str) -> float:
         """A sample's value, scraped now; the sum over the samples that have these labels."""
         with urlopen(self.metrics_url) as response:
-            families = text_string_to_metric_families(response.read().decode())
+            lines = [line for line in response.read().decode().splitlines() if line.startswith(name)]
+        families = text_string_to_metric_families("\n".join(lines))
         return sum(
             sample.value
             for family in families
@@ -50,6 +52,14 @@ class RunningServer:
 
 StartServer = Callable[..., Awaitable[RunningServer]]
 StartProcess = Callable[..., ServerProcess]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _metrics_end_at_once() -> Iterator[None]:
+    """The port of the metrics looks every half second whether it is to close, and each server has one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socketserver.BaseServer.serve_forever, "__defaults__", (0.02,))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 from tests.server.web.conftest import MODELS, Web, serving
 
 from dragoman_server.config import EngineConfig
-from dragoman_server.detection import FOREIGN_MARGIN, LanguageDetector, choose
+from dragoman_server.detection import FOREIGN_MARGIN, LanguageDetector, choose, load_identifier
 from dragoman_server.errors import UnsupportedError
 
 PHRASE = "A phrase of some words."
@@ -85,6 +85,7 @@ def test_what_is_surely_in_the_target_language_stays(web: Web) -> None:
 def test_a_server_that_is_ready_has_loaded_what_detects() -> None:
     """Loaded by the first text, it would take some hundred times as long as for the next."""
     engine = EngineConfig(device="cpu", threads=1)
+    load_identifier.cache_clear()
     with serving(models=MODELS, engine=engine, max_loaded_models=1) as web:
         assert web.get("/readyz").status == 200
 
@@ -99,5 +100,6 @@ def test_a_server_that_is_ready_has_loaded_what_detects() -> None:
 
 async def test_a_server_without_the_library_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
+    load_identifier.cache_clear()
     with pytest.raises(UnsupportedError, match="extra `web`"):
         await LanguageDetector().detect(["Ja."], {"de"})
