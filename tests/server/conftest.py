@@ -34,9 +34,9 @@ class RunningServer:
 
     def metric(self, name: str, **labels: str) -> float:
         """A sample's value, scraped now; the sum over the samples that have these labels."""
-        with urlopen(self.metrics_url) as response:
-            lines = [line for line in response.read().decode().splitlines() if line.startswith(name)]
-        families = text_string_to_metric_families("\n".join(lines))
+        # All of them take long to write and to read, and some tests ask until something has happened.
+        text = fetch(f"{self.metrics_url}?name[]={name}") or fetch(self.metrics_url)
+        families = text_string_to_metric_families(text)
         return sum(
             sample.value
             for family in families
@@ -48,6 +48,11 @@ class RunningServer:
         """Until every call has ended in the metrics: a refusal reaches its caller before them."""
         while self.metric("grpc_server_started_total") != self.metric("grpc_server_handled_total"):
             await asyncio.sleep(0.01)
+
+
+def fetch(url: str) -> str:
+    with urlopen(url) as response:
+        return str(response.read().decode())
 
 
 StartServer = Callable[..., Awaitable[RunningServer]]

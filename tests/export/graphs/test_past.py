@@ -17,10 +17,8 @@ from dragoman_training.models import LanguageModelConfig, ModelConfig, Transform
 AGES = [0, 1, 7, 60, 127, 128, 200, 257, 300]
 PADDING = [1, 3, 64, 131, 300]
 CONFIGS: dict[str, ModelConfig] = {
+    "transformer": TransformerConfig(width=128, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=1),
     # Of the sizes of `parity/test_invariance.py`: a trace for both.
-    "transformer": TransformerConfig(
-        width=256, heads=4, feed_forward=512, encoder_layers=1, decoder_layers=1
-    ),
     "lm": LanguageModelConfig(embedding_size=72, layers=1, units=300, attention_units=270),
     "lm-span": LanguageModelConfig(embedding_size=20, layers=1, units=40, attention_units=30, span=150),
 }
