@@ -7,8 +7,8 @@ from typing import Self, get_args
 
 from dragoman.errors import FieldViolation, InvalidRequestError
 from dragoman.translation import Key
-from dragoman_files.errors import UnitError
-from dragoman_files.ranges import RangedText
+from dragoman_files.format import UnitError
+from dragoman_files.texts import RangedText
 
 
 def check_count(value: object, name: str) -> None:
@@ -40,7 +40,7 @@ def invalid(field: str, description: str) -> InvalidRequestError:
 
 
 MAX_DETECTION_CHARACTERS = 1_000
-"""The most characters by which a language is detected: the beginning of a text tells it."""
+"""Maximum of characters by which a language is detected: the beginning of a text tells it."""
 MAX_STREAM_TEXT_BYTES = (4 << 20) - 1024
 """Most bytes of a text of a stream: a longer one, in a message, is over the 4 MiB that gRPC servers take by
 default, which would end the stream for all."""

@@ -60,7 +60,7 @@ class InvalidRequestError(DragomanError, ValueError):
     ) -> None:
         super().__init__(message, status=status)
         self.violations = violations
-        """Each field at fault, where the server told."""
+        """Each field at fault, where the server reported any."""
 
 
 class ModelNotFoundError(DragomanError, LookupError):
@@ -77,7 +77,7 @@ class OverloadedError(DragomanError):
     def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message, status="RESOURCE_EXHAUSTED")
         self.retry_after_seconds = retry_after_seconds
-        """How long the server asks to wait, where it told."""
+        """How long the server asks to wait, where it reported that."""
 
 
 class UnavailableError(DragomanError, ConnectionError):
@@ -88,7 +88,7 @@ class UnavailableError(DragomanError, ConnectionError):
     ) -> None:
         super().__init__(message, status=status)
         self.retry_after_seconds = retry_after_seconds
-        """How long the server asks to wait, where it told."""
+        """How long the server asks to wait, where it reported that."""
 
 
 class DeadlineExceededError(DragomanError, TimeoutError):

@@ -25,7 +25,7 @@ from dragoman.translation import (
     WarningKind,
 )
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_files.ranges import ranges_of
+from dragoman_files.texts import ranges_of
 
 Plain = TypeVar("Plain")
 

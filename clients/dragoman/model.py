@@ -46,7 +46,7 @@ class Quality:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingDefaults:
-    """The values for a request that sets nothing. None where the server told nothing."""
+    """The values for a request that sets nothing. None where the server reported nothing."""
 
     beam_size: int | None
     """Hypotheses kept per sentence while searching."""

@@ -79,12 +79,12 @@ class Portions:
     def _take(self, remaining: range) -> range:
         """The texts of one request, from the first that is left."""
         num_bytes = 0
-        most = remaining[:MAX_REQUEST_TEXTS]
-        for position in most:
+        allowed = remaining[:MAX_REQUEST_TEXTS]
+        for position in allowed:
             num_bytes += len(self._texts[position].encode())
             if position > remaining.start and num_bytes > MAX_REQUEST_BYTES:
                 return range(remaining.start, position)
-        return most
+        return allowed
 
     def answer(self, portion: Portion, response: pb.TranslateResponse) -> None:
         """Takes the answer to a request."""

@@ -18,7 +18,7 @@ class FinishReason(StrEnum):
     LENGTH = "length"
     """The limit of output tokens was reached."""
     UNKNOWN = "unknown"
-    """The server did not tell."""
+    """The server did not report it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class WarningKind(StrEnum):
     FOREIGN_SCRIPT = "foreign_script"
     """The text is not in the source language's script."""
     UNKNOWN = "unknown"
-    """The server told of something that this client does not know."""
+    """The server reported something that this client does not know."""
 
 
 @dataclass(frozen=True, kw_only=True)

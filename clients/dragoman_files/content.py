@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from dragoman_files.errors import FileError
+from dragoman_files.format import FileError
 
 STANDARD_INPUT = "standard input"
 """The name of what has none."""

@@ -11,11 +11,18 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from dragoman_files.encodings import Codec, decode
-from dragoman_files.errors import FileError
-from dragoman_files.format import FormatName, FormatOptions, Input, TextFormat
-from dragoman_files.reading import TEXT_BYTES, Reading
-from dragoman_files.spacing import join_lines
-from dragoman_files.unit import Unit
+from dragoman_files.format import (
+    TEXT_BYTES,
+    FileError,
+    Format,
+    FormatName,
+    FormatOptions,
+    Input,
+    Reading,
+    TextFormat,
+    Unit,
+)
+from dragoman_files.texts import join_lines
 
 Write = Callable[[str], str]
 """A translation in the notation of the file."""
@@ -33,7 +40,7 @@ class Segment:
     text: str
     """The text to translate."""
     write: Write
-    shown: str | None = None
+    readable: str | None = None
     """The text for people, where `text` has markup of the server's."""
     original: str | None = None
     """The text for a segment without a translation; None keeps the source's."""
@@ -43,49 +50,39 @@ class Segment:
     """A text that is written behind it in any case."""
 
 
-class DocumentFormat:
-    """A format that is a function from the text of a document to its segments."""
+def document_format(
+    name: FormatName,
+    options: FormatOptions,
+    segments: Callable[[str, Reading], Iterable[Segment]],
+    *,
+    prepare: Callable[[str, Reading], str] = lambda text, reading: text,
+    declared: Callable[[bytes], str | None] = lambda head: None,
+    has_references: bool = False,
+    text_format: TextFormat | None = None,
+) -> Format:
+    """A format that is a function from the text of a document to its segments.
 
-    noun = "texts"
-    checks_encoding = True
+    `segments` yields them in the document's order, and raises FileError. `prepare` makes of a document what
+    it is in the target language before anything is translated. `declared` reads from a file's head the
+    encoding that the file names. `has_references`: a character that the encoding lacks can be written as a
+    reference of XML. `text_format`: the format of the segments' texts.
+    """
 
-    def __init__(
-        self,
-        name: FormatName,
-        options: FormatOptions,
-        segments: Callable[[str, Reading], Iterable[Segment]],
-        *,
-        prepare: Callable[[str, Reading], str] = lambda text, reading: text,
-        declared: Callable[[bytes], str | None] = lambda head: None,
-        has_references: bool = False,
-        text_format: TextFormat | None = None,
-    ) -> None:
-        """`segments` yields them in the document's order, and raises FileError. `prepare` makes of a document
-        what it is in the target language before anything is translated. `declared` reads from a file's head
-        the encoding that the file names. `has_references`: a character that the encoding lacks can be
-        written as a reference of XML. `text_format`: the format of the segments' texts.
-        """
-        self.name = name
-        self._options = options
-        self._segments = segments
-        self._prepare = prepare
-        self._declared = declared
-        self._has_references = has_references
-        self.text_format = text_format
-
-    def units(self, source: Input) -> list[Unit]:
+    def units(source: Input) -> list[Unit]:
         """All units; one of an empty text where there are none. Raises FileError."""
         content = read_whole(source)
-        text, codec = decode(content, source.name, self._options.encoding, self._declared(content[:4096]))
-        if self._has_references:
+        text, codec = decode(content, source.name, options.encoding, declared(content[:4096]))
+        if has_references:
             codec = replace(codec, errors="xmlcharrefreplace")
         try:
             reading = Reading(source, len(content))
-            text = self._prepare(text, reading)
-            segments = counted(self._segments(text, reading), reading)
+            text = prepare(text, reading)
+            found = counted(segments(text, reading), reading)
         except FileError as error:
             raise FileError(f"{source.name}: {error}") from error
-        return units_of(text, segments, codec, source.position(), join=bool(self._options.join_lines))
+        return units_of(text, found, codec, source.position(), join=bool(options.join_lines))
+
+    return Format(name=name, noun="texts", units=units, text_format=text_format)
 
 
 def counted(segments: Iterable[Segment], reading: Reading) -> list[Segment]:
@@ -128,8 +125,8 @@ def units_of(source: str, segments: Sequence[Segment], codec: Codec, size: int, 
                 number=number,
                 position=size * number // len(segments),
                 text=join_lines(segment.text) if join else segment.text,
-                raw=segment.text if segment.shown is None else segment.shown,
-                is_markup=segment.shown is not None,
+                raw=segment.text if segment.readable is None else segment.readable,
+                is_markup=segment.readable is not None,
                 error=None,
                 location={"number": number, "line": line},
                 write=functools.partial(
@@ -139,7 +136,7 @@ def units_of(source: str, segments: Sequence[Segment], codec: Codec, size: int, 
                     source[segment.start : segment.end] if segment.original is None else segment.original,
                     codec.encode(source[segment.end :]) if is_last else b"",
                     codec,
-                    segment.text if segment.shown is not None and segment.original is None else None,
+                    segment.text if segment.readable is not None and segment.original is None else None,
                 ),
             )
         )

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
-from dragoman_files.errors import FileError, UnitError
+from dragoman_files.format import FileError, UnitError
 
 _MARKS = {
     "utf-8": ((codecs.BOM_UTF8, "utf-8"),),

@@ -1,11 +1,45 @@
-"""The interface of a file format: it reads units from an input, and states its traits."""
+"""What every format of files has: its input, its units, its errors, and what a reading may take."""
 
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal
 
-from dragoman_files.unit import Unit
+
+class FileError(ValueError):
+    """The file can't be read or written as it was asked for; the message says what to do."""
+
+
+class UnitError(ValueError):
+    """A unit of a file holds no text to translate, or can't hold its translation. The others can."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unit:
+    """One text of a file: a line, a cell, a paragraph."""
+
+    number: int
+    """Counted from 1."""
+    position: int
+    """Bytes of the input, as it lies on disk, that were read to come past it."""
+    text: str
+    """The text to translate. Empty where there is none: it then travels as an empty text, and so keeps its
+    place in the order and in the window."""
+    raw: str
+    """The original, for people, where it holds no text."""
+    error: str | None
+    """Why there is no text."""
+    location: Mapping[str, int | str]
+    """Where it stands in the input, for the record of what failed."""
+    write: Callable[[str | None, bool], bytes]
+    """The output's bytes from the end of the unit before to the end of this one, by the translation, None
+    where there is none, and whether that lacks an end: the text's was dropped, or its own limit was reached.
+
+    Raises UnitError for a translation that can't stand there; never for None."""
+
+    is_markup: bool = False
+    """Whether `text` has markup of the server's, so that `raw` is for people."""
+
 
 FormatName = Literal[
     "text", "jsonl", "json", "csv", "tsv", "srt", "vtt", "html", "markdown", "po", "xliff", "docx"
@@ -57,19 +91,62 @@ class Input:
         return self
 
 
-class Format(Protocol):
-    """Takes the units out of an input file. What they write, one after the other, is the output."""
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A file format: it takes the units out of an input file. What they write, one after the other, is the
+    output."""
 
     name: FormatName
     noun: str
     """The plural noun for its units."""
-    text_format: TextFormat | None
+    units: Callable[[Input], Iterable[Unit]]
+    """All units in their order, the same ones of the same input whenever it is read.
+
+    Raises FileError, before the first unit, for what is no file of this format."""
+    text_format: TextFormat | None = None
     """The format of its texts, where they have one."""
-    checks_encoding: bool
+    checks_encoding: bool = True
     """Whether `units` itself says what is wrong with an input in another encoding."""
 
-    def units(self, source: Input) -> Iterable[Unit]:
-        """All units in their order, the same ones of the same input whenever it is read.
 
-        Raises FileError, before the first unit, for what is no file of this format.
-        """
+MEMORY_PER_BYTE = 64
+"""Bytes of memory that a document may take for each of its own."""
+MEMORY_FLOOR = 128 << 20
+"""Bytes of memory that any document may take, however small it is."""
+ITEM_BYTES = 250
+"""The maximum that a tag, a reference or a token takes, while it is read and as a part of a text."""
+UNIT_BYTES = 800
+"""The maximum that a line takes, beside its text, where all of a file are held."""
+TEXT_BYTES = 2000
+"""The maximum that a text takes with all that is needed to write its translation."""
+_NUM_UNASKED = 512
+
+
+class Reading:
+    """What every reader of a format is given, and takes from for what it makes."""
+
+    def __init__(self, source: Input, num_bytes: int) -> None:
+        """`num_bytes` is the size of the file as it came."""
+        self.source_language = source.source_language
+        self.target_language = source.target_language
+        self.check = source.check
+        """Raises where nobody wants the document any more."""
+        # Half is for the text itself, which is in memory several times.
+        self._max_bytes = self._rest = MEMORY_FLOOR + MEMORY_PER_BYTE // 2 * num_bytes
+        self._num_asked = 0
+
+    def take(self, num_bytes: int) -> None:
+        """Takes some memory. Raises FileError where none is left, and now and then what `check` raises."""
+        self._rest -= num_bytes
+        if self._rest < 0:
+            raise FileError(
+                f"it holds so many tags and texts for its size that reading it would take more than "
+                f"{self._max_bytes >> 20} MiB of memory, the most that a file of its size may take: split it"
+            )
+        self._num_asked += 1
+        if self._num_asked % _NUM_UNASKED == 0:
+            self.check()
+
+    def give_back(self, num_bytes: int) -> None:
+        """Gives back what was taken for something that is not held any more."""
+        self._rest += num_bytes

@@ -10,10 +10,9 @@ from functools import partial
 from typing import Literal
 
 from dragoman_files.document import Segment
-from dragoman_files.reading import ITEM_BYTES, Reading
-from dragoman_files.spacing import collapse, unescape
-from dragoman_files.tags.markup import Kind, Piece, runs
-from dragoman_files.tags.tagged import Tagged, encode_with
+from dragoman_files.format import ITEM_BYTES, Reading
+from dragoman_files.tags import Kind, Piece, Tagged, encode_with, runs
+from dragoman_files.texts import collapse, unescape
 
 _WITHIN_SENTENCES = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr picture q rp"
@@ -68,7 +67,7 @@ def segments(source: str, reading: Reading) -> Iterator[Segment]:
                 start=run.start,
                 end=run.end,
                 text=collapse(tagged.html),
-                shown=run.text,
+                readable=run.text,
                 write=tagged.write,
             )
 

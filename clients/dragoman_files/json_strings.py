@@ -8,9 +8,8 @@ from json import decoder
 from typing import Any
 
 from dragoman_files.document import Segment
-from dragoman_files.errors import FileError
-from dragoman_files.reading import Reading
-from dragoman_files.spacing import has_letters
+from dragoman_files.format import FileError, Reading
+from dragoman_files.texts import has_letters
 
 _NEXT = re.compile(r'["{}\[\],:]')
 

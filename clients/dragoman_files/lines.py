@@ -4,17 +4,22 @@ import codecs
 import functools
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Protocol
 
 from dragoman_files.encodings import Codec, codec_of
-from dragoman_files.errors import FileError, UnitError
-from dragoman_files.format import FormatName, FormatOptions, Input, TextFormat
-from dragoman_files.ranges import RangedText, ranges_of
-from dragoman_files.spacing import BLANK, join_lines
-from dragoman_files.unit import Unit
+from dragoman_files.format import (
+    FileError,
+    Format,
+    FormatName,
+    FormatOptions,
+    Input,
+    Unit,
+    UnitError,
+)
+from dragoman_files.texts import BLANK, RangedText, join_lines, ranges_of
 
 MAX_PARAGRAPH_BYTES = 20_000
 """Lines are joined up to here: a server takes no text of any length."""
@@ -110,32 +115,23 @@ def transcoded(unit: Unit, codec: Codec | None) -> Unit:
     return replace(unit, write=write)
 
 
-class LinesFormat:
-    """A format whose every line is a unit."""
+def lines_format(name: FormatName, lines: LineFormat, options: FormatOptions) -> Format:
+    """A format whose every line is a unit; of text with its lines joined, every paragraph."""
+    has_paragraphs = name == "text" and bool(options.join_lines)
 
-    noun = "lines"
-    text_format: TextFormat | None = None
-    checks_encoding = False
-
-    def __init__(self, name: FormatName, lines: LineFormat, options: FormatOptions) -> None:
-        self.name = name
-        self._lines = lines
-        self._options = options
-        if options.join_lines and name == "text":
-            self.noun = "paragraphs"
-
-    def units(self, source: Input) -> Iterable[Unit]:
+    def units(source: Input) -> Iterator[Unit]:
         """A generator: a file of lines is never held as a whole. Raises FileError."""
-        codec = codec_of_lines(source, self._options.encoding)
-        units = self._units(raw_lines(source.rewound(), codec), source)
-        return (transcoded(unit, codec) for unit in units)
+        codec = codec_of_lines(source, options.encoding)
+        found = raw_lines(source.rewound(), codec)
+        read = paragraphs(found, source.position) if has_paragraphs else single(found, source)
+        return (transcoded(unit, codec) for unit in read)
 
-    def _units(self, lines: Iterator[bytes], source: Input) -> Iterator[Unit]:
-        if self.noun == "paragraphs":
-            yield from paragraphs(lines, source.position)
-            return
-        for number, raw in enumerate(lines, start=1):
-            yield parse_line(raw, self._lines, number=number, position=source.position())
+    def single(found: Iterator[bytes], source: Input) -> Iterator[Unit]:
+        for number, raw in enumerate(found, start=1):
+            yield parse_line(raw, lines, number=number, position=source.position())
+
+    noun = "paragraphs" if has_paragraphs else "lines"
+    return Format(name=name, noun=noun, units=units, checks_encoding=False)
 
 
 def codec_of_lines(source: Input, encoding: str | None) -> Codec | None:
@@ -148,28 +144,28 @@ def codec_of_lines(source: Input, encoding: str | None) -> Codec | None:
 
 def paragraphs(lines: Iterator[bytes], position: Callable[[], int]) -> Iterator[Unit]:
     """Lines up to a blank one are one text, which is written as one line. A blank line is a unit, too."""
-    held: list[bytes] = []
+    pending: list[bytes] = []
     first = number = num_bytes = 0
 
     def paragraph() -> Unit:
-        unit = parse_line(b"".join(held), _Paragraph(), number=number, position=position())
+        unit = parse_line(b"".join(pending), _Paragraph(), number=number, position=position())
         return replace(unit, location={"line": first})
 
     for line_number, raw in enumerate(lines, start=1):
         is_blank = not raw.strip()
-        if held and (is_blank or num_bytes >= MAX_PARAGRAPH_BYTES):
+        if pending and (is_blank or num_bytes >= MAX_PARAGRAPH_BYTES):
             number += 1
             yield paragraph()
-            held = []
-        if not held:
+            pending = []
+        if not pending:
             first, num_bytes = line_number, 0
-        held.append(raw)
+        pending.append(raw)
         num_bytes += len(raw)
         if is_blank:
             number += 1
             yield paragraph()
-            held = []
-    if held:
+            pending = []
+    if pending:
         number += 1
         yield paragraph()
 
@@ -191,7 +187,7 @@ class TextLines:
 
 _RANGES = "protected_ranges"
 _TRUNCATED = "translation_truncated"
-"""A bare "truncated" is the callers' own: posts of social networks have one beside their "text"."""
+"""A bare "truncated" is the callers' own: posts of social networks have one next to their "text"."""
 
 
 class _Paragraph(TextLines):
@@ -209,11 +205,11 @@ class _Paragraph(TextLines):
 class JsonLines:
     """Every line is an object with a "text". It comes back with a "translation", null where it failed.
 
-    The text may be under another key. "protected_ranges" beside it are ranges of it, pairs [start, end]
+    The text may be under another key. "protected_ranges" next to it are ranges of it, pairs [start, end]
     of code points, that stay as they are.
 
-    A translation that lacks an end has a "translation_truncated" of true beside it. An object that has one of
-    both already fails, and one with a "translation" stays what it is.
+    A translation that lacks an end has a "translation_truncated" of true next to it. An object that has one
+    of both already fails, and one with a "translation" stays what it is.
     """
 
     def __init__(self, key: str = "text", *, join: bool = False) -> None:
@@ -303,7 +299,7 @@ def _parse(content: bytes) -> dict[str, Any]:
     return document
 
 
-def json_lines(options: FormatOptions) -> LinesFormat:
+def json_lines(options: FormatOptions) -> Format:
     """Raises FileError for a key that can't be the text's."""
     keys = options.keys or ("text",)
     if len(keys) > 1 or keys[0] in ("translation", _TRUNCATED):
@@ -311,4 +307,4 @@ def json_lines(options: FormatOptions) -> LinesFormat:
             f'the text of JSON lines is under one key, and neither "translation" nor "{_TRUNCATED}"; '
             f"--key gave {', '.join(keys)}"
         )
-    return LinesFormat("jsonl", JsonLines(keys[0], join=bool(options.join_lines)), options)
+    return lines_format("jsonl", JsonLines(keys[0], join=bool(options.join_lines)), options)

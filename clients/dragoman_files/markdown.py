@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from dragoman_files import hypertext
 from dragoman_files.document import Segment
-from dragoman_files.errors import UnitError
-from dragoman_files.reading import ITEM_BYTES, Reading
-from dragoman_files.spacing import collapse
-from dragoman_files.tags.markup import Kind, Piece, runs
-from dragoman_files.tags.tagged import Notations, Tagged, encode_with
+from dragoman_files.format import ITEM_BYTES, Reading, UnitError
+from dragoman_files.tags import Kind, Notations, Piece, Tagged, encode_with, runs
+from dragoman_files.texts import collapse
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -123,7 +121,7 @@ class MarkdownFormat:
                 start=in_source(run.start),
                 end=in_source(run.end),
                 text=collapse(tagged.html),
-                shown=collapse(run.text),
+                readable=collapse(run.text),
                 write=partial(self._written, tagged, content[run.start : run.end]),
             )
 

@@ -1,20 +1,135 @@
-"""The formats of files: each knows where the texts of a file stand, and how one is written there.
+"""The formats of files, by their names, and what the suffix of a file's name says of it.
 
 A format's library is imported when a file of it is opened.
 """
 
+import re
 from functools import partial
+from pathlib import PurePath
 
-from dragoman_files import catalogue, hypertext, json_strings, subtitles, xliff
+from dragoman_files import catalogue, hypertext, json_strings, subtitles, xliff, xml_events
 from dragoman_files.catalogue import CatalogueFormat
-from dragoman_files.document import DocumentFormat
-from dragoman_files.errors import FileError
-from dragoman_files.format import Format, FormatName, FormatOptions
-from dragoman_files.lines import LinesFormat, TextLines, json_lines
+from dragoman_files.document import document_format
+from dragoman_files.format import FileError, Format, FormatName, FormatOptions
+from dragoman_files.lines import TextLines, json_lines, lines_format
 from dragoman_files.markdown import MarkdownFormat
-from dragoman_files.tables import TableFormat
-from dragoman_files.tags import xml_events
-from dragoman_files.word import WordFormat
+from dragoman_files.tables import table_format
+from dragoman_files.word import word_format
+
+_FORMATS: dict[str, FormatName] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".jsonlines": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".srt": "srt",
+    ".vtt": "vtt",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".po": "po",
+    ".pot": "po",
+    ".xliff": "xliff",
+    ".xlf": "xliff",
+    ".docx": "docx",
+}
+"""Suffixes of the formats, apart from text."""
+
+_LANGUAGES = (
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de "
+    "dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id "
+    "ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu "
+    "lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu "
+    "rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr "
+    "tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu "
+)
+"""ISO 639-1, as of corpora, without ts, which is code."""
+_TEXT = frozenset(
+    f".{name}" for name in f"{_LANGUAGES} txt text lines src trg tgt ref hyp tok bpe out".split()
+)
+"""Suffixes of text, a line each; so are names without one, and languages with a region."""
+_LANGUAGE_AND_REGION = re.compile(r"\.[a-z]{2,3}[-_][a-z0-9_-]+|\.\d*")
+
+_REFUSED = {
+    "a document": "doc docm dot dotx odt ott rtf pdf epub mobi azw3 fb2 ppt pptx odp xls xlsx xlsm ods",
+    "an archive": "zip tar tgz tbz2 txz 7z rar bz2 xz zst lz4 jar",
+    "subtitles": "ass ssa sbv ttml",
+    "markup": "xml mdx rst adoc asciidoc tex",
+    "a catalogue of messages": ("tmx tbx strings stringsdict xcstrings resx resw ftl properties arb"),
+    "structured data": "yaml yml toml ini json5",
+}
+"""Suffixes of what lines make no sense of, by what it is. None is a language's code of two letters."""
+_KINDS = {f".{suffix}": kind for kind, suffixes in _REFUSED.items() for suffix in suffixes.split()}
+
+_APART = 'write its texts into a file of their own, one a line, or into JSON lines, each with a "text"'
+_ADVICE = {
+    "a document": "save it as .docx, or as plain text in UTF-8, a paragraph a line",
+    "an archive": "unpack it; of compressed files only `.gz` is read",
+    "subtitles": "save them as .srt or .vtt",
+    "a catalogue of messages": "convert it to .po or .xliff",
+    "structured data": "convert it to .json",
+}
+"""The first thing to do for each kind; any other kind is advised `_APART`."""
+
+
+def known_suffixes() -> list[str]:
+    """The suffixes of the formats, apart from text."""
+    return list(_FORMATS)
+
+
+def is_compressed(path: PurePath) -> bool:
+    """Whether the file is compressed by gzip."""
+    return path.suffix.lower() == ".gz"
+
+
+def input_format(path: PurePath, name: FormatName | None) -> FormatName:
+    """The format given; without one that of the file's suffix, leaving out `.gz`: text for one of text.
+
+    Raises FileError for any other suffix: translating line by line would break such a file.
+    """
+    suffix = _suffix(path)
+    if name is None and (kind := _KINDS.get(suffix)) is not None:
+        raise FileError(
+            f"{path} is by its name {kind}, of a format that is not read, and translating it line by line "
+            f"would break it: {_ADVICE.get(kind, _APART)}. `--format text` takes every line for a text "
+            "all the same"
+        )
+    if name is None and suffix not in _FORMATS and not _is_of_text(suffix):
+        raise FileError(
+            f"{path} ends in {suffix[:40]!r}, of which no format is known, and translating it line by line "
+            f"might break it: {_APART}. `--format text` takes every line for a text all the same"
+        )
+    return _format_of(path, name)
+
+
+def _is_of_text(suffix: str) -> bool:
+    return not suffix or suffix in _TEXT or _LANGUAGE_AND_REGION.fullmatch(suffix) is not None
+
+
+def output_format(path: PurePath, name: FormatName | None) -> FormatName:
+    """The format of a file that is written, by its name. Raises FileError for a suffix that says what it
+    will not be."""
+    if name is None and (kind := _KINDS.get(_suffix(path))) is not None:
+        raise FileError(
+            f"{path} is by its name {kind}, of a format that is not written: name it as what it will be, "
+            f"such as {path.with_suffix('.txt').name}. `--format text` writes lines of text under any name"
+        )
+    return _format_of(path, name)
+
+
+def _format_of(path: PurePath, name: FormatName | None) -> FormatName:
+    format_name = name or _FORMATS.get(_suffix(path), "text")
+    if format_name == "docx" and is_compressed(path):
+        raise FileError(f"{path}: a .docx is compressed as it is; name it without .gz")
+    return format_name
+
+
+def _suffix(path: PurePath) -> str:
+    return (PurePath(path.stem) if is_compressed(path) else path).suffix.lower()
+
 
 __all__ = ["open_format"]
 
@@ -36,19 +151,19 @@ def open_format(name: FormatName, options: FormatOptions) -> Format:
 def _open(name: FormatName, options: FormatOptions) -> Format:
     match name:
         case "text":
-            return LinesFormat("text", TextLines(), options)
+            return lines_format("text", TextLines(), options)
         case "jsonl":
             return json_lines(options)
         case "csv" | "tsv":
-            return TableFormat(name, options)
+            return table_format(name, options)
         case "json":
-            return DocumentFormat(name, options, partial(json_strings.segments, keys=options.keys or None))
+            return document_format(name, options, partial(json_strings.segments, keys=options.keys or None))
         case "srt":
-            return DocumentFormat(name, options, subtitles.srt_segments)
+            return document_format(name, options, subtitles.srt_segments)
         case "vtt":
-            return DocumentFormat(name, options, subtitles.vtt_segments)
+            return document_format(name, options, subtitles.vtt_segments)
         case "html":
-            return DocumentFormat(
+            return document_format(
                 name,
                 options,
                 hypertext.segments,
@@ -57,14 +172,14 @@ def _open(name: FormatName, options: FormatOptions) -> Format:
                 text_format="html",
             )
         case "markdown":
-            return DocumentFormat(name, options, MarkdownFormat().segments, text_format="html")
+            return document_format(name, options, MarkdownFormat().segments, text_format="html")
         case "po":
             segments = CatalogueFormat().segments
-            return DocumentFormat(
+            return document_format(
                 name, options, segments, prepare=catalogue.prepare, declared=catalogue.declared_encoding
             )
         case "xliff":
-            return DocumentFormat(
+            return document_format(
                 name,
                 options,
                 partial(xliff.segments, join=bool(options.join_lines)),
@@ -74,4 +189,4 @@ def _open(name: FormatName, options: FormatOptions) -> Format:
                 text_format="html",
             )
         case "docx":
-            return WordFormat(options)
+            return word_format(options)

@@ -9,10 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from dragoman_files.document import Segment
-from dragoman_files.errors import FileError
-from dragoman_files.reading import Reading
-from dragoman_files.spacing import unescape
-from dragoman_files.tags.markup import Piece, runs
+from dragoman_files.format import FileError, Reading
+from dragoman_files.tags import Piece, runs
+from dragoman_files.texts import unescape
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?![\d:])")

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dragoman_files.encodings import Codec
-from dragoman_files.errors import FileError
-from dragoman_files.format import FormatName, FormatOptions, Input, TextFormat
+from dragoman_files.format import FileError, Format, FormatOptions, Input, Unit
 from dragoman_files.lines import codec_of_lines, raw_lines, transcoded
-from dragoman_files.spacing import has_letters, join_lines
-from dragoman_files.unit import Unit
+from dragoman_files.texts import has_letters, join_lines
 
 _DELIMITERS = ",;\t|"
 """Delimiters of CSV, in the order in which they are tried."""
@@ -37,21 +35,24 @@ class _Row:
     cells: Sequence[str]
 
 
-class TableFormat:
-    """A table whose cells of some columns are translated where they stand."""
+def table_format(name: Literal["csv", "tsv"], options: FormatOptions) -> Format:
+    """A table whose cells of some columns are translated where they stand.
 
-    noun = "cells"
-    text_format: TextFormat | None = None
-    checks_encoding = False
+    Raises FileError where no column is named.
+    """
+    if not options.columns:
+        raise FileError(
+            "a table needs --column, once for each column to translate: its name in the first row, or its "
+            "number from 1"
+        )
+    return Format(name=name, noun="cells", units=_Table(name, options).units, checks_encoding=False)
+
+
+class _Table:
+    """The reader of tables in one of the two formats."""
 
     def __init__(self, name: Literal["csv", "tsv"], options: FormatOptions) -> None:
-        """Raises FileError where no column is named."""
-        if not options.columns:
-            raise FileError(
-                "a table needs --column, once for each column to translate: its name in the first row, or "
-                "its number from 1"
-            )
-        self.name: FormatName = name
+        self.name = name
         self._options = options
 
     def units(self, source: Input) -> Iterator[Unit]:

@@ -18,14 +18,18 @@ from typing import BinaryIO
 
 from dragoman_files.document import MAX_DOCUMENT_BYTES, Segment, counted, size_of, units_of
 from dragoman_files.encodings import Codec, decode
-from dragoman_files.errors import FileError
-from dragoman_files.format import FormatName, FormatOptions, Input, TextFormat
-from dragoman_files.reading import ITEM_BYTES, Reading
-from dragoman_files.tags.markup import runs
-from dragoman_files.tags.tagged import Tagged, encode_with
-from dragoman_files.tags.xml_events import Event, declared_encoding, escape, events
-from dragoman_files.unit import Unit
+from dragoman_files.format import (
+    ITEM_BYTES,
+    FileError,
+    Format,
+    FormatOptions,
+    Input,
+    Reading,
+    Unit,
+)
+from dragoman_files.tags import Tagged, encode_with, runs
 from dragoman_files.word_looks import pieces_of, write_looks
+from dragoman_files.xml_events import Event, declared_encoding, escape, events
 
 _SEPARATOR = "\0"
 """Stands in no XML."""
@@ -39,18 +43,10 @@ _TIMES_HELD = 4
 """How often the parts with text are in memory at once."""
 
 
-class WordFormat:
+def word_format(options: FormatOptions) -> Format:
     """A document that is a zip of XML."""
 
-    name: FormatName = "docx"
-    noun = "texts"
-    text_format: TextFormat | None = "html"
-    checks_encoding = True
-
-    def __init__(self, options: FormatOptions) -> None:
-        self._options = options
-
-    def units(self, source: Input) -> list[Unit]:
+    def units(source: Input) -> list[Unit]:
         """All units. Raises FileError for what is no such document, or a damaged one."""
         texts, segments = [], []
         start = 0
@@ -72,7 +68,9 @@ class WordFormat:
             start += len(text) + len(_SEPARATOR)
         joined = _SEPARATOR.join(texts)
         codec = Codec(name="utf-8", mark=b"")
-        return units_of(joined, segments, codec, source.position(), join=bool(self._options.join_lines))
+        return units_of(joined, segments, codec, source.position(), join=bool(options.join_lines))
+
+    return Format(name="docx", noun="texts", units=units, text_format="html")
 
 
 class WordPackage:
@@ -158,7 +156,7 @@ def _segments(source: str, reading: Reading) -> Iterator[Segment]:
                 start=run.start,
                 end=run.end,
                 text=tagged.html,
-                shown=run.text,
+                readable=run.text,
                 write=functools.partial(write_looks, source, run, tagged) if has_looks else tagged.write,
             )
 

@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dragoman_files.reading import Reading
-from dragoman_files.spacing import has_letters, unescape
-from dragoman_files.tags.markup import Kind, Piece, Run
-from dragoman_files.tags.tagged import Tagged
-from dragoman_files.tags.xml_events import Event
+from dragoman_files.format import Reading
+from dragoman_files.tags import Kind, Piece, Run, Tagged
+from dragoman_files.texts import has_letters, unescape
+from dragoman_files.xml_events import Event
 
 _OF_RUNS = frozenset(("r", "t", "rPr", "lastRenderedPageBreak", "softHyphen"))
 _BETWEEN = frozenset(

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from dragoman_files.document import Segment
-from dragoman_files.errors import FileError
-from dragoman_files.reading import ITEM_BYTES, Reading
-from dragoman_files.spacing import unescape
-from dragoman_files.tags.markup import Kind, Piece, Run, runs
-from dragoman_files.tags.tagged import Notations, Tagged, encode_with
-from dragoman_files.tags.xml_events import Event, escape, events
+from dragoman_files.format import ITEM_BYTES, FileError, Reading
+from dragoman_files.tags import Kind, Notations, Piece, Run, Tagged, encode_with, runs
+from dragoman_files.texts import unescape
+from dragoman_files.xml_events import Event, escape, events
 
 _UNITS = ("trans-unit", "segment")
 _NATIVE = ("bpt", "ept", "ph", "it")
@@ -163,7 +161,7 @@ def _segments(source: str, unit: _Unit, reading: Reading, join: bool) -> Iterato
             start=start if is_first else end,
             end=end,
             text=tagged.html,
-            shown=run.text,
+            readable=run.text,
             write=partial(_written, tagged, _translated(tag) + lead if is_first else lead),
             original=(tag if is_first else "") + lead + source[run.start : run.end],
             before=before if is_first else "",

@@ -15,10 +15,8 @@ import pytest
 from tests.files.documents import PO_HEAD, docx, xliff
 from tests.growth import assert_linear
 
-from dragoman_files.errors import FileError, UnitError
-from dragoman_files.format import FormatOptions, Input
+from dragoman_files.format import MEMORY_FLOOR, MEMORY_PER_BYTE, FileError, FormatOptions, Input, UnitError
 from dragoman_files.opening import open_format
-from dragoman_files.reading import MEMORY_FLOOR, MEMORY_PER_BYTE
 
 MAX_CHARACTERS = 1 << 19
 NUM_PAIRS = 400

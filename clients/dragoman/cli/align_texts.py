@@ -103,7 +103,7 @@ def align_texts(
 
 
 def _refuse_options_of_servers(context: click.Context) -> None:
-    """Raises UsageError where one is given: beside an aligner it would do nothing."""
+    """Raises UsageError where one is given: together with an aligner it would do nothing."""
     for parameter in context.command.params:
         is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if is_given and parameter.name in _OF_SERVERS:

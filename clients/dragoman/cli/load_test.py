@@ -1,4 +1,4 @@
-"""`dragoman load-test`: the most that a running server bears while its callers' p99 stays within a limit."""
+"""`dragoman load-test`: the highest load at which a running server's p99 stays within a limit."""
 
 import asyncio
 import json
@@ -194,7 +194,7 @@ def load_test(
 async def _run(
     server: str, texts: list[str], settings: Settings, *, p99_ms: float, seconds: float
 ) -> tuple[LoadTest, float]:
-    """The test with all rates that it tried, each told on stderr as it comes, and a text's seconds alone."""
+    """The test with all rates that it tried, each reported on stderr, and the seconds of a text alone."""
     async with AsyncClient(server, **connection_arguments()) as client:
         test = LoadTest(client, texts, settings, p99_ms=p99_ms, seconds=seconds)
         alone = await test.alone()
@@ -204,9 +204,9 @@ async def _run(
         click.echo(_ROW.format(*head), err=True)
 
         async def holds(rate: float) -> bool:
-            held = await test.holds(rate)
+            is_within = await test.holds(rate)
             click.echo(test.tried[-1].row(), err=True)
-            return held
+            return is_within
 
         async for _ in bisect(holds, 1 / alone, precision=PRECISION, max_halvings=MAX_HALVINGS):
             pass
@@ -217,10 +217,10 @@ def summary(
     tried: list[Rate], *, alone_ms: float, cores: int | None, sentences_per_day: int | None
 ) -> Mapping[str, float] | None:
     """What the highest rate within the limit says of a server and its cores; None without such a rate."""
-    held = [rate for rate in tried if rate.holds]
-    if not held:
+    within = [rate for rate in tried if rate.holds]
+    if not within:
         return None
-    best = max(held, key=lambda rate: rate.texts_per_second)
+    best = max(within, key=lambda rate: rate.texts_per_second)
     found = {
         "text_alone_ms": alone_ms,
         "texts_per_second": best.texts_per_second,

@@ -31,8 +31,8 @@ from dragoman.jobs.units import Units
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult, Translation, WarningKind
 from dragoman_files.content import STANDARD_INPUT, check_is_text
+from dragoman_files.format import Unit
 from dragoman_files.lines import TextLines, paragraphs, parse_line
-from dragoman_files.unit import Unit
 
 _INDENT = 5
 """Columns before a picture: those of the rank above it."""
@@ -277,7 +277,7 @@ class _Printer:
         self._console = Console(highlight=False, soft_wrap=True)
 
     def show(self, number: int, text: str, translation: Translation) -> None:
-        """Prints one text's translation; that something was cut off it is told on standard error."""
+        """Prints one text's translation; what was cut off it is reported on standard error."""
         if translation.truncated:
             click.echo(f"text {number}: a sentence was too long for the model, its end was dropped", err=True)
         if translation.limited:
@@ -305,7 +305,7 @@ class _Printer:
             click.echo()
 
     def _write_heat_map(self, path: Path, number: int, text: str, translation: Translation) -> None:
-        """Draws one text's best translation; one that can't be drawn is told of, and the others go on."""
+        """Draws one text's best translation; one that can't be drawn is reported, and the others go on."""
         if self._number_heat_maps:
             path = path.with_stem(f"{path.stem}-{number}")
         if not translation.hypotheses:

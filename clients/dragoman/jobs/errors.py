@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dragoman.errors import DragomanError
-from dragoman_files.errors import FileError
-from dragoman_files.unit import Unit
+from dragoman_files.format import FileError, Unit
 
 
 class JobError(ValueError):

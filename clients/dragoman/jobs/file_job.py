@@ -1,6 +1,6 @@
 """Translates a file text by text, so that no end of the process, however sudden, loses or doubles one.
 
-What is on disk while a job runs, beside OUTPUT:
+What is on disk while a job runs, next to OUTPUT:
 
     OUTPUT.partial              the output so far, not packed
     OUTPUT.errors.jsonl.partial the record of failed units so far
@@ -30,15 +30,12 @@ from dragoman.jobs.streams import Streams, model_of
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
 from dragoman_files.content import check_is_text, check_is_utf8, check_looks_like_lines
-from dragoman_files.errors import UnitError
-from dragoman_files.format import FormatName, FormatOptions
-from dragoman_files.opening import open_format
-from dragoman_files.suffixes import input_format, output_format
-from dragoman_files.unit import Unit
+from dragoman_files.format import FormatName, FormatOptions, Unit, UnitError
+from dragoman_files.opening import input_format, open_format, output_format
 
 
 class Observer(Protocol):
-    """Is told how a job fares."""
+    """Observes a job."""
 
     def on_start(self, *, resumed: int, failed: int) -> None:
         """The job begins, or goes on after so many units, of which so many failed."""

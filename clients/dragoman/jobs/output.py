@@ -63,11 +63,11 @@ SUFFIXES = (
     *(".partial", ".compressed", ".progress.json", ".progress.json.new"),
     *(".errors.jsonl", ".errors.jsonl.partial"),
 )
-"""The endings of the names of all files that a job has beside its output."""
+"""The endings of the names of all files that a job has next to its output."""
 
 
 def sibling(output: Path, suffix: str) -> Path:
-    """The path beside the output that has its name and a suffix."""
+    """The path next to the output that has its name and a suffix."""
     return output.with_name(output.name + suffix)
 
 
@@ -107,7 +107,7 @@ class Output:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Where the disk is full, closing fails as writing did, which is told already.
+        # Where the disk is full, closing fails as writing did, which is reported already.
         with suppress(OSError) if error is not None else nullcontext():
             self.close()
 

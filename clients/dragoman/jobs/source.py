@@ -15,9 +15,8 @@ from dragoman.jobs.errors import JobError
 from dragoman.jobs.output import Container, Gzip, Plain
 from dragoman.settings import Settings
 from dragoman_files.content import HEAD_BYTES
-from dragoman_files.format import Format, Input
-from dragoman_files.suffixes import is_compressed
-from dragoman_files.unit import Unit
+from dragoman_files.format import Format, Input, Unit
+from dragoman_files.opening import is_compressed
 from dragoman_files.word import WordPackage
 
 _BROKEN_COMPRESSION = (gzip.BadGzipFile, EOFError, zlib.error)

@@ -28,7 +28,7 @@ from dragoman.jobs.units import Share, Units
 from dragoman.messages import TEXTS_PER_MESSAGE
 from dragoman.settings import Settings
 from dragoman.translation import StreamResult
-from dragoman_files.unit import Unit
+from dragoman_files.format import Unit
 
 FIRST_WAIT_SECONDS = 0.5
 MAX_WAIT_ALONE_SECONDS = 30.0
@@ -38,7 +38,7 @@ AHEAD = 4
 """Windows of all streams that may be done while the first of them is not."""
 
 OnWait = Callable[[DragomanError, float], None]
-"""Is told why a stream waits, and for how many seconds."""
+"""Takes the reason why a stream waits, and for how many seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
-from dragoman_files.unit import Unit
+from dragoman_files.format import Unit
 
 
 class Units:

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from dragoman.jobs.units import Units
+from dragoman_files.format import Unit
 from dragoman_files.lines import TextLines, parse_line
-from dragoman_files.unit import Unit
 
 
 def line(number: int) -> Unit:

@@ -15,12 +15,17 @@ from typing import BinaryIO
 
 from dragoman_files.content import HEAD_BYTES, check_is_text, check_is_utf8
 from dragoman_files.document import size_of
-from dragoman_files.errors import FileError, UnitError
-from dragoman_files.format import Format, FormatOptions, Input
-from dragoman_files.opening import open_format
-from dragoman_files.reading import UNIT_BYTES, Reading
-from dragoman_files.suffixes import input_format, is_compressed, known_suffixes
-from dragoman_files.unit import Unit
+from dragoman_files.format import (
+    UNIT_BYTES,
+    FileError,
+    Format,
+    FormatOptions,
+    Input,
+    Reading,
+    Unit,
+    UnitError,
+)
+from dragoman_files.opening import input_format, is_compressed, known_suffixes, open_format
 from dragoman_files.word import WordPackage
 from dragoman_server.web.fields import Fields, UploadedFile, refusal
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 from xml.parsers import expat
 
-from dragoman_files.errors import FileError
+from dragoman_files.format import FileError
 
 _DECLARED = re.compile(rb"""<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _ILLEGAL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -1,1 +1,0 @@
-"""Texts with tags in them: how files write them, and how they travel."""
