@@ -68,7 +68,6 @@ async def translate(
     *,
     source: str,
     target: str,
-    pivot: str | None = None,
     timeout_seconds: float | None = None,
     **options: Unpack[Options],
 ) -> Translation | list[Translation]:
@@ -80,36 +79,34 @@ async def translate(
     None is the client's own. A server that goes away in the middle is waited for, up to the client's
     `patience_seconds`; the error then has the translations that are done, by their text's position.
     What is None is left to the model or the server. `dragoman.Settings` explains each option.
-    `pivot` is a language that the texts may go through where no model is for their languages; "" is none.
     """
     settings = Settings(source=source, target=target, **options)
     checked = check_texts([texts] if isinstance(texts, str) else texts)
     deadline = self._deadline(timeout_seconds)
     if source == AUTO:
-        translations = await _translate_detected(self, checked, settings, pivot, deadline)
+        translations = await _translate_detected(self, checked, settings, deadline)
     else:
-        translations = await _translate(self, checked, settings, pivot, deadline)
+        translations = await _translate(self, checked, settings, deadline)
     return translations[0] if isinstance(texts, str) else translations
 
 
 async def _translate_detected(
-    self: BaseClient, texts: list[str], settings: Settings, pivot: str | None, deadline: Deadline
+    self: BaseClient, texts: list[str], settings: Settings, deadline: Deadline
 ) -> list[Translation]:
     found = await detect(self, texts, target=settings.target, timeout_seconds=deadline.remaining_seconds())
     auto = AutoSource(texts, found, settings.target)
     for language, group in auto.groups():
         settings = replace(settings, source=language)
-        auto.answer(language, await _translate(self, group, settings, pivot, deadline))
+        auto.answer(language, await _translate(self, group, settings, deadline))
     return auto.translations()
 
 
 async def _translate(
-    self: BaseClient, texts: list[str], settings: Settings, pivot: str | None, deadline: Deadline
+    self: BaseClient, texts: list[str], settings: Settings, deadline: Deadline
 ) -> list[Translation]:
     portions = Portions(
         texts,
         settings,
-        pivot=pivot,
         patience_seconds=self._patience_seconds,
         num_elsewhere=self._route.num_elsewhere,
     )

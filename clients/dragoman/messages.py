@@ -46,16 +46,13 @@ _FINISH_REASONS = {
 }
 
 
-def translate_request(
-    texts: list[str], settings: Settings, *, pivot: str | None = None
-) -> pb.TranslateRequest:
-    """A request with these texts. `pivot`: a language between; None leaves it to the server."""
+def translate_request(texts: list[str], settings: Settings) -> pb.TranslateRequest:
+    """A request with these texts."""
     return pb.TranslateRequest(
         texts=texts,
         **_fields(settings),
         # For each text or for none.
         protected_ranges=map(_text_ranges, texts) if any(map(ranges_of, texts)) else None,
-        pivot_language=pivot,
     )
 
 
@@ -116,6 +113,7 @@ def _fields(settings: Settings) -> dict[str, Any]:
         "priority": _enum("PRIORITY", settings.priority),
         "text_format": _enum("TEXT_FORMAT", settings.text_format),
         "protection": _protection(settings),
+        "pivot_language": settings.pivot,
     }
 
 

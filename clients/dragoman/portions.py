@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dragoman import errors, messages
-from dragoman.arguments import MAX_DETECTION_CHARACTERS, check_text
+from dragoman.arguments import MAX_DETECTION_CHARACTERS
 from dragoman.connection.deadline import RetryBudget
 from dragoman.settings import Settings
 from dragoman.translation import Translation
@@ -43,17 +43,13 @@ class Portions:
         *,
         patience_seconds: float,
         num_elsewhere: int = 0,
-        pivot: str | None = None,
     ) -> None:
-        """A request that a server has no room for goes on at `num_elsewhere` others. `pivot`: a language
-        between. Raises TypeError or InvalidRequestError for one that cannot travel.
-        """
+        """A request that a server has no room for goes on at `num_elsewhere` others."""
         self._num_elsewhere = num_elsewhere
         self._refusals: Counter[int] = Counter()
         self._budget = retry_budget(patience_seconds)
         self._texts = texts
         self._settings = settings
-        self._pivot = None if pivot is None else check_text(pivot, "pivot")
         self._max_in_flight = MAX_REQUESTS_IN_FLIGHT
         self._waiting = deque([range(len(texts))] if texts else [])
         self._in_flight: list[Portion] = []
@@ -68,7 +64,7 @@ class Portions:
         if len(taken) < len(remaining):
             self._waiting.appendleft(remaining[len(taken) :])
         texts = self._texts[taken.start : taken.stop]
-        request = messages.translate_request(texts, self._settings, pivot=self._pivot)
+        request = messages.translate_request(texts, self._settings)
         portion = Portion(first=taken.start, request=request)
         self._in_flight.append(portion)
         if len(self._in_flight) > 1:

@@ -36,12 +36,12 @@ class Options(TypedDict, total=False):
     terms: Mapping[str, str] | None
     glossaries: Sequence[str] | None
     alignments: bool
+    pivot: str | None
 
 
 class TranslateOptions(Options, total=False):
-    """The options of `translate`, which explains the last two."""
+    """The options of `translate`, which explains the last."""
 
-    pivot: str | None
     timeout_seconds: float | None
 
 
@@ -54,7 +54,8 @@ class Settings:
     target: str
     """Language to translate to."""
     model: str | None = None
-    """Name of a model, or "name/version"; None lets the server choose one for the languages."""
+    """Name of a model, or "name/version"; two with a space between translate one after the other. None lets
+    the server choose for the languages."""
     beam_size: int | None = None
     """Hypotheses kept per sentence while searching; 1 is greedy."""
     num_hypotheses: int | None = None
@@ -87,10 +88,12 @@ class Settings:
     """Names of the server's glossaries that count, behind `terms`."""
     alignments: bool = False
     """Whether each hypothesis comes with its word alignments."""
+    pivot: str | None = None
+    """A language that texts may go through where no model is for their languages; "" is none."""
 
     def __post_init__(self) -> None:
         """Raises TypeError or InvalidRequestError for what cannot travel; the server judges the rest."""
-        for name in ("source", "target", "model", "target_prefix"):
+        for name in ("source", "target", "model", "target_prefix", "pivot"):
             value = getattr(self, name)
             if value is not None:
                 check_text(value, name)

@@ -141,4 +141,7 @@ def _result(
     if message.HasField("error"):
         return StreamResult(id=id_, translation=None, error=errors.from_status(message.error))
     model = messages.model_reference(message.model)
-    return StreamResult(id=id_, translation=messages.translation(message.translation, model), error=None)
+    path = tuple(map(messages.model_reference, message.path))
+    return StreamResult(
+        id=id_, translation=messages.translation(message.translation, model, path), error=None
+    )

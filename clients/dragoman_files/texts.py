@@ -71,6 +71,10 @@ class RangedText(str):
         protected.protected_ranges = tuple(_checked(pair, len(text)) for pair in protected_ranges)
         return protected
 
+    def __getnewargs__(self) -> tuple[str, tuple[tuple[int, int], ...]]:
+        """What a copy is made of."""
+        return str(self), self.protected_ranges
+
 
 def _checked(pair: tuple[int, int], length: int) -> tuple[int, int]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:

@@ -144,6 +144,12 @@ def settings_options(command: Command) -> Command:
     @click.option(
         "--to", "target", required=True, metavar="LANG", help='Language to translate to, such as "en".'
     )
+    @click.option(
+        "--pivot",
+        metavar="LANG",
+        help='Language to go through where no model is direct, such as "en" from "de" to "fr"; "" for none. '
+        "Default: the server's.",
+    )
     @click.option("--model", metavar="NAME[/VERSION]", help="Model to use. Default: the server chooses.")
     @click.option(
         "--beam",

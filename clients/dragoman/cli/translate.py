@@ -87,12 +87,6 @@ def _read_ranges(
     "last. Repeatable.",
 )
 @click.option("--prefix", "target_prefix", metavar="TEXT", help="What the translation must begin with.")
-@click.option(
-    "--pivot",
-    metavar="LANG",
-    help='Language that TEXT may go through where no model is direct, such as "en" from "de" to "fr"; "" for '
-    "none. Default: the server's.",
-)
 @click.option("--alignments", is_flag=True, help="Draw which words come from which, the darker the surer.")
 @click.option(
     "--heatmap",
@@ -119,7 +113,6 @@ def translate(
     server: str,
     settings: Settings,
     protected_ranges: list[tuple[int, int]],
-    pivot: str | None,
     heatmap: Path | None,
     as_json: bool,
     join_lines: bool,
@@ -160,11 +153,6 @@ def translate(
             raise click.UsageError(f"--keep-range is of one TEXT, and there are {len(texts)}")
         texts = (ProtectedText(texts[0], protected_ranges),)
     if not texts or texts == ("-",):
-        if pivot is not None:
-            raise click.UsageError(
-                "--pivot is of TEXT: lines of standard input go through one model; call twice, with a "
-                "pipe between"
-            )
         with open_client(server) as client:
             if not _translate_lines(client, settings, printer, join_lines=join_lines):
                 raise click.exceptions.Exit(3)
@@ -172,7 +160,7 @@ def translate(
     if join_lines:
         raise click.UsageError("--join-lines is of standard input; a TEXT is one text whatever it holds")
     with open_client(server, timeout_seconds=timeout_seconds) as client:
-        translations = client.translate(texts, **asdict(settings), pivot=pivot)
+        translations = client.translate(texts, **asdict(settings))
     for number, (text, translation) in enumerate(zip(texts, translations, strict=True), start=1):
         printer.show(number, text, translation)
 

@@ -252,8 +252,10 @@ class Connections:
 
 
 def model_of(result: StreamResult[Unit]) -> str | None:
-    """The model as NAME/VERSION; None of a unit that failed."""
-    return str(result.translation.model) if result.translation is not None else None
+    """The model as NAME/VERSION, or two with a space between; None of a unit that failed."""
+    if result.translation is None:
+        return None
+    return " ".join(map(str, result.translation.path or [result.translation.model]))
 
 
 def _is_transient(error: DragomanError) -> bool:

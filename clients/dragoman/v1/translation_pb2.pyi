@@ -347,7 +347,7 @@ class TranslateStreamRequest(_message.Message):
     def __init__(self, config: _Optional[_Union[TranslateStreamConfig, _Mapping]] = ..., item: _Optional[_Union[TranslateStreamItem, _Mapping]] = ..., items: _Optional[_Union[TranslateStreamItems, _Mapping]] = ...) -> None: ...
 
 class TranslateStreamConfig(_message.Message):
-    __slots__ = ("source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority", "join_results", "text_format", "protection")
+    __slots__ = ("source_language", "target_language", "model", "options", "return_alignments", "segmentation", "priority", "join_results", "text_format", "protection", "pivot_language")
     SOURCE_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     TARGET_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -358,6 +358,7 @@ class TranslateStreamConfig(_message.Message):
     JOIN_RESULTS_FIELD_NUMBER: _ClassVar[int]
     TEXT_FORMAT_FIELD_NUMBER: _ClassVar[int]
     PROTECTION_FIELD_NUMBER: _ClassVar[int]
+    PIVOT_LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     source_language: str
     target_language: str
     model: str
@@ -368,7 +369,8 @@ class TranslateStreamConfig(_message.Message):
     join_results: bool
     text_format: TextFormat
     protection: Protection
-    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ..., join_results: _Optional[bool] = ..., text_format: _Optional[_Union[TextFormat, str]] = ..., protection: _Optional[_Union[Protection, _Mapping]] = ...) -> None: ...
+    pivot_language: str
+    def __init__(self, source_language: _Optional[str] = ..., target_language: _Optional[str] = ..., model: _Optional[str] = ..., options: _Optional[_Union[DecodingOptions, _Mapping]] = ..., return_alignments: _Optional[bool] = ..., segmentation: _Optional[_Union[Segmentation, str]] = ..., priority: _Optional[_Union[Priority, str]] = ..., join_results: _Optional[bool] = ..., text_format: _Optional[_Union[TextFormat, str]] = ..., protection: _Optional[_Union[Protection, _Mapping]] = ..., pivot_language: _Optional[str] = ...) -> None: ...
 
 class TranslateStreamItems(_message.Message):
     __slots__ = ("items",)
@@ -387,18 +389,20 @@ class TranslateStreamItem(_message.Message):
     def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., protected_ranges: _Optional[_Iterable[_Union[TextRange, _Mapping]]] = ...) -> None: ...
 
 class TranslateStreamResponse(_message.Message):
-    __slots__ = ("id", "translation", "error", "results", "model")
+    __slots__ = ("id", "translation", "error", "results", "model", "path")
     ID_FIELD_NUMBER: _ClassVar[int]
     TRANSLATION_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
     id: str
     translation: Translation
     error: _status_pb2.Status
     results: TranslateStreamResults
     model: ModelReference
-    def __init__(self, id: _Optional[str] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., results: _Optional[_Union[TranslateStreamResults, _Mapping]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ...) -> None: ...
+    path: _containers.RepeatedCompositeFieldContainer[ModelReference]
+    def __init__(self, id: _Optional[str] = ..., translation: _Optional[_Union[Translation, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ..., results: _Optional[_Union[TranslateStreamResults, _Mapping]] = ..., model: _Optional[_Union[ModelReference, _Mapping]] = ..., path: _Optional[_Iterable[_Union[ModelReference, _Mapping]]] = ...) -> None: ...
 
 class TranslateStreamResults(_message.Message):
     __slots__ = ("results",)

@@ -1,7 +1,7 @@
 """Calls over gRPC and HTTP: model, limits, deadline, answer. Messages in, messages out."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, ExitStack
 from typing import TYPE_CHECKING
 
 from dragoman.v1 import translation_pb2 as pb
@@ -17,7 +17,7 @@ from dragoman_server.service.allowance import Allowances
 from dragoman_server.service.call import Call, IncomingCall, log_if_internal, open_call
 from dragoman_server.service.callers import Callers
 from dragoman_server.service.gate import Gate
-from dragoman_server.service.pivoting import first_request, joined, second_request
+from dragoman_server.service.pivoting import Settings, check_ranges, first_leg, join, second_leg
 from dragoman_server.service.requests import RequestReader, read_priority
 from dragoman_server.service.responses import (
     write_aligned_pair,
@@ -133,14 +133,17 @@ class ServiceCore:
 
     async def translate_part(self, message: pb.TranslateRequest, call: Call) -> pb.TranslateResponse:
         """The same within `call.characters`: some of the texts that were let through there."""
-        pivot = self._pivot_of(message)
-        if pivot is None:
-            return await self._translate(message, call)
-        first = await self._translate(first_request(message, pivot), call)
-        first_model = call.model
-        second = await self._translate(second_request(message, pivot, first), call)
-        call.model = f"{first_model} {call.model}"
-        return joined(message, first, second)
+        first, *later = self._legs(message)
+        answer = await self._translate(first, call)
+        for leg in later:
+            before, model = answer, call.model
+            leg.texts.extend(translation.text for translation in before.translations)
+            answer = await self._translate(leg, call)
+            call.model = f"{model} {call.model}"
+            for text, *both in zip(message.texts, before.translations, answer.translations, strict=True):
+                join(text, *both)
+            answer.path.extend([before.model, answer.model])
+        return answer
 
     async def _translate(self, message: pb.TranslateRequest, call: Call) -> pb.TranslateResponse:
         reader = self._reader()
@@ -202,11 +205,13 @@ class ServiceCore:
         max_idle_seconds = self.limits.max_stream_idle_seconds
         config = await read_config(messages, self._gate.draining, max_idle_seconds=max_idle_seconds)
         reader = self._reader()
-        model = reader.choose_model(config)
-        call.model = model.key
+        legs = self._legs(config)
+        models = [reader.choose_model(leg) for leg in legs]
+        call.model = " ".join(model.key for model in models)
+        steps: list[tuple[ServedModel, TranslationOptions]] = []
 
         async def answer(item: pb.TranslateStreamItem) -> pb.TranslateStreamResponse:
-            return await self._answer_item(item, model, options, call)
+            return await self._answer_item(item, steps, call)
 
         stream = TranslationStream(
             answer,
@@ -215,9 +220,11 @@ class ServiceCore:
             max_items=self.limits.max_stream_items,
             max_idle_seconds=max_idle_seconds,
         )
-        with model.calls.inside():
-            async with model.use() as loaded:
-                options = reader.read_config(config, loaded)
+        with ExitStack() as inside:
+            for leg, model in zip(legs, models, strict=True):
+                inside.enter_context(model.calls.inside())
+                async with model.use() as loaded:
+                    steps.append((model, reader.read_config(leg, loaded)))
             await stream.run(messages, self._gate.draining)
 
     async def detect_language(
@@ -251,50 +258,88 @@ class ServiceCore:
         return pb.ListGlossariesResponse(glossaries=map(write_glossary, self._glossaries.by_name.values()))
 
     async def _answer_item(
-        self, item: pb.TranslateStreamItem, model: ServedModel, options: TranslationOptions, call: Call
+        self, item: pb.TranslateStreamItem, steps: list[tuple[ServedModel, TranslationOptions]], call: Call
     ) -> pb.TranslateStreamResponse:
-        """An item waits for room in the queue, and for its caller's next minute, where a call is refused.
+        """An item goes through one model or two.
+
+        It waits for room in the queue, and for its caller's next minute, where a call is refused.
 
         The stream's window bounds how many wait. To refuse an item would make its caller send it again.
         """
-        reference = write_reference(model)
-
-        def write(translated: list[TranslatedText]) -> pb.TranslateStreamResponse:
-            call.count(model, options.priority, translated)
-            translation = write_translation(translated[0])
-            return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference)
-
+        path = [write_reference(model) for model, _ in steps] if len(steps) > 1 else []
         if not item.text and not item.protected_ranges:
             # No limit of characters holds such items, of which a small message has thousands.
-            model.metrics.on_request(outcome=Code.OK.name, priority=options.priority, seconds=0.0)
-            return write([EMPTY])
-
+            return self._translate_empty(item, steps, call, path)
         try:
             async with call.characters(len(item.text), field="item.text", waits=True):
-                with call.request(model, options.priority) as stages:
-                    async with model.use() as loaded:
-                        request = self._reader().read_item(item, loaded, options)
-                        return await self._translator.translate(
-                            request, write, wanted=call.wanted, waits=True, stages=stages
-                        )
+                if path:
+                    check_ranges(item.protected_ranges, "item.protected_ranges")
+                answer = await self._translate_item(item, *steps[0], call)
+                for step in steps[1:]:
+                    before = answer.translation
+                    between = pb.TranslateStreamItem(id=item.id, text=before.text)
+                    answer = await self._translate_item(between, *step, call)
+                    join(item.text, before, answer.translation)
+                    answer.path.extend(path)
+                return answer
         except Exception as error:
             log_if_internal(error)
             call.count_failed_item()
-            return pb.TranslateStreamResponse(id=item.id, error=status_of(error), model=reference)
+            reference = write_reference(steps[-1][0])
+            return pb.TranslateStreamResponse(id=item.id, error=status_of(error), model=reference, path=path)
 
-    def _pivot_of(self, message: pb.TranslateRequest) -> str | None:
-        """The language that texts go through; None where a model is direct, or there is no such way."""
-        pivot = message.pivot_language if message.HasField("pivot_language") else self._pivot
-        if not pivot or message.model or not (message.source_language and message.target_language):
-            return None
+    def _translate_empty(
+        self,
+        item: pb.TranslateStreamItem,
+        steps: list[tuple[ServedModel, TranslationOptions]],
+        call: Call,
+        path: list[pb.ModelReference],
+    ) -> pb.TranslateStreamResponse:
+        for model, options in steps:
+            model.metrics.on_request(outcome=Code.OK.name, priority=options.priority, seconds=0.0)
+            call.count(model, options.priority, [EMPTY])
+        translation, reference = write_translation(EMPTY), write_reference(steps[-1][0])
+        return pb.TranslateStreamResponse(id=item.id, translation=translation, model=reference, path=path)
+
+    async def _translate_item(
+        self, item: pb.TranslateStreamItem, model: ServedModel, options: TranslationOptions, call: Call
+    ) -> pb.TranslateStreamResponse:
+        def write(translated: list[TranslatedText]) -> pb.TranslateStreamResponse:
+            call.count(model, options.priority, translated)
+            translation = write_translation(translated[0])
+            return pb.TranslateStreamResponse(
+                id=item.id, translation=translation, model=write_reference(model)
+            )
+
+        with call.request(model, options.priority) as stages:
+            async with model.use() as loaded:
+                request = self._reader().read_item(item, loaded, options)
+                return await self._translator.translate(
+                    request, write, wanted=call.wanted, waits=True, stages=stages
+                )
+
+    def _legs(self, message: Settings) -> list[Settings]:
+        """The request to each model: itself, or two over a language between.
+
+        That is where two models are named, or none is and only two together have the languages.
+        """
+        source, target = message.source_language, message.target_language
+        pivot = message.pivot_language if message.HasField("pivot_language") else self._pivot or ""
+        first, _, second = message.model.partition(" ")
 
         def has_model(source: str, target: str) -> bool:
             return any(model.distance(source, target) is not None for model in self.models)
 
-        if has_model(message.source_language, message.target_language):
-            return None
-        is_way = has_model(message.source_language, pivot) and has_model(pivot, message.target_language)
-        return pivot if is_way else None
+        if second:
+            pivot = self._repository.by_name(first).languages[1]
+        elif (
+            first
+            or not (source and target and pivot)
+            or has_model(source, target)
+            or not (has_model(source, pivot) and has_model(pivot, target))
+        ):
+            return [message]
+        return [first_leg(message, pivot, first), second_leg(message, pivot, second)]
 
     def _sources_of(self, target: str) -> set[str]:
         """The languages that texts are translated to a target from, by one model or two; to any for ""."""

@@ -1,88 +1,90 @@
-"""Texts that go through a language between two models: what each is asked, and one answer made of both.
+"""Texts that go through a language between two models: the request to each, and one answer made of both.
 
 Pure: messages in, messages out.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from typing import TypeVar
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.errors import InvalidRequestError, Violation
+
+Settings = TypeVar("Settings", pb.TranslateRequest, pb.TranslateStreamConfig)
 
 MIN_WEIGHT = 0.1
 """A composed link below it is left out, unless it is its target word's strongest."""
 
 
-def first_request(message: pb.TranslateRequest, pivot: str) -> pb.TranslateRequest:
-    """The request from the source language to the one between.
+def check_ranges(ranges: Sequence[object], field: str) -> None:
+    """Raises InvalidRequestError for protected ranges, which are of one model."""
+    _refuse({field: bool(ranges)})
+
+
+def first_leg(message: Settings, pivot: str, model: str) -> Settings:
+    """The same request from the source language to the one between.
 
     Raises InvalidRequestError for what only one model can do.
     """
+    _refuse(
+        {
+            "protection.terms": bool(message.protection.terms),
+            "protection.glossaries": bool(message.protection.glossaries),
+            "protected_ranges": isinstance(message, pb.TranslateRequest) and bool(message.protected_ranges),
+        }
+    )
+    leg = _copy(message)
+    leg.target_language, leg.model = pivot, model
+    for option in ("num_hypotheses", "target_prefix", "formality"):
+        leg.options.ClearField(option)
+    return leg
+
+
+def second_leg(message: Settings, pivot: str, model: str) -> Settings:
+    """The same request, without its texts, from the language between to the target language."""
+    leg = _copy(message)
+    leg.source_language, leg.model = pivot, model
+    if isinstance(leg, pb.TranslateRequest):
+        del leg.texts[:]
+    return leg
+
+
+def _copy(message: Settings) -> Settings:
+    leg = type(message)()
+    leg.CopyFrom(message)
+    leg.ClearField("pivot_language")
+    return leg
+
+
+def _refuse(fields: Mapping[str, bool]) -> None:
+    description = "is of one model, and these texts go through two; leave it out, or make two calls"
     violations = [
-        Violation(
-            field=field,
-            description=f"is of one model, and these texts go through {pivot!r}; leave it out, or make two "
-            "calls",
-        )
-        for field, is_set in (
-            ("protection.terms", bool(message.protection.terms)),
-            ("protection.glossaries", bool(message.protection.glossaries)),
-            ("protected_ranges", bool(message.protected_ranges)),
-        )
-        if is_set
+        Violation(field=field, description=description) for field, is_set in fields.items() if is_set
     ]
     if violations:
         raise InvalidRequestError(violations)
-    asked = pb.TranslateRequest()
-    asked.CopyFrom(message)
-    asked.target_language = pivot
-    asked.ClearField("pivot_language")
-    asked.options.ClearField("num_hypotheses")
-    asked.options.ClearField("target_prefix")
-    asked.options.ClearField("formality")
-    return asked
 
 
-def second_request(
-    message: pb.TranslateRequest, pivot: str, first: pb.TranslateResponse
-) -> pb.TranslateRequest:
-    """The request from the language between to the target language."""
-    asked = pb.TranslateRequest()
-    asked.CopyFrom(message)
-    asked.ClearField("pivot_language")
-    asked.source_language = pivot
-    del asked.texts[:]
-    asked.texts.extend(translation.text for translation in first.translations)
-    return asked
-
-
-def joined(
-    message: pb.TranslateRequest, first: pb.TranslateResponse, second: pb.TranslateResponse
-) -> pb.TranslateResponse:
-    """The second answer, told of the caller's own texts: links, warnings, tokens and times of both."""
-    answer = pb.TranslateResponse()
-    answer.CopyFrom(second)
-    answer.path.extend([first.model, second.model])
-    for text, before, after in zip(message.texts, first.translations, answer.translations, strict=True):
-        links = _Links(before.hypotheses[0].alignments if before.hypotheses else ())
-        for hypothesis in after.hypotheses:
-            composed = _composed(links, hypothesis.alignments)
-            del hypothesis.alignments[:]
-            hypothesis.alignments.extend(composed)
-        later = [_of_source(warning, links, text) for warning in after.warnings]
-        del after.warnings[:]
-        # Parts of the language between may be of one part of the text.
-        distinct = {(found.kind, found.start, found.end): found for found in [*before.warnings, *later]}
-        after.warnings.extend(distinct.values())
-        after.split |= before.split
-        after.truncated |= before.truncated
-        after.sentences, after.source_tokens = before.sentences, before.source_tokens
-        for name in ("queue", "encode", "decode"):
-            total = getattr(after.timings, name)
-            nanoseconds = total.ToNanoseconds() + getattr(before.timings, name).ToNanoseconds()
-            total.FromNanoseconds(nanoseconds)
-    return answer
+def join(text: str, before: pb.Translation, after: pb.Translation) -> None:
+    """Makes `after` a translation of the caller's own text: links, warnings, tokens and times of both."""
+    links = _Links(before.hypotheses[0].alignments if before.hypotheses else ())
+    for hypothesis in after.hypotheses:
+        composed = _composed(links, hypothesis.alignments)
+        del hypothesis.alignments[:]
+        hypothesis.alignments.extend(composed)
+    later = [_of_source(warning, links, text) for warning in after.warnings]
+    del after.warnings[:]
+    # Parts of the language between may be of one part of the text.
+    distinct = {(found.kind, found.start, found.end): found for found in [*before.warnings, *later]}
+    after.warnings.extend(distinct.values())
+    after.split |= before.split
+    after.truncated |= before.truncated
+    after.sentences, after.source_tokens = before.sentences, before.source_tokens
+    for name in ("queue", "encode", "decode"):
+        total = getattr(after.timings, name)
+        nanoseconds = total.ToNanoseconds() + getattr(before.timings, name).ToNanoseconds()
+        total.FromNanoseconds(nanoseconds)
 
 
 def compose(first: Iterable[pb.Alignment], second: Iterable[pb.Alignment]) -> list[pb.Alignment]:

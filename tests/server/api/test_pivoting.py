@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,10 +106,55 @@ async def test_client_and_command_line_ask_for_it_and_name_both_models(
     status, told = await run("--pivot", "en", "--json", "Ja.")
     assert status == 0
     assert [model["name"] for model in json.loads(told)["path"]] == ["de-en", "en-fr"]
-    status, told = await run("--pivot", "en")
-    assert (status, "--pivot is of TEXT" in told) == (2, True)
     status, told = await run("--pivot", "en", "--term", "Ja=Oui", "Ja.")
     assert (status, "--term" in told) == (1, True)
+
+
+async def test_files_go_through_a_language_between_and_on_with_the_models_that_they_began_with(
+    start_server: StartServer, two_models: Path, tmp_path: Path
+) -> None:
+    running = await start_server(models=two_models, pivot="en")
+    address = f"127.0.0.1:{running.server.port}"
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"text": "Ja, 12."}\n{"text": "Nein.", "protected_ranges": [[0, 4]]}\n')
+
+    async def run(*arguments: str) -> tuple[int, str]:
+        command = ["translate-file", "--server", address, "--from", "de", "--to", "fr", *arguments]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "dragoman", *command, stderr=asyncio.subprocess.PIPE
+        )
+        _, told = await process.communicate()
+        assert process.returncode is not None
+        return process.returncode, told.decode()
+
+    status, told = await run(str(source), str(output))
+    assert (status, "2 lines, of which 1 failed" in told) == (3, True), told
+    assert json.loads(output.read_text().splitlines()[0])["translation"] == "Ja, 12."
+    (failed,) = output.with_name("out.jsonl.errors.jsonl").read_text().splitlines()
+    assert "protected_ranges: is of one model" in failed
+    # What a run that goes on asks for.
+    assert (await run("--model", "de-en/1 en-fr/1", str(source), str(tmp_path / "2.jsonl")))[0] == 3
+    status, told = await run("--model", "de-en/1 en-nl/1", str(source), str(tmp_path / "3.jsonl"))
+    assert (status, "en-nl/1" in told) == (1, True)
+    status, told = await run("--pivot", "", str(source), str(tmp_path / "4.jsonl"))
+    assert (status, "'fr'" in told) == (1, True)
+
+
+async def test_a_stream_tells_what_both_models_warn_of_in_the_callers_own_text(
+    start_server: StartServer, two_models: Path
+) -> None:
+    running = await start_server(models=two_models)
+    async with AsyncClient(f"127.0.0.1:{running.server.port}") as client:
+        languages = {"source": "de", "target": "fr", "pivot": "en"}
+        text = "Ja, Ж. Nein, " + "Ja " * 40
+        (alone,) = await client.translate([text], **languages)
+        stream = client.translate_stream([(1, text), (2, "Ja.")], **languages, in_order=True)
+        first, second = [result.translation async for result in stream]
+    assert first is not None
+    assert second is not None
+    assert first.warnings
+    assert replace(first, timings=alone.timings) == alone, "a stream answers as a call does"
+    assert [str(model) for model in second.path] == ["de-en/1", "en-fr/1"]
 
 
 def test_links_are_composed_over_the_words_between() -> None:
