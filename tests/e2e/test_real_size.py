@@ -34,7 +34,7 @@ def models(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     text = checkpoint.parent / "check.de"
     text.write_text("".join(f"{source}\n" for source, _ in toy_pairs(40, seed=5)))
-    command = [*COMMAND, "export", "--from-hf", checkpoint, "--out", folder / "opus" / "1"]
+    command = [*COMMAND, "get", checkpoint, "--out", folder / "opus" / "1", "--precisions", "fp32,int8"]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen([*command, "--check-text", text, "--threads", "2"], stderr=log)
         _, status, usage = os.wait4(process.pid, 0)

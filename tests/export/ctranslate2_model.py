@@ -3,8 +3,10 @@
 Shapes: T source positions, U target positions, D width, V vocabulary.
 """
 
+import io
 import json
 import math
+import shutil
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sentencepiece
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
@@ -304,3 +307,38 @@ def _codes(form: Form, array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]
         return scale, np.rint(array * scale[:, None]).astype(np.int8)
     scale = np.array(1024 / np.abs(array).max(), np.float32)
     return scale, np.rint(array * scale).astype(np.int16)
+
+
+ARGOS_METADATA = {
+    "package_version": "1.3",
+    "argos_version": "1.9",
+    "from_code": "de",
+    "from_name": "German",
+    "to_code": "en",
+    "to_name": "English",
+}
+
+
+def write_package(folder: Path) -> Path:
+    """What is in a package of Argos Translate."""
+    write_model(folder / "model", Form(version=6, numbers="int8", is_tied=True))
+    letters = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["abcdefghij klmnopqr"] * 8),
+        model_writer=letters,
+        model_type="char",
+        vocab_size=22,
+        minloglevel=2,
+    )
+    (folder / "sentencepiece.model").write_bytes(letters.getvalue())
+    (folder / "metadata.json").write_text(json.dumps(ARGOS_METADATA))
+    (folder / "README.md").write_text("# German - English\n\nLicense: CC0\n")
+    (folder / "stanza").mkdir()
+    (folder / "stanza" / "resources.json").write_text("{}")
+    return folder
+
+
+def pack(folder: Path, path: Path) -> Path:
+    """An .argosmodel of the folder."""
+    made = shutil.make_archive(str(path.with_suffix("")), "zip", folder.parent, folder.name)
+    return Path(made).rename(path)

@@ -87,9 +87,3 @@ def test_what_every_member_owes_is_on_the_card(members: list[Checkpoint]) -> Non
     card = subject_of(owing).card
     assert card.licence == "CC0; not stated"
     assert card.data == f"{members[0].recipe.card.data}; `train.de`, `train.en`"
-
-
-def test_a_checkpoint_and_a_model_from_elsewhere_are_no_ensemble(files: list[Path], tmp_path: Path) -> None:
-    result = CliRunner().invoke(export, [str(files[0]), "--from-hf", "x", "--out", str(tmp_path / "m" / "1")])
-    assert result.exit_code == 2
-    assert "either a CHECKPOINT, --from-hf or --from-ctranslate2" in result.output

@@ -96,9 +96,7 @@ def prepare(
         lexicon.unlink(missing_ok=True)
     path = folder / name / "bundles" / name / ("2" if shortlist else "1")
     if exports or not path.exists():
-        run_command(
-            sys.executable, "-m", "dragoman", "export", "--from-hf", checkpoint, "--out", path, *options
-        )
+        run_command(sys.executable, "-m", "dragoman", "get", checkpoint, "--out", path, *options)
     bundle = open_bundle(path)
     end = bundle.manifest.source_ids.eos
     sentences = [[*ids, end] for ids in bundle.source_tokenizer.encode_ids(corpus.sources)]

@@ -101,7 +101,7 @@ def _read(
             description=f"A package of Argos Translate, {title}.",
             licence=_licence(folder),
             credit=f"The makers of {name}",
-            again=f"--from-ctranslate2 {shlex.quote(name)}{options}",
+            again=f"{shlex.quote(name)}{options}",
         ),
         source_tokenizer=tokenizer,
         target_tokenizer=tokenizer,

@@ -40,7 +40,7 @@ class Naming:
     licence: str = ""
     credit: str
     again: str
-    """Options of `dragoman export` that read it again."""
+    """Arguments of `dragoman get` that read it again."""
 
 
 def load_folder(
@@ -83,7 +83,7 @@ def load_folder(
             origin=origin,
             description=f"A Transformer in CTranslate2's format, {origin}.",
             credit=f"The makers of {origin}",
-            again=f"--from-ctranslate2 {shlex.quote(origin)}{options}",
+            again=f"{shlex.quote(origin)}{options}",
         ),
         source_tokenizer=source_tokenizer or find_tokenizer(folder, "source"),
         target_tokenizer=target_tokenizer or source_tokenizer or find_tokenizer(folder, "target"),
@@ -201,7 +201,7 @@ def _training(naming: Naming) -> str:
     return f"""Trained elsewhere. This exports {naming.origin} again:
 
 ```
-dragoman export {naming.again} \\
+dragoman get {naming.again} \\
   {{export}}
 ```
 

@@ -19,7 +19,14 @@ from dragoman_export.from_ctranslate2.vocabulary import Vocabulary
 
 spm: Any = sentencepiece_model_pb2  # Made by protobuf as it is imported: nothing tells its types.
 
-FILES = ("{side}.spm", "sentencepiece.model", "shared.spm", "spm.model")
+FILES = (
+    "{side}.spm",
+    "{short}.spm.model",
+    "sentencepiece.model",
+    "shared.spm",
+    "spm.model",
+    "joint.spm.model",
+)
 """What sentencepiece models beside a model are called."""
 BPE_FILE = "bpe.model"
 PADS = ("<blank>", "<pad>")
@@ -32,7 +39,7 @@ of both. They share all but a few; of German alone and of German with English, l
 def find_tokenizer(folder: Path, side: str) -> Path | None:
     """The sentencepiece model of a side in a folder, or None. Raises CTranslate2Error for another kind."""
     for name in FILES:
-        path = folder / name.format(side=side)
+        path = folder / name.format(side=side, short={"source": "src", "target": "tgt"}[side])
         if path.is_file():
             return path
     if (folder / BPE_FILE).is_file():

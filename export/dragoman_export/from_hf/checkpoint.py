@@ -178,7 +178,7 @@ def _training_text(origin: str, languages: str, generation: Any) -> str:
     return f"""Trained elsewhere. This exports {origin} again:
 
 ```
-dragoman export --from-hf {origin}{languages} \\
+dragoman get {origin}{languages} \\
   {{export}}
 ```
 

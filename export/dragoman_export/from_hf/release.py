@@ -56,7 +56,6 @@ def refuse_marian_files(name: str) -> None:
     if found:
         raise MarianError(
             f"{name} is a release for Marian itself ({found[0]}), and not for Hugging Face. CTranslate2 "
-            "converts it: ct2-opus-mt-converter --model_dir FOLDER --output_dir CONVERTED; then export "
-            "--from-ctranslate2 CONVERTED with its source.spm as --source-tokenizer and its target.spm as "
-            "--target-tokenizer"
+            "converts it: ct2-opus-mt-converter --model_dir FOLDER --output_dir CONVERTED; then get "
+            "CONVERTED with its source.spm as --source-tokenizer and its target.spm as --target-tokenizer"
         )

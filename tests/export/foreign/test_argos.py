@@ -1,69 +1,37 @@
 """Packages of Argos Translate become bundles."""
 
-import io
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-import sentencepiece
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
-from tests.export.ctranslate2_model import Form, write_model
+from tests.export.ctranslate2_model import ARGOS_METADATA, pack, write_package
 
-from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import CTranslate2Error, load_ctranslate2
-
-METADATA = {
-    "package_version": "1.3",
-    "argos_version": "1.9",
-    "from_code": "de",
-    "from_name": "German",
-    "to_code": "en",
-    "to_name": "English",
-}
+from dragoman_export.get.cli import get
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in a package."""
-    folder = tmp_path_factory.mktemp("package") / "translate-de_en-1_3"
-    write_model(folder / "model", Form(version=6, numbers="int8", is_tied=True))
-    letters = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["abcdefghij klmnopqr"] * 8),
-        model_writer=letters,
-        model_type="char",
-        vocab_size=22,
-        minloglevel=2,
-    )
-    (folder / "sentencepiece.model").write_bytes(letters.getvalue())
-    (folder / "metadata.json").write_text(json.dumps(METADATA))
-    (folder / "README.md").write_text("# German - English\n\nLicense: CC0\n")
-    (folder / "stanza").mkdir()
-    (folder / "stanza" / "resources.json").write_text("{}")
-    return folder
-
-
-def pack(folder: Path, path: Path) -> Path:
-    """An .argosmodel of the folder."""
-    made = shutil.make_archive(str(path.with_suffix("")), "zip", folder.parent, folder.name)
-    return Path(made).rename(path)
+    return write_package(tmp_path_factory.mktemp("package") / "translate-de_en-1_3")
 
 
 def changed(package: Path, tmp_path: Path, **changes: Any) -> Path:
     """A copy with other metadata."""
     folder = shutil.copytree(package, tmp_path / "changed")
-    (folder / "metadata.json").write_text(json.dumps(METADATA | changes))
+    (folder / "metadata.json").write_text(json.dumps(ARGOS_METADATA | changes))
     return folder
 
 
 def test_a_package_becomes_a_bundle(package: Path, tmp_path: Path) -> None:
     archive = pack(package, tmp_path / "translate-de_en-1_3.argosmodel")
     folder = tmp_path / "models" / "de-en" / "1"
-    arguments = ["--from-ctranslate2", str(archive), "--out", str(folder), "--precisions", "fp32"]
-    result = CliRunner().invoke(export, arguments)
+    arguments = [str(archive), "--out", str(folder), "--precisions", "fp32"]
+    result = CliRunner().invoke(get, arguments)
     assert result.exit_code == 0, result.output
     bundle = open_bundle(folder)
     manifest = bundle.manifest
@@ -72,7 +40,7 @@ def test_a_package_becomes_a_bundle(package: Path, tmp_path: Path) -> None:
     assert bundle.source_tokenizer.encode_ids(["abj"])[0][-3:] == [3, 4, 12]
     card = (folder / "README.md").read_text()
     assert "A package of Argos Translate, translate-de_en-1_3.argosmodel, version 1.3." in card
-    assert "--from-ctranslate2 translate-de_en-1_3.argosmodel \\\n  --out" in card
+    assert "dragoman get translate-de_en-1_3.argosmodel \\\n  --out" in card
     assert "here by ((5 + length) / 6)^a" in card
 
 
@@ -130,8 +98,8 @@ def test_a_file_that_is_missing_is_named_as_it_is_in_the_package(
 
 def test_a_file_that_is_no_archive_is_refused_and_nothing_written(tmp_path: Path) -> None:
     (tmp_path / "m.argosmodel").write_bytes(b"PK\x03\x04 and so on")
-    arguments = ["--from-ctranslate2", str(tmp_path / "m.argosmodel"), "--out", str(tmp_path / "o" / "1")]
-    result = CliRunner().invoke(export, arguments)
+    arguments = [str(tmp_path / "m.argosmodel"), "--out", str(tmp_path / "o" / "1")]
+    result = CliRunner().invoke(get, arguments)
     assert result.exit_code == 1
     assert "is no ZIP archive, or is damaged" in result.output
     assert not (tmp_path / "o").exists()

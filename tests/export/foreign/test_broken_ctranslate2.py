@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from tests.export.ctranslate2_model import SOURCE, TARGET, WIDTH, Form, binary, write_model
 from tests.export.marian_checkpoint import train_spm
 
-from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import CTranslate2Error, load_ctranslate2
 from dragoman_export.from_ctranslate2.binary import read_binary
+from dragoman_export.get.cli import get
 
 FLAG = np.array(1, np.int8)
 NORM = np.ones(WIDTH, np.float32)
@@ -234,8 +234,8 @@ def test_subword_nmt_is_refused_by_its_name(model: Path) -> None:
 
 def test_languages_are_asked_for(model: Path, tmp_path: Path) -> None:
     for options, side in (([], "source"), (["--source-language", "de"], "target")):
-        arguments = ["--from-ctranslate2", str(model), "--out", str(tmp_path / "o" / "1"), *options]
-        result = CliRunner().invoke(export, arguments)
+        arguments = [str(model), "--out", str(tmp_path / "o" / "1"), *options]
+        result = CliRunner().invoke(get, arguments)
         assert result.exit_code == 1
         assert f"does not say its {side} language; give it with --{side}-language" in result.output
 
@@ -244,8 +244,8 @@ def test_of_what_is_refused_nothing_is_written(model: Path, tmp_path: Path) -> N
     whole = (model / "model.bin").read_bytes()
     (model / "model.bin").write_bytes(whole[:-9])
     languages = ["--source-language", "de", "--target-language", "en"]
-    arguments = ["--from-ctranslate2", str(model), "--out", str(tmp_path / "o" / "1"), *languages]
-    result = CliRunner().invoke(export, arguments)
+    arguments = [str(model), "--out", str(tmp_path / "o" / "1"), *languages]
+    result = CliRunner().invoke(get, arguments)
     assert result.exit_code == 1
     assert "is cut off or damaged" in result.output
     assert not (tmp_path / "o").exists()
@@ -254,15 +254,14 @@ def test_of_what_is_refused_nothing_is_written(model: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--from-hf", "x"], "give either --from-hf or --from-ctranslate2"),
-        (["--language-token", ">>fr<<"], "--language-token is for --from-hf"),
+        (["--language-token", ">>fr<<"], "a model in the form of CTranslate2"),
         (["--shortlist"], "--shortlist needs the corpus of a recipe"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(
     model: Path, options: list[str], message: str, tmp_path: Path
 ) -> None:
-    arguments = ["--from-ctranslate2", str(model), "--out", str(tmp_path / "o" / "1"), *options]
-    result = CliRunner().invoke(export, arguments)
+    arguments = [str(model), "--out", str(tmp_path / "o" / "1"), *options]
+    result = CliRunner().invoke(get, arguments)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from dragoman_bundle import open_bundle
 from tests.export.ctranslate2_model import TARGET, Form, write_model
 
-from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import load_ctranslate2
+from dragoman_export.get.cli import get
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.parity.stepwise import score_alone
 from dragoman_export.subject import Subject
@@ -133,9 +133,9 @@ def test_a_bundle_gives_every_token_the_probability_that_it_had(
 ) -> None:
     model = write_model(tmp_path / "m", form)
     folder = tmp_path / "models" / "de-en" / "1"
-    arguments = ["--from-ctranslate2", str(tmp_path / "m"), "--out", str(folder), "--precisions", precisions]
+    arguments = [str(tmp_path / "m"), "--out", str(folder), "--precisions", precisions]
     languages = ["--source-language", "de", "--target-language", "en"]
-    result = CliRunner().invoke(export, [*arguments, *languages])
+    result = CliRunner().invoke(get, [*arguments, *languages])
     assert result.exit_code == 0, result.output
     bundle = open_bundle(folder)
     stepper = OnnxStepper.between(bundle.source_tokenizer, bundle.target_tokenizer, folder / "fp32")
@@ -145,7 +145,7 @@ def test_a_bundle_gives_every_token_the_probability_that_it_had(
         sums = score_alone(stepper, [source] * len(prefixes), prefixes)
         assert np.diff(sums, prepend=0) == pytest.approx(expected, abs=1e-4)
     card = (folder / "README.md").read_text()
-    assert "--from-ctranslate2 m --source-language de --target-language en \\\n  --out" in card
+    assert "dragoman get m --source-language de --target-language en \\\n  --out" in card
     assert (bundle.manifest.source_language, bundle.manifest.target_language) == ("de", "en")
 
 

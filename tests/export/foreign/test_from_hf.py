@@ -16,9 +16,9 @@ from dragoman_bundle import Bundle, open_bundle
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 from transformers import MarianMTModel, MarianTokenizer
 
-from dragoman_export.cli import export
 from dragoman_export.from_hf import MarianError, load_marian
 from dragoman_export.from_hf.weights import marian_transformer
+from dragoman_export.get.cli import get
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
@@ -53,7 +53,7 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 @pytest.fixture(scope="module")
 def bundle(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     folder = tmp_path_factory.mktemp("models") / "opus-de-en" / "1"
-    result = CliRunner().invoke(export, ["--from-hf", str(checkpoint), "--out", str(folder)])
+    result = CliRunner().invoke(get, [str(checkpoint), "--out", str(folder), "--precisions", "fp32,int8"])
     assert result.exit_code == 0, result.output
     return open_bundle(folder)
 
@@ -245,7 +245,7 @@ def test_bundle_holds_the_vocabulary_and_says_what_it_is(checkpoint: Path, bundl
     assert manifest.decoding.beam_size == 4
     assert (manifest.decoding.max_source_tokens, manifest.decoding.max_output_tokens) == (64, 47)
     card = (bundle.path / "README.md").read_text()
-    assert "dragoman export --from-hf opus-mt-de-en \\\n  --out" in card
+    assert "dragoman get opus-mt-de-en \\\n  --out" in card
     assert "here by ((5 + length) / 6)^a" in card
     assert not (bundle.path / "recipe.toml").exists()
 
@@ -264,7 +264,7 @@ def test_a_bundle_of_one_target_language_begins_every_sentence_with_its_token(
 ) -> None:
     folder = tmp_path / "de-fr" / "1"
     options = ["--target-language", "fr", "--language-token", ">>fra<<", "--precisions", "fp32"]
-    result = CliRunner().invoke(export, ["--from-hf", str(checkpoint), "--out", str(folder), *options])
+    result = CliRunner().invoke(get, [str(checkpoint), "--out", str(folder), *options])
     assert result.exit_code == 0, result.output
     french = open_bundle(folder)
     assert (french.manifest.target_language, french.manifest.language_token) == ("fr", ">>fra<<")
@@ -277,7 +277,7 @@ def test_a_bundle_of_one_target_language_begins_every_sentence_with_its_token(
     eos = french.manifest.source_ids.eos
     assert [list(sentence.source) for sentence in document.sentences] == [[*ids, eos] for ids in expected]
     card = (folder / "README.md").read_text()
-    assert "--from-hf opus-mt-de-en --target-language fr --language-token '>>fra<<' \\\n  --out" in card
+    assert "dragoman get opus-mt-de-en --target-language fr --language-token '>>fra<<' \\\n  --out" in card
 
 
 def test_a_language_token_that_a_checkpoint_lacks_is_refused(checkpoint: Path) -> None:
@@ -390,7 +390,7 @@ def test_damaged_weights_are_refused(checkpoint: Path, tmp_path: Path, file: str
 def test_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missing: str) -> None:
     folder = shutil.copytree(checkpoint, tmp_path / "m")
     (folder / missing).unlink()
-    result = CliRunner().invoke(export, ["--from-hf", str(folder), "--out", str(tmp_path / "o" / "1")])
+    result = CliRunner().invoke(get, [str(folder), "--out", str(tmp_path / "o" / "1")])
     assert result.exit_code == 1
     assert missing.split(".")[0] in result.output
     assert not (tmp_path / "o").exists()
@@ -453,8 +453,8 @@ def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(tmp_path: Path)
 
 
 def test_what_is_no_language_is_refused(checkpoint: Path, tmp_path: Path) -> None:
-    options = ["--from-hf", str(checkpoint), "--source-language", "../x", "--out", str(tmp_path / "o" / "1")]
-    result = CliRunner().invoke(export, options)
+    options = [str(checkpoint), "--source-language", "../x", "--out", str(tmp_path / "o" / "1")]
+    result = CliRunner().invoke(get, options)
     assert result.exit_code == 1
     assert "the source language is '../x', which is no code of a language" in " ".join(result.output.split())
     assert not (tmp_path / "o").exists()
@@ -467,8 +467,8 @@ def test_an_output_layer_of_its_own_decodes_as_generate_does(tmp_path: Path, sep
     assert not torch.equal(model.lm_head.weight, model.model.decoder.embed_tokens.weight)
     folder = tmp_path / "untied" / "1"
     # In int8 a model of CTranslate2 has such a layer.
-    arguments = ["--from-hf", str(checkpoint), "--out", str(folder), "--precisions", "fp32"]
-    result = CliRunner().invoke(export, arguments)
+    arguments = [str(checkpoint), "--out", str(folder), "--precisions", "fp32"]
+    result = CliRunner().invoke(get, arguments)
     assert result.exit_code == 0, result.output
     bundle = open_bundle(folder)
     assert "tied output False" in bundle.manifest.architecture.description
@@ -478,15 +478,10 @@ def test_an_output_layer_of_its_own_decodes_as_generate_does(tmp_path: Path, sep
         assert found.hypotheses[0].log_probability == pytest.approx(log_probability, abs=1e-4)
 
 
-def test_a_missing_library_names_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_names_what_installs_it(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    result = CliRunner().invoke(export, ["--from-hf", "opus", "--out", str(tmp_path / "o" / "1")])
+    result = CliRunner().invoke(get, [str(checkpoint), "--out", str(tmp_path / "o" / "1")])
     assert result.exit_code == 1
     assert "needs transformers, which is not installed: run `make install`" in result.output
-
-
-def test_a_checkpoint_and_a_name_together_are_refused(checkpoint: Path, tmp_path: Path) -> None:
-    for arguments in ([], ["--from-hf", str(checkpoint), str(checkpoint / "config.json")]):
-        result = CliRunner().invoke(export, [*arguments, "--out", str(tmp_path / "o" / "1")])
-        assert result.exit_code == 2
-        assert "give either a CHECKPOINT, --from-hf or --from-ctranslate2" in result.output

@@ -11,8 +11,8 @@ import torch
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
 
-from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import load_ctranslate2
+from dragoman_export.get.cli import get
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.parity.stepwise import score_alone
 from dragoman_export.subject import Subject
@@ -43,8 +43,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of the model in float."""
     folder = tmp_path_factory.mktemp("models") / "ar-en" / "1"
     languages = ["--source-language", "ar", "--target-language", "en"]
-    arguments = ["--from-ctranslate2", str(FOLDER / NAMES[0]), *languages, "--precisions", "fp32"]
-    result = CliRunner().invoke(export, [*arguments, "--out", str(folder)])
+    arguments = [str(FOLDER / NAMES[0]), *languages, "--precisions", "fp32"]
+    result = CliRunner().invoke(get, [*arguments, "--out", str(folder)])
     assert result.exit_code == 0, result.output
     return folder
 

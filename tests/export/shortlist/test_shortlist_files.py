@@ -11,9 +11,9 @@ from dragoman_bundle.shortlist import Shortlist
 from tests.export.ctranslate2_model import Form, write_model
 from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_marian
 
-from dragoman_export.cli import export
 from dragoman_export.from_ctranslate2 import load_ctranslate2
 from dragoman_export.from_hf import load_marian
+from dragoman_export.get.cli import get
 from dragoman_export.shortlist.builder import ShortlistOptions
 from dragoman_export.shortlist.lexicon import LexiconError, read_lexicon
 from dragoman_export.subject import Subject
@@ -148,7 +148,7 @@ def test_the_same_vocabulary_offers_a_piece_for_itself(tmp_path: Path) -> None:
 def invoke(tmp_path: Path, *options: object) -> tuple[int, str, Path]:
     folder = tmp_path / "models" / "de-en" / "1"
     arguments = ["--out", str(folder), "--precisions", "int8", *map(str, options)]
-    result = CliRunner().invoke(export, arguments)
+    result = CliRunner().invoke(get, arguments)
     return result.exit_code, " ".join(result.output.split()), folder
 
 
@@ -162,7 +162,7 @@ def test_an_imported_model_has_a_shortlist_of_any_parallel_text(tmp_path: Path) 
     write_marian(tmp_path / "m")
     files = write_text(tmp_path, SOURCE_TEXT * 4, TARGET_TEXT * 4)
     sizes = ("--shortlist-targets", 5, "--shortlist-frequent", 3)
-    code, output, folder = invoke(tmp_path, "--from-hf", tmp_path / "m", "--shortlist-text", *files, *sizes)
+    code, output, folder = invoke(tmp_path, tmp_path / "m", "--shortlist-text", *files, *sizes)
     assert code == 0, output
     bundle = open_bundle(folder)
     assert bundle.shortlist is not None
@@ -191,7 +191,7 @@ def test_text_that_teaches_nothing_is_refused_and_nothing_written(
 ) -> None:
     write_marian(tmp_path / "m")
     files = write_text(tmp_path, source, target)
-    code, output, folder = invoke(tmp_path, "--from-hf", tmp_path / "m", "--shortlist-text", *files)
+    code, output, folder = invoke(tmp_path, tmp_path / "m", "--shortlist-text", *files)
     assert code == 1
     assert message in output
     assert not folder.parent.exists() or not list(folder.parent.iterdir())
@@ -201,7 +201,7 @@ def test_a_lexicon_of_another_vocabulary_is_refused_and_nothing_written(tmp_path
     write_model(tmp_path / "m", Form())
     (tmp_path / "lex.s2t").write_text("ж я 0.5\n")
     languages = ("--source-language", "de", "--target-language", "en")
-    asked = ("--from-ctranslate2", tmp_path / "m", "--shortlist-lexicon", tmp_path / "lex.s2t")
+    asked = (tmp_path / "m", "--shortlist-lexicon", tmp_path / "lex.s2t")
     code, output, folder = invoke(tmp_path, *asked, *languages)
     assert code == 1
     assert "is of another vocabulary than the model" in output
