@@ -52,6 +52,7 @@ def serve(**values: Any) -> None:
     from dragoman_server.engine import DeviceUnavailableError
     from dragoman_server.glossaries import GlossaryError
     from dragoman_server.logs import open_log
+    from dragoman_server.models.getting import GettingError
     from dragoman_server.models.repository import RepositoryError
     from dragoman_server.server import EngineEndedError, PortError
     from dragoman_server.server import serve as serve_until_stopped
@@ -72,6 +73,7 @@ def serve(**values: Any) -> None:
             CertificateError,
             DeviceUnavailableError,
             EngineEndedError,
+            GettingError,
             GlossaryError,
             LimitFileError,
             MissingExtraError,

@@ -188,6 +188,9 @@ class ServerConfig:
     pivot: str | None = option(None, metavar="LANGUAGE", when_none="none")
     """Language that texts go through where no model is for a pair but two are, such as en from de to fr. A
     request may say otherwise."""
+    get: str | None = option(None, metavar="MODEL[,...]", when_none="what is in the models folder")
+    """Models that `dragoman get` fetches into the models folder before any is loaded, such as de-en,en-fr,
+    where it has none for these languages. It needs the extra dragoman[get]."""
     drain_seconds: float = option(30.0, at_least=0)
     """How long accepted calls may take to finish after SIGTERM or SIGINT."""
     max_reload_seconds: float = option(300.0, above=0)

@@ -44,6 +44,7 @@ from dragoman_server.logs import Log
 from dragoman_server.metrics.callers import CallerMetrics
 from dragoman_server.metrics.process import LogMetrics, ProcessMetrics
 from dragoman_server.metrics.translation import Metrics
+from dragoman_server.models.getting import get_models
 from dragoman_server.models.loader import ModelLoader, engine_limits
 from dragoman_server.models.manager import ModelManager
 from dragoman_server.models.on_demand import ModelsOnDemand
@@ -362,8 +363,8 @@ async def serve(config: ServerConfig, log: Log | None = None) -> bool:
     """Serves until SIGTERM or SIGINT, then drains; a second signal ends at once. SIGHUP reloads.
 
     Returns whether all accepted calls finished in time. Where the signal comes first, the rest of the models
-    is not loaded. Raises as Server.start, and
-    EngineEndedError, after what other models have accepted: who supervises the process starts it anew.
+    is not fetched or loaded. Raises as Server.start, GettingError, and EngineEndedError, after what other
+    models have accepted: who supervises the process starts it anew.
     """
     stop, hang_up = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -382,7 +383,7 @@ async def serve(config: ServerConfig, log: Log | None = None) -> bool:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
     raise_limit()
     server = Server(config, log)
-    starting, stopping = asyncio.create_task(server.start()), asyncio.create_task(stop.wait())
+    starting, stopping = asyncio.create_task(_start(server, config)), asyncio.create_task(stop.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
         logger.info("stopping before the models are loaded")
@@ -405,6 +406,12 @@ async def serve(config: ServerConfig, log: Log | None = None) -> bool:
     if ended is not None:
         raise ended
     return finished
+
+
+async def _start(server: Server, config: ServerConfig) -> None:
+    if config.get is not None:
+        await get_models(config.get, config.models)
+    await server.start()
 
 
 async def _reload_at(hang_up: asyncio.Event, server: Server) -> None:

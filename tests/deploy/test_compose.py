@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.deploy.conftest import ROOT, SERVERS
+from tests.deploy.conftest import ROOT, SERVERS, serve_options
+from tests.deploy.dockerfile import Instruction, final_stage
 
 from dragoman_server.healthcheck import healthcheck
 
@@ -33,6 +34,7 @@ def test_ports_are_reached_from_this_machine_alone(compose: dict[str, Any]) -> N
     assert published == {
         "dragoman-cpu": ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"],
         "dragoman-gpu": ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"],
+        "dragoman-get": ["127.0.0.1:50051:50051", "127.0.0.1:8080:8080"],
         "prometheus": ["127.0.0.1:9090:9090"],
         "grafana": ["127.0.0.1:3000:3000"],
     }
@@ -68,6 +70,22 @@ def test_server_takes_its_environment_and_command(options: dict[str, Any], servi
 
 def test_drain_ends_before_docker_kills(options: dict[str, Any], service: dict[str, Any]) -> None:
     assert seconds(service["stop_grace_period"]) >= options["drain_seconds"] + 5
+
+
+def test_models_are_fetched_into_a_volume_that_the_server_may_write(
+    compose: dict[str, Any], dockerfile: list[Instruction], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = compose["services"]["dragoman-get"]
+    options = serve_options(dockerfile, service["environment"], service["command"], monkeypatch)
+    [volume] = service["volumes"]
+    assert volume.split(":") == ["models", str(options["models"])]
+    assert options["get"] == "de-en,en-de"
+    assert "get" in service["build"]["args"]["EXTRAS"].split(",")
+    [user] = [item.text for item in final_stage(dockerfile) if item.name == "USER"]
+    made = [item.text for item in final_stage(dockerfile) if item.name == "RUN"]
+    assert any(f"--owner {user} {options['models']}" in text for text in made), (
+        "a new volume is as the image has it"
+    )
 
 
 @pytest.mark.parametrize("service", SERVERS[1:], indirect=True)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.export.get.registry_server import RegistryServer
 from dragoman_export.get.cli import get
 
 OPUS = "Helsinki-NLP/opus-mt-de-en"
+StartServer = Callable[[Path, str, str], subprocess.Popen[str]]
 
 
 @pytest.fixture(scope="module")
@@ -150,14 +151,26 @@ def test_a_folder_here_is_called_by_its_languages_and_the_next_number(
     assert open_bundle(tmp_path / "de-en" / "8").manifest.key == "de-en/8"
 
 
-def start_server(models: Path, mirror: str, names: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "dragoman", "serve", "--models", models, "--device", "cpu"]
-    return subprocess.Popen(
-        [*command, "--port", "0", "--metrics-port", "0", "--get", names],
-        env=os.environ | {"DRAGOMAN_MIRROR": mirror, "GRPC_VERBOSITY": "NONE"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def start_server() -> Iterator[StartServer]:
+    """Starts `dragoman serve --get`, and ends what is left."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(models: Path, mirror: str, names: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "dragoman", "serve", "--models", models, "--device", "cpu"]
+        server = subprocess.Popen(
+            [*command, "--port", "0", "--metrics-port", "0", "--get", names],
+            env=os.environ | {"DRAGOMAN_MIRROR": mirror, "GRPC_VERBOSITY": "NONE"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.kill()
+        server.communicate()
 
 
 def log_until(server: subprocess.Popen[str], event: str) -> list[dict[str, Any]]:
@@ -172,12 +185,12 @@ def log_until(server: subprocess.Popen[str], event: str) -> list[dict[str, Any]]
 
 @pytest.mark.long
 def test_a_server_fetches_what_it_lacks_and_starts_without_a_network_then(
-    registries: RegistryServer, tmp_path: Path
+    registries: RegistryServer, start_server: StartServer, tmp_path: Path
 ) -> None:
     for url in (registries.url, "http://127.0.0.1:9"):
         server = start_server(tmp_path / "models", url, "de-en")
-        log = log_until(server, "serving")
-        assert log[-1]["message"] == "serving", log
+        log = log_until(server, "ready")
+        assert log[-1]["message"] == "ready", log
         server.terminate()
         server.communicate()
         assert server.returncode == 0
