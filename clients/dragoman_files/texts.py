@@ -71,7 +71,7 @@ class RangedText(str):
         protected.protected_ranges = tuple(_checked(pair, len(text)) for pair in protected_ranges)
         return protected
 
-    def __getnewargs__(self) -> tuple[str, tuple[tuple[int, int], ...]]:
+    def __getnewargs__(self) -> tuple[str, tuple[tuple[int, int], ...]]:  # type: ignore[override]
         """What a copy is made of."""
         return str(self), self.protected_ranges
 
