@@ -42,6 +42,8 @@ PIECE = "with a piece of a sentence"
 NUMBERS = "with numbers that do not match"
 LANGUAGE = "with a side in the wrong language"
 
+_ENDLESS = re.compile(r"&#\d{100}")
+"""A reference of HTML that stands for no character, with more digits than Python may read."""
 _COUNT = r"%(?:\d+\$)?d|%\(\w*(?:count|num|total)\w*\)[ds]|\{(?:count|num|n)\}"
 _PLACEHOLDER = re.compile(rf"`[^`]+`|\{{\{{[^{{}}]+\}}\}}|{_COUNT}|%(?:\d+\$)?[s@]|%\(\w+\)[sd]|\{{[\w.]*\}}")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*(?:\([^()]*\)[^()]*)*\)")
@@ -84,6 +86,8 @@ def num_words(text: str) -> int:
 
 def clean(pair: Pair, language: str) -> Pair | str:
     """The pair as the model is to read it, or why it is of no use."""
+    if any(map(_ENDLESS.search, pair)):
+        return CODE
     english, other = (_SPACES.sub(" ", html.unescape(side)).strip() for side in pair)
     with_tags = _with_tags(english, other)
     filled = with_tags or fill(plain(english), plain(other))
