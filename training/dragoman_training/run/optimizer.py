@@ -16,8 +16,8 @@ def build_optimizer(config: TrainingConfig, model: Seq2Seq) -> torch.optim.Optim
 
     Tables that rows are looked up in, embeddings and learned positions, are none.
     """
-    # Elsewhere the fused kernel wants the count of steps on the device.
-    fused = next(model.parameters()).device.type == "cpu"
+    # Fused, it keeps state of a step that overflows, and on GPUs wants the count of steps on the device.
+    fused = next(model.parameters()).device.type == "cpu" and config.precision != "fp16"
     if config.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), lr=0.0, betas=config.adam_betas, eps=1e-9, fused=fused)
     tables = {
