@@ -145,11 +145,11 @@ def remembered_traces() -> Iterator[None]:
     """Exporting traces no model that another test had traced since export and training are what they are."""
     from tests.export.remembered_traces import RememberedTraces
 
-    from dragoman_export import exporter
+    from dragoman_export import trained
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            exporter, "trace", RememberedTraces(kept_folder("traces", "bundle", "export", "training"))
+            trained, "trace", RememberedTraces(kept_folder("traces", "bundle", "export", "training"))
         )
         yield
 

@@ -21,7 +21,7 @@ from benchmarks.engines import open_decoder, running_system
 from benchmarks.harness import BEAM, BUNDLE, FILE, FOLDER, LIMIT, REPEATS, THREADS, Found, scenario, several
 from benchmarks.measuring import in_turns, ratio, summarize
 from benchmarks.report import Row, Table
-from dragoman_export.shortlist.builder import ShortlistOptions, make_shortlist
+from dragoman_export.shortlist.options import ShortlistOptions, make_shortlist
 from dragoman_server.offline.system import BundleSystem
 from dragoman_training.alignment.aligner import load_aligner
 from dragoman_training.alignment.pieces import count_links, learn_table

@@ -67,11 +67,15 @@ def export(
     request.shortlist.check(is_foreign=False)
 
     def make(report: Callable[[str], None]) -> "Bundle":
+        import torch
+
         from dragoman_export.corpus import corpus_for_export, learns_shortlist
         from dragoman_export.exporter import export_bundle
+        from dragoman_export.machine import count_threads
         from dragoman_export.memory import check_memory
         from dragoman_training.decoding.members import load_members
 
+        torch.set_num_threads(count_threads())
         check_memory(paths, request.available_memory())
         check_text, shortlist = request.text(), request.shortlist
         members, wanted = load_members(paths), shortlist.is_wanted

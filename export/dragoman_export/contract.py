@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import onnx_ir as ir
 from dragoman_bundle.manifest import TensorContract, TensorSpec
 
-from dragoman_export.graphs.attention.cpu_kernels import PAST
-from dragoman_export.graphs.trace import GROWTH, Graphs
+from dragoman_export.graphs.attention.kernels import PAST
+from dragoman_export.graphs.builder import GROWTH, Graphs
 from dragoman_export.shortlist.graphs import ShortlistGraphs
 
 DTYPES = {

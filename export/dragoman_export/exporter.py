@@ -1,47 +1,25 @@
-"""Checkpoints to bundle: trace, quantize, check against PyTorch, describe, and put in place.
+"""Checkpoints that were trained here to a bundle, with what their training corpus gives."""
 
-Nothing appears at the destination unless the graphs of every precision pass the parity gate.
-"""
-
-import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import torch
-from dragoman_bundle.bundle import Bundle, open_bundle
-from dragoman_bundle.manifest import CARD_FILE, SHORTLIST_FILE, ShortlistSpec
-from dragoman_bundle.names import check_language, check_name
-from dragoman_bundle.shortlist import Shortlist
-from dragoman_bundle.writer import seal, staged_bundle
+from dragoman_bundle.bundle import Bundle
 
-from dragoman_export.calibration.observing import Steps, find_steps
-from dragoman_export.card.model_card import write_card
-from dragoman_export.contract import shortlist_memory, tensor_contract
-from dragoman_export.graph_files import write_graphs
+from dragoman_export import assembly
+from dragoman_export.assembly import export_subject, with_told
+from dragoman_export.calibration.observing import Steps
 from dragoman_export.graphs.alignment_head import with_alignment_head
-from dragoman_export.graphs.attention.cpu_kernels import takes_cpu_kernels
-from dragoman_export.graphs.regroup import write_regroup_graph
-from dragoman_export.graphs.trace import Graphs, trace
-from dragoman_export.int8 import quantize
-from dragoman_export.int8.bounded import bounded_states
-from dragoman_export.manifest import make_manifest, special_ids
-from dragoman_export.parity.bounds import ParityError
-from dragoman_export.parity.gate import Parity, ParityGate
-from dragoman_export.parity.onnx_stepper import OnnxStepper
-from dragoman_export.parity.sentences import CheckText, text_sources
-from dragoman_export.progress import Stages, num_stages
-from dragoman_export.recipe_file import recipe_files, recipe_toml
-from dragoman_export.shortlist.builder import ShortlistOptions, build_shortlist
+from dragoman_export.graphs.builder import Graphs
+from dragoman_export.parity.sentences import CheckText
+from dragoman_export.shortlist.builder import build_shortlist
 from dragoman_export.shortlist.files import ShortlistFiles
-from dragoman_export.shortlist.graphs import make_shortlist_graphs
-from dragoman_export.shortlist.stepper import ShortlistStepper
-from dragoman_export.subject import Subject, subject_of
-from dragoman_export.tokenizer_files import write_tokenizers
+from dragoman_export.shortlist.options import ShortlistOptions
+from dragoman_export.trained import TrainedModel, subject_of
 from dragoman_training.alignment.aligner import load_aligner
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
-from dragoman_training.models import Seq2Seq, Transformer
+from dragoman_training.models import Seq2Seq
 
 
 def export_bundle(
@@ -82,7 +60,7 @@ def export_bundle(
                 "--shortlist" if shortlist_aligner is None else f"--shortlist-from {shortlist_aligner.name}"
             )
     return export_subject(
-        _with_told(subject, asked),
+        with_told(subject, asked),
         destination,
         name=name,
         version=version,
@@ -92,155 +70,6 @@ def export_bundle(
         check_text=check_text,
         report=report,
     )
-
-
-def export_foreign(
-    subject: Subject,
-    destination: Path,
-    *,
-    name: str,
-    version: str,
-    precisions: Sequence[str],
-    overwrite: bool = False,
-    shortlist_files: ShortlistFiles | None = None,
-    shortlist_options: ShortlistOptions,
-    check_text: CheckText | None = None,
-    report: Callable[[str], None],
-) -> Bundle:
-    """Writes a bundle of a model from elsewhere as `export_subject` does, its shortlist made of the files.
-
-    The graphs are checked on their text where there is some and no other is given.
-    """
-    build = None
-    if shortlist_files is not None:
-        build = shortlist_files.builder(subject, shortlist_options, report)
-        subject = _with_told(subject, shortlist_options.command_line(shortlist_files.command_line()))
-        if check_text is None and shortlist_files.text is not None:
-            check_text = CheckText.read(shortlist_files.text[0])
-    return export_subject(
-        subject,
-        destination,
-        name=name,
-        version=version,
-        precisions=precisions,
-        overwrite=overwrite,
-        build_shortlist=build,
-        check_text=check_text,
-        report=report,
-    )
-
-
-def export_subject(
-    subject: Subject,
-    destination: Path,
-    *,
-    name: str,
-    version: str,
-    precisions: Sequence[str],
-    overwrite: bool = False,
-    build_shortlist: Callable[[], Shortlist] | None = None,
-    check_text: CheckText | None = None,
-    report: Callable[[str], None],
-) -> Bundle:
-    """Writes a bundle and opens it. `report` is told, line by line, what is being done and found.
-
-    Graphs of lower precisions are checked on `check_text`, or where there is none on samples of the model's.
-
-    Raises ParityError where the graphs do not decode as PyTorch does, BundleError where the destination holds
-    something and `overwrite` is not set, or where name, version or a language can't be one. The destination
-    is then as it was.
-    """
-    check_name("name", name)
-    check_name("version", version)
-    check_language("the source language", subject.source_language)
-    check_language("the target language", subject.target_language)
-    source, target = subject.source_tokenizer, subject.target_tokenizer
-    stages = Stages(num_stages(precisions, has_shortlist=build_shortlist is not None), report)
-    with staged_bundle(destination, overwrite=overwrite) as folder:
-        # First, as text that teaches nothing is refused: the graphs take minutes.
-        learnt = build_shortlist and build_shortlist()
-        stages.begin("decoding with PyTorch")
-        text = None
-        if check_text is not None:
-            limit = subject.decoding.max_source_tokens
-            text = text_sources(check_text, source, source_end=subject.source_end, max_tokens=limit)
-        gate = ParityGate(
-            subject.model,
-            subject.decoding,
-            source_vocabulary=source.vocabulary_size,
-            source_ids=special_ids(source),
-            target_ids=special_ids(target),
-            source_end=subject.source_end,
-            text=text,
-        )
-        find = None
-        if isinstance(subject.model, Transformer):
-            find = partial(
-                find_steps, words=gate.words, open_stepper=partial(OnnxStepper.between, source, target)
-            )
-        graphs = make_graphs(subject.model, precisions, stages.begin, find)
-        shortlist_graphs = {}
-        if learnt is not None:
-            stages.begin("making the graphs of the shortlist")
-            shortlist_graphs = {precision: make_shortlist_graphs(pair) for precision, pair in graphs.items()}
-        contract = tensor_contract(graphs)
-        parities: dict[str, Parity] = {}
-        for precision in precisions:
-            stages.begin(f"{precision}: writing the graphs")
-            write_graphs(graphs[precision], folder / precision, shortlist_graphs.get(precision))
-            write_regroup_graph(contract, precision, folder / precision)
-            try:
-                parities[precision] = _check(
-                    gate, subject, folder / precision, precision in shortlist_graphs, stages
-                )
-            except ParityError as error:
-                raise ParityError(f"{error}{_way_out(precision, parities, precisions)}") from error
-        shortlist = None
-        if learnt is not None:
-            learnt.save(folder / SHORTLIST_FILE)
-            shortlist = ShortlistSpec(file=SHORTLIST_FILE, memory=shortlist_memory(shortlist_graphs))
-        manifest = make_manifest(
-            subject,
-            name=name,
-            version=version,
-            precisions=precisions,
-            contract=contract,
-            tokenizers=write_tokenizers(folder, source, target),
-            shortlist=shortlist,
-        )
-        for file, recipe in zip(recipe_files(subject.recipes), subject.recipes, strict=True):
-            (folder / file).write_text(recipe_toml(recipe), encoding="utf-8")
-        (folder / CARD_FILE).write_text(write_card(manifest, subject, parities, check_text), encoding="utf-8")
-        seal(folder, manifest)
-    return open_bundle(destination)
-
-
-def _with_told(subject: Subject, options: str) -> Subject:
-    """The subject, its card telling these options of its export as well."""
-    training = subject.training.replace("{export}", f"{{export}} {options}")
-    return dataclasses.replace(subject, training=training)
-
-
-def _check(gate: ParityGate, subject: Subject, folder: Path, has_shortlist: bool, stages: Stages) -> Parity:
-    """Holds a precision's graphs against PyTorch, those of a shortlist too. Raises ParityError."""
-    tokenizers = subject.source_tokenizer, subject.target_tokenizer
-    stages.begin(f"{folder.name}: decoding with onnxruntime")
-    parity = gate.check(OnnxStepper.between(*tokenizers, folder), folder.name)
-    stages.tell(f"{folder.name}: {parity.describe()}")
-    if has_shortlist:
-        stages.begin(f"{folder.name} with candidates: decoding with onnxruntime")
-        found = gate.check_shortlist(ShortlistStepper.between(*tokenizers, folder), folder.name)
-        stages.tell(f"{folder.name} with candidates: {found.describe()}")
-    return parity
-
-
-def _way_out(refused: str, passed: Collection[str], precisions: Sequence[str]) -> str:
-    """What to export instead; nothing for fp32, where what is refused is no matter of rounding."""
-    if refused == "fp32":
-        return ""
-    finding = f"{','.join(passed)} passed" if passed else "fp32 rounds nothing"
-    remaining = [precision for precision in precisions if precision != refused] if passed else ["fp32"]
-    return f". {finding}: export with --precisions {','.join(remaining)}"
 
 
 def make_graphs(
@@ -249,28 +78,5 @@ def make_graphs(
     report: Callable[[str], None] = lambda line: None,
     find: Callable[[Graphs], Steps] | None = None,
 ) -> dict[str, Graphs]:
-    """The graphs of a model in each of the precisions "fp32", "int8" and "fp16" that is asked for.
-
-    `report` is told which one is made before it is. `find` finds, in the fp32 graphs, the steps of int8 that
-    rows share; without it each row has its own.
-    """
-    graphs: dict[str, Graphs] = {}
-    if "fp32" in precisions or "int8" in precisions:
-        report("fp32: making the graphs")
-        for_cpu = "int8" in precisions and takes_cpu_kernels(model)
-        if "fp32" in precisions or not for_cpu:
-            graphs["fp32"] = exact = trace(model)
-        if for_cpu:
-            exact = trace(model, for_cpu=True)
-    if "int8" in precisions:
-        report("int8: quantizing the graphs")
-        states = bounded_states(exact.encoder.graph, exact.decoder_step.graph)
-        steps = Steps({}, {}) if find is None else find(exact)
-        graphs["int8"] = Graphs(
-            quantize(exact.encoder, steps=steps.encoder),
-            quantize(exact.decoder_step, states, steps.decoder_step),
-        )
-    if "fp16" in precisions:
-        report("fp16: making the graphs")
-        graphs["fp16"] = trace(model, dtype=torch.float16)
-    return {precision: graphs[precision] for precision in precisions}
+    """The graphs of a model in PyTorch, as `assembly.make_graphs` makes them."""
+    return assembly.make_graphs(TrainedModel(model, bos=0), precisions, report, find)

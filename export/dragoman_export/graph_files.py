@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx_ir as ir
 from dragoman_bundle.manifest import ENCODER_GRAPH, SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH, STEP_GRAPH
 
-from dragoman_export.graphs.trace import Graphs
+from dragoman_export.graphs.builder import Graphs
 from dragoman_export.shortlist.graphs import ShortlistGraphs
 
 WEIGHTS_FILE = "weights.bin"

@@ -67,7 +67,7 @@ def special_ids(tokenizer: Tokenizer) -> SpecialIds:
 
 def _architecture(subject: Subject) -> Architecture:
     """Family and sizes, as the recipe gives them; an ensemble's, member by member."""
-    members = [dataclasses.asdict(config) for config in subject.configs]
+    members = [dict(sizes) for sizes in subject.sizes]
     families = [sizes.pop("family") for sizes in members]
     descriptions = [
         ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in sizes.items()) for sizes in members

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from dragoman_bundle.bundle import Bundle
 
     from dragoman_export.parity.sentences import CheckText
-    from dragoman_export.shortlist.builder import ShortlistOptions
     from dragoman_export.shortlist.files import ShortlistFiles
+    from dragoman_export.shortlist.options import ShortlistOptions
 
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
@@ -91,7 +91,7 @@ class ShortlistRequest:
 
     def options(self) -> "ShortlistOptions":
         """How large it is."""
-        from dragoman_export.shortlist.builder import ShortlistOptions
+        from dragoman_export.shortlist.options import ShortlistOptions
 
         return ShortlistOptions(
             max_targets=self.shortlist_targets,
@@ -137,13 +137,11 @@ class ExportRequest:
         """Makes a bundle and prints its files. Raises click.ClickException for what was wrong."""
         # Threads that wait in a loop would take the cores from those that work, and from whatever else runs.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        import torch
+        if self.threads is not None:
+            os.environ["OMP_NUM_THREADS"] = str(self.threads)
         from rich.console import Console
 
-        from dragoman_export.machine import count_threads
-
         console = Console(stderr=True, highlight=False)
-        torch.set_num_threads(self.threads or count_threads())
         try:
             with console.status("") as status:
 

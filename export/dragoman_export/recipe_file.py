@@ -3,9 +3,10 @@
 import dataclasses
 import json
 from collections.abc import Sized
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dragoman_training.recipe.settings import Recipe
+if TYPE_CHECKING:
+    from dragoman_training.recipe.settings import Recipe
 
 
 def recipe_files(members: Sized) -> list[str]:
@@ -15,7 +16,7 @@ def recipe_files(members: Sized) -> list[str]:
     return [f"recipe-{number}.toml" for number in range(1, len(members) + 1)]
 
 
-def recipe_toml(recipe: Recipe) -> str:
+def recipe_toml(recipe: "Recipe") -> str:
     """The recipe as TOML: `load_recipe` makes the same recipe of it."""
     lines: list[str] = []
     tables: list[str] = []

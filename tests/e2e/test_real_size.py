@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from dragoman_bundle import Bundle, open_bundle
+from dragoman_bundle.search import beam_search
 from tests.conftest import toy_pairs
 from tests.e2e.real_size import VOCABULARY, write_real_size
 from tests.e2e.server_process import COMMAND, ServerProcess
 
 from dragoman_export.from_hf import load_marian
-from dragoman_training.decoding.search import beam_search
-from dragoman_training.decoding.stepper import TorchStepper
+from dragoman_export.reference.stepper import ReferenceStepper
 
 pytestmark = pytest.mark.long
 MAX_PEAK_BYTES = 3 << 30
@@ -67,14 +67,12 @@ def test_both_precisions_passed_the_gate_and_the_card_tells_by_how_much(bundle: 
     assert "| int8 | " in card
 
 
-def test_what_is_served_is_what_pytorch_decodes(
+def test_what_is_served_is_what_its_reference_decodes(
     checkpoint: Path, bundle: Bundle, server: ServerProcess
 ) -> None:
     subject = load_marian(str(checkpoint))
     source, target = subject.source_tokenizer, subject.target_tokenizer
-    stepper = TorchStepper(
-        subject.model, source_pad_id=source.pad_id, bos_id=target.bos_id, eos_id=target.eos_id
-    )
+    stepper = ReferenceStepper(subject.model.reference(), source_pad_id=source.pad_id, eos_id=target.eos_id)
     sources = [[*ids, source.eos_id] for ids in source.encode_ids(SENTENCES)]
     expected = [
         target.decode_text(list(hypotheses[0].tokens))

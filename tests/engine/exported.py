@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dragoman_bundle.bundle import Bundle, open_bundle
+from dragoman_bundle.search import beam_search
 from tests.export.toy_checkpoint import make_members, random_sources, train_tokenizer
 
 from dragoman_export.exporter import export_bundle
@@ -14,7 +15,6 @@ from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_training.decoding.members import as_one
-from dragoman_training.decoding.search import beam_search
 from dragoman_training.decoding.stepper import TorchStepper
 
 VOCABULARY = 40

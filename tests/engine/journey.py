@@ -8,8 +8,8 @@ from dragoman_bundle.bundle import Bundle, open_bundle
 from dragoman_bundle.shortlist import Shortlist
 from tests.export.toy_checkpoint import make_members, train_tokenizer
 
-from dragoman_export.exporter import export_subject
-from dragoman_export.subject import subject_of
+from dragoman_export.assembly import export_subject
+from dragoman_export.trained import subject_of
 from dragoman_server.engine import StepInput, StepOutput
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dragoman_bundle.search import Candidates, beam_search
 from tests.engine.table_decoder import (
     BOS,
     EOS,
@@ -23,7 +24,6 @@ from dragoman_server.engine.decoder import StepOutput
 from dragoman_server.engine.request import FinishReason, Hypothesis, SearchOptions, Sentence
 from dragoman_server.engine.search.beam import Beams, advance
 from dragoman_server.engine.search.ranking import normalised_score
-from dragoman_training.decoding.search import Candidates, beam_search
 from dragoman_training.recipe.settings import DecodingConfig
 
 

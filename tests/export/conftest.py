@@ -9,7 +9,7 @@ from tests.export.toy_checkpoint import ALIKE, CONFIGS, make_checkpoint, make_me
 
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.graphs.trace import Graphs
+from dragoman_export.graphs.builder import Graphs
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
 from dragoman_training.decoding.members import as_one
 

@@ -9,7 +9,8 @@ import onnx_ir as ir
 import torch
 from tests.once import once
 
-from dragoman_export.graphs.trace import Graphs, trace
+from dragoman_export.graphs.builder import Graphs
+from dragoman_export.graphs.trace import trace
 from dragoman_training.models import Seq2Seq
 
 
@@ -24,17 +25,16 @@ class RememberedTraces:
         model: Seq2Seq,
         *,
         dtype: torch.dtype = torch.float32,
-        for_cpu: bool = False,
     ) -> Graphs:
         made: list[Graphs] = []
 
         def make(folder: Path) -> None:
-            graphs = trace(model, dtype=dtype, for_cpu=for_cpu)
+            graphs = trace(model, dtype=dtype)
             ir.save(graphs.encoder, folder / "encoder.onnx")
             ir.save(graphs.decoder_step, folder / "decoder_step.onnx")
             made.append(graphs)
 
-        folder = once(self._folder / f"trace-{_fingerprint(model, dtype, for_cpu)}", make)
+        folder = once(self._folder / f"trace-{_fingerprint(model, dtype)}", make)
         if made:
             # Whoever comes first goes on with what was traced, as outside of tests.
             return made[0]

@@ -9,7 +9,7 @@ from dragoman_bundle import Bundle, Tokenizer, open_bundle
 from tests.export.toy_checkpoint import make_members
 
 from dragoman_export.cli import export
-from dragoman_export.subject import subject_of
+from dragoman_export.trained import subject_of
 from dragoman_training.checkpoint import Checkpoint, write_checkpoint
 from dragoman_training.recipe.reader import load_recipe
 from dragoman_training.recipe.settings import CardConfig

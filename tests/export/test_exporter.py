@@ -9,9 +9,9 @@ import pytest
 from dragoman_bundle import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint
 
-from dragoman_export import exporter
+from dragoman_export import assembly
 from dragoman_export.exporter import export_bundle
-from dragoman_export.graphs.trace import Graphs
+from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.bounds import ParityError
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.recipe.reader import load_recipe
@@ -38,7 +38,7 @@ def exported(luong: Checkpoint, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def test_bundle_says_what_the_checkpoint_is(luong: Checkpoint, exported: Path) -> None:
-    manifest = exporter.open_bundle(exported).manifest
+    manifest = assembly.open_bundle(exported).manifest
     assert (manifest.name, manifest.version) == ("de-en", "1")
     assert (manifest.source_language, manifest.target_language) == ("de", "en")
     assert manifest.architecture.family == "luong"
@@ -85,7 +85,7 @@ def test_recipe_in_the_bundle_is_the_one_it_was_trained_with(luong: Checkpoint, 
 def test_a_language_model_continues_texts_in_its_own_language(tokenizer: Tokenizer, tmp_path: Path) -> None:
     checkpoint = make_checkpoint(CONFIGS["lm"], tokenizer, tokenizer)
     export(checkpoint, tmp_path / "1")
-    manifest = exporter.open_bundle(tmp_path / "1").manifest
+    manifest = assembly.open_bundle(tmp_path / "1").manifest
     assert (manifest.source_language, manifest.target_language) == ("en", "en")
     card = (tmp_path / "1" / "README.md").read_text()
     assert "Continues text in en: " in card
@@ -99,7 +99,7 @@ def test_two_vocabularies_make_two_tokenizers(
 ) -> None:
     checkpoint = make_checkpoint(CONFIGS["bahdanau-gru"], tokenizer, other_tokenizer)
     export(checkpoint, tmp_path / "1")
-    bundle = exporter.open_bundle(tmp_path / "1")
+    bundle = assembly.open_bundle(tmp_path / "1")
     assert bundle.source_tokenizer.vocabulary_size == 40
     assert bundle.target_tokenizer.vocabulary_size == 36
     assert (bundle.manifest.source_tokenizer, bundle.manifest.target_tokenizer) == (
@@ -113,7 +113,7 @@ def test_graphs_that_differ_from_pytorch_leave_nothing_behind(
 ) -> None:
     other = make_checkpoint(CONFIGS["luong"], tokenizer, tokenizer)
     other.model.get_parameter("bridge.bias").data.add_(1)
-    monkeypatch.setattr(exporter, "make_graphs", lambda model, precisions, *rest: luong_graphs)
+    monkeypatch.setattr(assembly, "make_graphs", lambda model, precisions, *rest: luong_graphs)
     with pytest.raises(ParityError) as raised:
         export(other, tmp_path / "de-en" / "1")
     # There is nothing else to export where fp32 is wrong.
@@ -144,7 +144,7 @@ def test_where_a_precision_is_refused_the_error_says_what_to_export_instead(
             value.const_value = ir.tensor(np.zeros_like(value.const_value.numpy()), name=name)
     made = {**luong_graphs, "int8": int8}
     monkeypatch.setattr(
-        exporter, "make_graphs", lambda model, precisions, *rest: {each: made[each] for each in precisions}
+        assembly, "make_graphs", lambda model, precisions, *rest: {each: made[each] for each in precisions}
     )
     with pytest.raises(ParityError, match=rf"is allowed\. {told}$"):
         export(luong, tmp_path / "1", precisions)

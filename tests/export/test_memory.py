@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from transformers import MarianConfig
 
 from dragoman_export.cli import export
-from dragoman_export.from_hf import load_marian
-from dragoman_export.from_hf.errors import MarianError
 from dragoman_export.machine import available_memory
-from dragoman_export.memory import MemoryTooSmallError
 
 INFO = "MemTotal:  8000 kB\nMemAvailable:  4000 kB\n"
 
@@ -55,17 +51,6 @@ def test_available_memory_is_the_machine_s_or_the_control_group_s(
     tmp_path: Path, info: Path, files: dict[str, object], expected: int
 ) -> None:
     assert available_memory(write_group(tmp_path / "cgroup", **files), info) == expected
-
-
-def test_weights_that_memory_is_too_small_for_are_not_even_fetched(tmp_path: Path) -> None:
-    # What a hub has under a name: of it the configuration is here, and no weights.
-    sizes = {"d_model": 512, "encoder_layers": 6, "decoder_layers": 6}
-    config = MarianConfig(vocab_size=65_001, **sizes, encoder_ffn_dim=2048, decoder_ffn_dim=2048)
-    (tmp_path / "config.json").write_text(config.to_json_string())
-    with pytest.raises(MemoryTooSmallError, match=r"holds 0\.3 GB of weights .* about 2\.9 GB"):
-        load_marian(str(tmp_path), available_memory=2_000_000_000)
-    with pytest.raises(MarianError, match="can't be loaded"):
-        load_marian(str(tmp_path), available_memory=4_000_000_000)
 
 
 def call(*arguments: object) -> tuple[int, str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.export.toy_checkpoint import PROGRESS
 
-from dragoman_export.subject import subject_of
+from dragoman_export.trained import subject_of
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.provenance import provenances
 from dragoman_training.recipe.settings import CardConfig

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dragoman_bundle.search import Candidates, Ids, Scores, beam_search, length_penalty
 
-from dragoman_training.decoding.search import Candidates, Ids, Scores, beam_search, length_penalty
 from dragoman_training.recipe.settings import DecodingConfig
 
 BOS, EOS = 0, 1

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dragoman_export.calibration.steps import shared_step
 from dragoman_export.graph_files import write_graphs
+from dragoman_export.graphs.builder import Graphs
 from dragoman_export.graphs.initializers import constant_array
-from dragoman_export.graphs.trace import Graphs
 from dragoman_export.int8.matrix_product import matrix_product
 from dragoman_export.parity.loss import OwnWords
 from dragoman_export.parity.onnx_stepper import OnnxStepper
@@ -59,8 +59,8 @@ def _observe(
     encoder_rows.add(shown, is_inside_ST & counts_S[:, None])
     parent_S1 = np.arange(len(words.sources))[:, None]
     score_S1 = np.zeros((len(words.sources), 1), np.float32)
-    for token_S, runs_S in zip(words.read_SU.numpy().T, words.runs_US, strict=True):
-        token_S1 = np.ascontiguousarray(token_S[:, None])
+    for token_S, runs_S in zip(words.read_US, words.runs_US, strict=True):
+        token_S1 = token_S[:, None]
         shown, context = stepper.run_step(context, token_S1, parent_S1, score_S1, forced_SK=token_S1)
         step_rows.add(shown, runs_S & counts_S)
     return encoder_rows, step_rows

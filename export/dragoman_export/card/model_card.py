@@ -27,7 +27,7 @@ PARITY_HEAD = (
     "Precision",
     "Tokens",
     "Lost",
-    "Lost by rounding in PyTorch",
+    "Lost by rounding the reference",
     "Entropy",
     "Same next token",
     "Largest error",
@@ -94,13 +94,13 @@ def write_card(
 
 {subject.training.replace("{export}", export)}
 
-## Parity with PyTorch
+## Parity with the reference
 
-Before the bundle was written, its graphs and the PyTorch model were stepped along the model's own outputs
-for {_sentences(check_text)}.
-What is lost is the Kullback-Leibler divergence of what the graphs say of the next token from what PyTorch
-says, in nats a token; PyTorch itself loses some by rounding as int8 does; and the entropy is how unsure
-PyTorch is of that token. An error is a difference of its log-probability.
+Before the bundle was written, its graphs and their reference, {subject.model.reference_name}, were
+stepped along the model's own outputs for {_sentences(check_text)}.
+What is lost is the Kullback-Leibler divergence of what the graphs say of the next token from what the
+reference says, in nats a token; the reference itself loses some by rounding as int8 does; and the entropy is
+how unsure it is of that token. An error is a difference of its log-probability.
 
 {table(PARITY_HEAD, parity_rows, words=len(PARITY_HEAD))}
 """

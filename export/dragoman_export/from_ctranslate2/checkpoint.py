@@ -4,7 +4,9 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_export.foreign.transformer import SOURCE, TARGET, make_transformer
+from dragoman_bundle.decoding import DecodingDefaults
+
+from dragoman_export.foreign.weights import starting_with
 from dragoman_export.from_ctranslate2.binary import read_binary
 from dragoman_export.from_ctranslate2.errors import CTranslate2Error
 from dragoman_export.from_ctranslate2.settings import Settings, read_settings
@@ -12,8 +14,9 @@ from dragoman_export.from_ctranslate2.tokenizers import find_tokenizer, make_tok
 from dragoman_export.from_ctranslate2.variables import Variables
 from dragoman_export.from_ctranslate2.vocabulary import Vocabulary, read_vocabularies
 from dragoman_export.from_ctranslate2.weights import NUM_HEADS, REVISIONS, read_transformer
-from dragoman_export.subject import Subject
-from dragoman_training.recipe.settings import CardConfig, DecodingConfig
+from dragoman_export.model import ImportedModel
+from dragoman_export.reference.imported import POSITIONS, SOURCE, TARGET
+from dragoman_export.subject import Card, Subject
 
 MODEL_FILE = "model.bin"
 MAX_TOKENS = 512
@@ -117,15 +120,15 @@ def read_model(
     # Marian's models alone start so, and each was trained with sources that end; the converter of those on
     # Hugging Face's hub leaves that to the callers' tokenizer, and does not say it.
     source_end = settings.source_end or starts_from_zero
-    foreign = read_transformer(
+    imported = read_transformer(
         binary, variables, max_positions=MAX_TOKENS, norm_epsilon=settings.norm_epsilon
     )
     source, target = read_vocabularies(folder, settings)
     for side, vocabulary, name in (("source", source, SOURCE), ("target", target, TARGET)):
-        if len(vocabulary.tokens) != len(foreign.parameters[name]):
+        if len(vocabulary.tokens) != len(imported.weights[name]):
             raise CTranslate2Error(
                 f"{vocabulary.path} is not of this model: it has {len(vocabulary.tokens)} tokens, and "
-                f"{binary.path} {len(foreign.parameters[name])} {side} embeddings"
+                f"{binary.path} {len(imported.weights[name])} {side} embeddings"
             )
     bos = len(target.tokens) if starts_from_zero else _id(target, settings.decoder_start, settings)
     _id(target, settings.eos, settings)
@@ -134,18 +137,21 @@ def read_model(
     never = [bos] if starts_from_zero else []
     if not is_unk_produced:
         never.append(_id(target, settings.unk, settings))
-    if starts_from_zero:
-        foreign = foreign.starting_from_zero()
-    model = make_transformer(foreign, bos=bos, never_produced=tuple(never))
+    imported = starting_with(imported, bos, never_produced=tuple(never))
+    model = ImportedModel(imported)
     target_tokens = make_tokenizer(
         target,
         target_tokenizer,
         side="target",
-        size=len(foreign.parameters[TARGET]),
+        size=len(imported.weights[TARGET]),
         bos=bos,
         settings=settings,
     )
-    is_one = source is target and source_tokenizer == target_tokenizer and foreign.is_shared
+    is_one = (
+        source is target
+        and source_tokenizer == target_tokenizer
+        and imported.weights[SOURCE] is imported.weights[TARGET]
+    )
     source_tokens = (
         target_tokens
         if is_one
@@ -153,23 +159,23 @@ def read_model(
             source,
             source_tokenizer,
             side="source",
-            size=len(foreign.parameters[SOURCE]),
+            size=len(imported.weights[SOURCE]),
             # A source has no beginning: any of its tokens does.
-            bos=bos if bos < len(foreign.parameters[SOURCE]) else 0,
+            bos=bos if bos < len(imported.weights[SOURCE]) else 0,
             settings=settings,
         )
     )
-    max_tokens = len(foreign.source_positions_LD)
+    max_tokens = len(imported.weights[POSITIONS])
     return Subject(
         model=model,
-        configs=(model.config,),
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        sizes=(model.sizes,),
+        parameters=model.num_parameters,
         source_tokenizer=source_tokens,
         target_tokenizer=target_tokens,
         source_language=naming.source_language,
         target_language=naming.target_language,
         source_end=source_end,
-        decoding=DecodingConfig(
+        decoding=DecodingDefaults(
             beam_size=beam_size,
             length_penalty=length_penalty,
             max_source_tokens=max_tokens,
@@ -177,14 +183,13 @@ def read_model(
             max_output_ratio=MAX_OUTPUT_RATIO,
             max_output_margin=MAX_OUTPUT_MARGIN,
         ),
-        card=CardConfig(
+        card=Card(
             description=naming.description,
             data=f"That of {naming.origin}: see where it comes from",
             licence=naming.licence,
             credit=naming.credit,
         ),
         training=_training(naming),
-        recipes=(),
     )
 
 

@@ -8,14 +8,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dragoman_export.foreign.transformer import BIAS, OUTPUT, SOURCE, TARGET, ForeignTransformer
+from dragoman_export.foreign.weights import share_equal
 from dragoman_export.from_ctranslate2.binary import BinaryModel
 from dragoman_export.from_ctranslate2.errors import CTranslate2Error
 from dragoman_export.from_ctranslate2.features import refuse_foreign, refuse_unread
 from dragoman_export.from_ctranslate2.variables import Floats, Variables
-from dragoman_training.models import TransformerConfig
-from dragoman_training.models.layers.transformer_layers import Activation, Norm
-from dragoman_training.models.transformer import AlignmentHead
+from dragoman_export.reference.imported import (
+    BIAS,
+    OUTPUT,
+    POSITIONS,
+    SOURCE,
+    TARGET,
+    TARGET_POSITIONS,
+    Activation,
+    AlignmentHead,
+    Imported,
+    Norm,
+    TransformerArchitecture,
+)
 
 NUM_HEADS = {"": 8, "TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
 """The kinds of models that are read, and their heads where nothing tells them."""
@@ -44,10 +54,11 @@ class _Side(NamedTuple):
 
 def read_transformer(
     model: BinaryModel, variables: Variables, *, max_positions: int, norm_epsilon: float
-) -> ForeignTransformer:
+) -> Imported:
     """Everything of the model. Raises CTranslate2Error, naming what our Transformer has no place for.
 
-    Where positions are not in the file, and where they are more, there are `max_positions`.
+    Where positions are not in the file, and where they are more, there are `max_positions`. What the files do
+    not say, which target token begins a translation and which are never produced, is as if there were none.
     """
     source_embedding = (
         "encoder/embeddings_0" if "encoder/embeddings_0/weight" in variables else "encoder/embeddings"
@@ -87,24 +98,24 @@ def read_transformer(
     shortest = min(map(len, positions))
     head = _alignment_head(variables, decoder)
     refuse_unread(model.path, variables)
-    return ForeignTransformer(
-        config=TransformerConfig(
+    parameters[POSITIONS], parameters[TARGET_POSITIONS] = (table[:shortest] for table in positions)
+    return Imported(
+        architecture=TransformerArchitecture(
             width=width,
             heads=decoder.heads,
             feed_forward=reader.feed_forward,
             encoder_layers=encoder.layers,
             decoder_layers=decoder.layers,
+            past="self-attention",
             norm=decoder.norm,
             activation=decoder.activation,
-            scale_embedding=decoder.scale != 1,
-            dropout=0.0,
+            embedding_scale=decoder.scale,
+            norm_epsilon=norm_epsilon,
+            alignment_head=head,
+            bos=0,
+            never_produced=(),
         ),
-        parameters=parameters,
-        source_positions_LD=positions[0][:shortest],
-        target_positions_LD=positions[1][:shortest],
-        embedding_scale=decoder.scale,
-        norm_epsilon=norm_epsilon,
-        alignment_head=head,
+        weights=share_equal(parameters),
     )
 
 

@@ -1,6 +1,6 @@
-"""Reads a MarianMT checkpoint as Hugging Face keeps it: a folder, or the name of one on its hub.
+"""Reads a MarianMT checkpoint as Hugging Face keeps it: a folder.
 
-Such a folder has config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and vocab.json,
+It has config.json, model.safetensors or pytorch_model.bin, source.spm, target.spm and vocab.json,
 and may have generation_config.json, tokenizer_config.json, added_tokens.json, special_tokens_map.json,
 target_vocab.json, metadata.json and README.md. Where there is no generation_config.json, as in older
 releases, config.json has what stands there.
@@ -10,22 +10,24 @@ import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from pickle import UnpicklingError
 from textwrap import fill
 from typing import Any
 
-import torch
+from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import SpecialIds
 from dragoman_bundle.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 
+from dragoman_export.foreign.tensors import TensorsError, read_tensors
 from dragoman_export.from_hf.added_tokens import added_tokens, check_added_tokens, with_added_tokens
+from dragoman_export.from_hf.configuration import Configuration, read_configuration
 from dragoman_export.from_hf.errors import MarianError
 from dragoman_export.from_hf.release import METADATA_FILE, find_language, find_licence, refuse_marian_files
-from dragoman_export.from_hf.weights import marian_transformer
-from dragoman_export.memory import check_weights
-from dragoman_export.subject import Subject
-from dragoman_training.recipe.settings import CardConfig, DecodingConfig
+from dragoman_export.from_hf.weights import marian_model
+from dragoman_export.model import ImportedModel
+from dragoman_export.reference.imported import Floats
+from dragoman_export.subject import Card, Subject
 
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 BEAM_SIZE = 4
 """Where the checkpoint does not say."""
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
@@ -58,15 +60,13 @@ def load_marian(
     source_language: str | None = None,
     target_language: str | None = None,
     language_token: str | None = None,
-    available_memory: int | None = None,
 ) -> Subject:
-    """The checkpoint in a folder, or on the hub under a name such as "Helsinki-NLP/opus-mt-de-en".
+    """The checkpoint in a folder.
 
     Languages that are not given are those of tokenizer_config.json, or else of metadata.json. Of a model
     with several target languages the `language_token`, such as `>>fra<<`, chooses one for good. Raises
     MarianError where it is no MarianMT checkpoint, is not whole, names no languages, has no such token, or
-    holds what our Transformer has no place for; and MemoryTooSmallError, before the weights are loaded or
-    fetched, where an export of so many takes more than the bytes of `available_memory`.
+    holds what our Transformer has no place for.
 
     The engine may find another translation than `generate()`, by four definitions, the first three with a
     beam alone; the card tells those that are the checkpoint's:
@@ -81,36 +81,40 @@ def load_marian(
     - At the most tokens of an output `generate()` puts an end where `forced_eos_token_id` is set; the
       engine's translation is cut there.
     """
-    config = _load_config(name)
-    if available_memory is not None:
-        check_weights(name, _weight_bytes(config), available_memory)
-    marian = _load_weights(name)
-    generation = marian.generation_config
+    folder = Path(name)
+    refuse_marian_files(name)
+    if not folder.is_dir():
+        raise MarianError(f"there is no folder {name}")
+    stated = _read_object(folder, "config.json", is_needed=True)
+    config = read_configuration(name, stated)
+    # Where there is none, as in older releases, config.json has what stands there.
+    generation = _read_object(folder, "generation_config.json") or stated
     _check_generation(name, config, generation)
-    tokenizer_config = _read_object(name, "tokenizer_config.json")
+    tokenizer_config = _read_object(folder, "tokenizer_config.json")
     is_separate = bool(tokenizer_config.get("separate_vocabs"))
     added = added_tokens(
         name,
-        added=_read_object(name, "added_tokens.json"),
+        added=_read_object(folder, "added_tokens.json"),
         tokenizer_config=tokenizer_config,
-        special=_read_object(name, "special_tokens_map.json"),
+        special=_read_object(folder, "special_tokens_map.json"),
     )
-    source, target = _tokenizers(name, config, is_separate, language_token, added)
+    source, target = _tokenizers(folder, config, is_separate, language_token, added)
     check_added_tokens(name, source, added)
-    metadata = _read_object(name, METADATA_FILE)
-    licence = find_licence(_read(name, "README.md", default=b"").decode(errors="replace"))
-    origin = Path(name).name if Path(name).exists() else name
+    metadata = _read_object(folder, METADATA_FILE)
+    licence = find_licence(_read(folder, "README.md", default=b"").decode(errors="replace"))
+    origin = folder.resolve().name
     given = (
         ("source-language", source_language),
         ("target-language", target_language),
         ("language-token", language_token),
     )
     languages = "".join(f" --{option} {shlex.quote(value)}" for option, value in given if value)
-    model = marian_transformer(marian, _never_produced(name, config, generation))
+    never_produced = _never_produced(name, config, generation)
+    model = ImportedModel(marian_model(name, config, _read_weights(folder), never_produced))
     return Subject(
         model=model,
-        configs=(model.config,),
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        sizes=(model.sizes,),
+        parameters=model.num_parameters,
         source_tokenizer=source,
         target_tokenizer=target,
         source_language=source_language
@@ -118,62 +122,30 @@ def load_marian(
         target_language=target_language
         or find_language(name, tokenizer_config=tokenizer_config, metadata=metadata, side="target"),
         decoding=_decoding(config, generation),
-        card=CardConfig(
+        card=Card(
             description=f"A MarianMT model of Hugging Face, {origin}.",
             data=f"That of {origin}: see its own card",
             licence=licence,
             credit=f"The makers of {origin}",
         ),
         training=_training_text(origin, languages, generation),
-        recipes=(),
     )
 
 
-def _load_config(name: str) -> Any:
-    """Raises MarianError where it is none of MarianMT."""
-    # Loaded here: they are an extra, and slow to load.
-    from transformers import AutoConfig
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    refuse_marian_files(name)
-    if _is_path(name) and not Path(name).is_dir():
-        raise MarianError(f"there is no folder {name}")
+def _read_weights(folder: Path) -> Mapping[str, Floats]:
+    """The tensors of the checkpoint. Raises MarianError where they are not whole."""
+    paths = [folder / file for file in WEIGHTS if (folder / file).is_file()]
+    if not paths:
+        raise MarianError(f"{folder} has neither {' nor '.join(WEIGHTS)}, of which a checkpoint has one")
     try:
-        config = AutoConfig.from_pretrained(name)
-    except OSError as error:
-        raise MarianError(f"{name} can't be loaded: {error}") from error
-    # Whatever its checks raise, some of it of their own kind.
-    except Exception as error:
-        raise MarianError(f"{name}: its config.json is none of a model: {error}") from error
-    if config.model_type != "marian":
-        raise MarianError(f"{name} is a model of type {config.model_type!r}, and not of MarianMT")
-    return config
-
-
-def _load_weights(name: str) -> Any:
-    """Hugging Face's model. Raises MarianError where the weights are not whole."""
-    from safetensors import SafetensorError
-    from transformers import MarianMTModel
-
-    try:
-        marian, loaded = MarianMTModel.from_pretrained(name, dtype="float32", output_loading_info=True)
-    except OSError as error:
-        raise MarianError(f"{name} can't be loaded: {error}") from error
-    except (SafetensorError, RuntimeError, UnpicklingError, EOFError) as error:
+        return read_tensors(paths[0])
+    except TensorsError as error:
         raise MarianError(
-            f"{name}: its weights are damaged, or do not fit its config.json ({type(error).__name__})"
+            f"{folder}: its weights are damaged, or do not fit its config.json: {error}"
         ) from error
-    # What is missing would be made up at random, and what is too much left out, without a word.
-    odd = sorted({*loaded["missing_keys"], *(key for key in loaded["unexpected_keys"] if ".layers." in key)})
-    if odd:
-        raise MarianError(
-            f"{name}: its weights are not those of its config.json: {odd[0]} is only in one of them"
-        )
-    return marian
 
 
-def _training_text(origin: str, languages: str, generation: Any) -> str:
+def _training_text(origin: str, languages: str, generation: Mapping[str, Any]) -> str:
     """The card's section on training; `languages` are the options that they were given by."""
     return f"""Trained elsewhere. This exports {origin} again:
 
@@ -187,15 +159,15 @@ It may find another translation than `generate()` of Hugging Face:
 {_differences(generation)}"""
 
 
-def _differences(generation: Any) -> str:
+def _differences(generation: Mapping[str, Any]) -> str:
     """How the checkpoint's own search is defined otherwise than the engine's, as a list in Markdown."""
-    stopping = generation.early_stopping or False
+    stopping = generation.get("early_stopping") or False
     penalty = (
         "There a hypothesis' log-probability is divided by length^a; here by ((5 + length) / 6)^a (Wu et al. "
         "2016, equation 14), with the same length penalty a."
     )
     found = [penalty]
-    if not generation.renormalize_logits:
+    if not generation.get("renormalize_logits"):
         found.append(
             "There tokens that are never produced are left out after probabilities are taken; here before, "
             "as with `renormalize_logits=True`."
@@ -207,7 +179,7 @@ def _differences(generation: Any) -> str:
             f"goes on while a running one might, at {length}, beat the worst of them; here it ends then, "
             "as with `early_stopping=True`."
         )
-    if generation.forced_eos_token_id is not None:
+    if generation.get("forced_eos_token_id") is not None:
         found.append(
             "There a translation at the limit of output tokens ends with a token that is forced; here it is "
             "cut, with one token more."
@@ -215,56 +187,45 @@ def _differences(generation: Any) -> str:
     return "\n".join(fill(f"- {each}", 110, subsequent_indent="  ") for each in found)
 
 
-def _weight_bytes(config: Any) -> int:
-    """What the weights of a model of that configuration take as float32."""
-    from transformers import MarianMTModel
-
-    with torch.device("meta"):
-        return 4 * sum(weight.numel() for weight in MarianMTModel(config).parameters())
-
-
-def _is_path(name: str) -> bool:
-    """Whether it can't be a name on the hub, where names are OWNER/MODEL."""
-    return name.startswith((".", "~", "/")) or name.count("/") > 1
-
-
-def _read_object(name: str, file: str) -> dict[str, Any]:
-    """A JSON object of a file that a checkpoint may lack."""
+def _read_object(folder: Path, file: str, *, is_needed: bool = False) -> dict[str, Any]:
+    """A JSON object of a file; an empty one where a checkpoint may lack that."""
     try:
-        found = json.loads(_read(name, file, default=b"{}"))
+        found = json.loads(_read(folder, file, default=None if is_needed else b"{}"))
     except ValueError as error:
-        raise MarianError(f"{name}: {file} is not JSON: {error}") from error
+        if isinstance(error, MarianError):
+            raise
+        raise MarianError(f"{folder}: {file} is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise MarianError(f"{name}: {file} is no JSON object")
+        raise MarianError(f"{folder}: {file} is no JSON object")
     return found
 
 
 def _tokenizers(
-    name: str,
-    config: Any,
+    folder: Path,
+    config: Configuration,
     is_separate: bool,
     language_token: str | None,
     added: Mapping[str, int | None],
 ) -> tuple[VocabularyTokenizer, VocabularyTokenizer]:
-    tokenizers = []
+    tokenizers, name = [], str(folder)
     target_file = "target_vocab.json" if is_separate else "vocab.json"
     for side, file, size, token in (
-        ("source", "vocab.json", config.vocab_size, language_token),
-        ("target", target_file, config.decoder_vocab_size or config.vocab_size, None),
+        ("source", "vocab.json", config.source_size, language_token),
+        ("target", target_file, config.target_size, None),
     ):
-        vocabulary = _read(name, file)
+        vocabulary = _read(folder, file)
         try:
             if side == "source" or not is_separate:
                 vocabulary = with_added_tokens(name, vocabulary, added)
             pieces = json.loads(vocabulary)
             ids = SpecialIds(
-                pad=config.pad_token_id,
+                pad=config.pad,
                 unk=pieces["<unk>"],
-                bos=config.decoder_start_token_id,
-                eos=config.eos_token_id,
+                bos=config.start,
+                eos=config.eos,
             )
             tokenizer = VocabularyTokenizer(
-                _read(name, f"{side}.spm"), vocabulary, size=size, ids=ids, language_token=token
+                _read(folder, f"{side}.spm"), vocabulary, size=size, ids=ids, language_token=token
             )
         except MarianError:
             raise
@@ -276,19 +237,19 @@ def _tokenizers(
     return tokenizers[0], tokenizers[1]
 
 
-def _never_produced(name: str, config: Any, generation: Any) -> set[int]:
+def _never_produced(name: str, config: Configuration, generation: Mapping[str, Any]) -> set[int]:
     """The token that pads, and those that the checkpoint keeps out of what it generates."""
-    never = {config.pad_token_id, *(generation.suppress_tokens or ())}
-    for words in generation.bad_words_ids or ():
+    never = {config.pad, *(generation.get("suppress_tokens") or ())}
+    for words in generation.get("bad_words_ids") or ():
         if len(words) != 1:
             raise MarianError(
                 f"{name}: bad_words_ids keeps out the sequence {words}; only single tokens can be kept out. "
                 "Take it out of generation_config.json"
             )
         # As Hugging Face does: nothing would ever end.
-        if words[0] != config.eos_token_id:
+        if words[0] != config.eos:
             never.add(words[0])
-    size = config.decoder_vocab_size or config.vocab_size
+    size = config.target_size
     if strange := sorted(token for token in never if not 0 <= token < size):
         raise MarianError(
             f"{name}: it keeps out token {strange[0]}, and there are {size}: correct suppress_tokens or "
@@ -297,17 +258,18 @@ def _never_produced(name: str, config: Any, generation: Any) -> set[int]:
     return never
 
 
-def _check_generation(name: str, config: Any, generation: Any) -> None:
+def _check_generation(name: str, config: Configuration, generation: Mapping[str, Any]) -> None:
     """Raises MarianError where `generate()` would not do what the engine does, which knows no such rules."""
     for key, neutral in _NEUTRAL.items():
-        value = getattr(generation, key, None)
+        value = generation.get(key)
         if value is not None and value not in neutral:
             raise MarianError(
                 f"{name}: generation_config.json has {key} = {value}, which no search of ours knows; take it "
                 "out, if the translations may be others without it"
             )
-    for key in ("decoder_start_token_id", "eos_token_id", "pad_token_id"):
-        value, expected = getattr(generation, key, None), getattr(config, key)
+    ids = {"decoder_start_token_id": config.start, "eos_token_id": config.eos, "pad_token_id": config.pad}
+    for key, expected in ids.items():
+        value = generation.get(key)
         if value not in (None, expected, [expected]):
             raise MarianError(
                 f"{name}: {key} is {value} in generation_config.json and {expected} in config.json; "
@@ -315,15 +277,15 @@ def _check_generation(name: str, config: Any, generation: Any) -> None:
             )
 
 
-def _decoding(config: Any, generation: Any) -> DecodingConfig:
+def _decoding(config: Configuration, generation: Mapping[str, Any]) -> DecodingDefaults:
     """Decoding defaults: those of the checkpoint, where it says."""
-    positions = config.max_position_embeddings
-    beam_size = generation.num_beams or BEAM_SIZE
-    length_penalty = generation.length_penalty
+    positions = config.max_positions
+    beam_size = generation.get("num_beams") or BEAM_SIZE
+    length_penalty = generation.get("length_penalty")
     # The former counts what is generated, and goes before the latter, as in `generate()`, which counts the
     # token that decoding starts with too.
-    max_tokens = generation.max_new_tokens or (generation.max_length or positions + 1) - 1
-    return DecodingConfig(
+    max_tokens = generation.get("max_new_tokens") or (generation.get("max_length") or positions + 1) - 1
+    return DecodingDefaults(
         beam_size=beam_size,
         length_penalty=1.0 if length_penalty is None else max(0.0, float(length_penalty)),
         max_source_tokens=positions,
@@ -333,13 +295,11 @@ def _decoding(config: Any, generation: Any) -> DecodingConfig:
     )
 
 
-def _read(name: str, file: str, default: bytes | None = None) -> bytes:
+def _read(folder: Path, file: str, default: bytes | None = None) -> bytes:
     """A file of the checkpoint. Raises MarianError where there is none and no default."""
-    from transformers.utils import cached_file
-
-    path = cached_file(name, file, _raise_exceptions_for_missing_entries=False)
-    if path is not None:
-        return Path(path).read_bytes()
+    path = folder / file
+    if path.is_file():
+        return path.read_bytes()
     if default is None:
-        raise MarianError(f"{name} has no {file}, which a MarianMT checkpoint has")
+        raise MarianError(f"{folder} has no {file}, which a MarianMT checkpoint has")
     return default

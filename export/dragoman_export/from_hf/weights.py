@@ -1,114 +1,149 @@
-"""MarianMT's parameters as those of our Transformer, and its settings as ours.
+"""MarianMT's parameters by the names of our Transformer's, and its settings as ours.
 
 Owns what stands where on both sides. Marian's models normalise after each sublayer, have sines before
 cosines, and start a translation from the token that pads.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
+import math
+from collections.abc import Iterable, Mapping
 
-import torch
-from torch import Tensor, nn
+import numpy as np
 
+from dragoman_export.foreign.weights import share_equal, sinusoids
+from dragoman_export.from_hf.configuration import Configuration
 from dragoman_export.from_hf.errors import MarianError
-from dragoman_training.models import Transformer, TransformerConfig, VocabularyShape
-from dragoman_training.models.layers.transformer_attention import CrossAttention, SelfAttention
-from dragoman_training.models.layers.transformer_layers import Activation
-from dragoman_training.models.transformer import AlignmentHead
+from dragoman_export.reference.imported import (
+    BIAS,
+    OUTPUT,
+    POSITIONS,
+    SOURCE,
+    TARGET,
+    TARGET_POSITIONS,
+    AlignmentHead,
+    Floats,
+    Imported,
+    TransformerArchitecture,
+)
 
-ACTIVATIONS: dict[str, Activation] = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
-"""Hugging Face's names, and ours."""
-
-
-def marian_config(config: Any) -> TransformerConfig:
-    """Sizes and settings of a `MarianConfig`. Raises MarianError for what we have no place for."""
-    for name in ("attention_heads", "ffn_dim"):
-        encoder, decoder = getattr(config, f"encoder_{name}"), getattr(config, f"decoder_{name}")
-        if encoder != decoder:
-            raise MarianError(
-                f"encoder_{name} is {encoder} and decoder_{name} {decoder}; only models with the same on "
-                "both sides can be exported"
-            )
-    if config.activation_function not in ACTIVATIONS:
-        raise MarianError(
-            f"activation_function is {config.activation_function!r}; known are {', '.join(ACTIVATIONS)}"
-        )
-    return TransformerConfig(
-        width=config.d_model,
-        heads=config.encoder_attention_heads,
-        feed_forward=config.encoder_ffn_dim,
-        encoder_layers=config.encoder_layers,
-        decoder_layers=config.decoder_layers,
-        norm="post",
-        positions="sinusoidal",
-        max_positions=config.max_position_embeddings,
-        activation=ACTIVATIONS[config.activation_function],
-        scale_embedding=bool(config.scale_embedding),
-        dropout=config.dropout,
-    )
+_PARTS = {
+    "self_attn.{q,k,v}_proj": "{own}.input",
+    "self_attn.out_proj": "{own}.output",
+    "self_attn_layer_norm": "{own}_residual.norm",
+    "encoder_attn.q_proj": "cross_attention.query",
+    "encoder_attn.{k,v}_proj": "cross_attention.memory",
+    "encoder_attn.out_proj": "cross_attention.output",
+    "encoder_attn_layer_norm": "cross_residual.norm",
+    "fc1": "feed_forward.expand",
+    "fc2": "feed_forward.contract",
+    "final_layer_norm": "feed_forward_residual.norm",
+}
+"""Their modules of a layer and ours, of which those of several stand one below the other."""
 
 
-def marian_transformer(marian: Any, never_produced: Iterable[int]) -> Transformer:
-    """A `MarianMTModel` as a Transformer in evaluation mode. Raises MarianError.
+def marian_model(
+    name: str, config: Configuration, tensors: Mapping[str, Floats], never_produced: Iterable[int]
+) -> Imported:
+    """The model of a checkpoint. Raises MarianError where weights are missing, too many or of other sizes.
 
     Its alignments are those of the last layer's first head: what Marian gives out, and what many of
     OPUS-MT's models were trained to align with (`--guided-alignment`).
     """
-    config = marian.config
-    encoder, decoder = marian.model.encoder, marian.model.decoder
-    if not torch.equal(encoder.embed_positions.weight, decoder.embed_positions.weight):
-        raise MarianError("its encoder and decoder have different positions; such a model can't be exported")
-    is_tied = torch.equal(marian.lm_head.weight, decoder.embed_tokens.weight)
-    vocabulary = VocabularyShape(
-        source_size=encoder.embed_tokens.num_embeddings,
-        target_size=decoder.embed_tokens.num_embeddings,
-        shared=torch.equal(encoder.embed_tokens.weight, decoder.embed_tokens.weight),
-        bos=config.decoder_start_token_id,
-        # Unlike our own models, these may produce the unknown token.
-        never_produced=tuple(never_produced),
+    reader = _Reader(name, tensors)
+    embeddings = reader.embeddings(config)
+    positions = [
+        tensors.get(f"model.{side}.embed_positions.weight", sinusoids(config.max_positions, config.width))
+        for side in ("encoder", "decoder")
+    ]
+    weights = dict(
+        zip((SOURCE, TARGET, OUTPUT, POSITIONS, TARGET_POSITIONS), (*embeddings, *positions), strict=True)
     )
-    model = Transformer(replace(marian_config(config), tied_output=is_tied), vocabulary)
-    model.alignment_head = AlignmentHead(layer=config.decoder_layers - 1, head=0)
-    with torch.no_grad():
-        model.source_embedding.weight.copy_(encoder.embed_tokens.weight)
-        model.target_embedding.weight.copy_(decoder.embed_tokens.weight)
-        model.output.embedding.weight.copy_(marian.lm_head.weight)
-        model.positions.table_LD.copy_(encoder.embed_positions.weight)
-        model.output.bias.copy_(marian.final_logits_bias.reshape(-1))
-        ours: Any
-        for ours, theirs in zip(model.encoder_layers, encoder.layers, strict=True):
-            _copy_self_attention(ours.attention, theirs.self_attn)
-            _copy(ours.attention_residual.norm, theirs.self_attn_layer_norm)
-            _copy_feed_forward(ours, theirs)
-        for ours, theirs in zip(model.decoder_layers, decoder.layers, strict=True):
-            _copy_self_attention(ours.self_attention, theirs.self_attn)
-            _copy(ours.self_residual.norm, theirs.self_attn_layer_norm)
-            _copy_cross_attention(ours.cross_attention, theirs.encoder_attn)
-            _copy(ours.cross_residual.norm, theirs.encoder_attn_layer_norm)
-            _copy_feed_forward(ours, theirs)
-    return model.eval()
+    weights[BIAS] = reader.read("final_logits_bias", (1, config.target_size)).reshape(-1)
+    for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
+        for number in range(layers):
+            reader.layer(side, number, config, weights)
+    reader.check()
+    return Imported(
+        architecture=TransformerArchitecture(
+            width=config.width,
+            heads=config.heads,
+            feed_forward=config.feed_forward,
+            encoder_layers=config.encoder_layers,
+            decoder_layers=config.decoder_layers,
+            past="self-attention",
+            norm="post",
+            activation=config.activation,
+            embedding_scale=math.sqrt(config.width) if config.scales_embedding else 1.0,
+            # Unlike our own models, these may produce the unknown token.
+            alignment_head=AlignmentHead(layer=config.decoder_layers - 1, head=0),
+            bos=config.start,
+            never_produced=tuple(sorted(never_produced)),
+        ),
+        weights=share_equal(weights),
+    )
 
 
-def _copy_self_attention(ours: SelfAttention, theirs: Any) -> None:
-    _copy(ours.input, theirs.q_proj, theirs.k_proj, theirs.v_proj)
-    _copy(ours.output, theirs.out_proj)
+class _Reader:
+    """Takes tensors by name, and remembers which were taken and which were missed."""
 
+    def __init__(self, name: str, tensors: Mapping[str, Floats]) -> None:
+        self._name = name
+        self._tensors = tensors
+        self._read: set[str] = set()
 
-def _copy_cross_attention(ours: CrossAttention, theirs: Any) -> None:
-    _copy(ours.query, theirs.q_proj)
-    _copy(ours.memory, theirs.k_proj, theirs.v_proj)
-    _copy(ours.output, theirs.out_proj)
+    def read(self, name: str, shape: tuple[int, ...]) -> Floats:
+        """A tensor of that shape; zeros where there is none, until `check` says so."""
+        self._read.add(name)
+        if name not in self._tensors:
+            return np.zeros(shape, np.float32)
+        found = self._tensors[name]
+        if found.shape != shape or found.dtype != np.float32:
+            raise MarianError(
+                f"{self._name}: its weights are damaged, or do not fit its config.json: {name} is "
+                f"{list(found.shape)} of {found.dtype}, and {list(shape)} of float32 is expected"
+            )
+        return found
 
+    def embeddings(self, config: Configuration) -> tuple[Floats, Floats, Floats]:
+        """Source's, target's, and the output layer's matrix."""
+        sizes = (config.source_size, config.width), (config.target_size, config.width)
+        if config.shares_embeddings:
+            names = ("model.shared", "model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head")
+            source = target = self._first(names, sizes[1])
+        else:
+            source = self._first(("model.encoder.embed_tokens",), sizes[0])
+            target = self._first(("model.decoder.embed_tokens", "lm_head"), sizes[1])
+        return source, target, target if config.ties_output else self.read("lm_head.weight", sizes[1])
 
-def _copy_feed_forward(ours: Any, theirs: Any) -> None:
-    _copy(ours.feed_forward.expand, theirs.fc1)
-    _copy(ours.feed_forward.contract, theirs.fc2)
-    _copy(ours.feed_forward_residual.norm, theirs.final_layer_norm)
+    def _first(self, modules: Iterable[str], shape: tuple[int, ...]) -> Floats:
+        names = [f"{module}.weight" for module in modules]
+        return self.read(next((name for name in names if name in self._tensors), names[0]), shape)
 
+    def layer(self, side: str, number: int, config: Configuration, weights: dict[str, Floats]) -> None:
+        """The parameters of a layer, put among ours."""
+        own = "attention" if side == "encoder" else "self_attention"
+        for theirs, ours in _PARTS.items():
+            if side == "encoder" and theirs.startswith("encoder_attn"):
+                continue
+            name = f"{side}_layers.{number}.{ours.format(own=own)}".replace(
+                "self_attention_residual", "self_residual"
+            )
+            before, _, choice = theirs.partition("{")
+            letters, _, behind = choice.partition("}")
+            modules = [f"{before}{letter}{behind}" for letter in letters.split(",")]
+            outputs = config.feed_forward if theirs == "fc1" else config.width
+            inputs = config.feed_forward if theirs == "fc2" else config.width
+            for kind, shape in (("weight", (outputs, inputs)), ("bias", (outputs,))):
+                shape = (outputs,) if theirs.endswith("layer_norm") else shape
+                parts = [
+                    self.read(f"model.{side}.layers.{number}.{module}.{kind}", shape) for module in modules
+                ]
+                weights[f"{name}.{kind}"] = parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-def _copy(ours: nn.Module, *theirs: Any) -> None:
-    """Weight and bias of layers, one below the other."""
-    for name in ("weight", "bias"):
-        parameter: Tensor = getattr(ours, name)
-        parameter.copy_(torch.cat([getattr(layer, name) for layer in theirs]))
+    def check(self) -> None:
+        """Raises MarianError for what is missing, and for layers that the configuration has not."""
+        found = self._tensors.keys()
+        odd = sorted((self._read - found) | {name for name in found - self._read if ".layers." in name})
+        if odd:
+            raise MarianError(
+                f"{self._name}: its weights are not those of its config.json: {odd[0]} is only in one of them"
+            )

@@ -58,8 +58,8 @@ class Reading:
     max_unpacked_size: int
     """In MB."""
 
-    def load(self, path: Path, available_memory: int | None) -> "Subject":
-        """The model of a file or folder. Raises ValueError, or click.ClickException for a missing library."""
+    def load(self, path: Path) -> "Subject":
+        """The model of a file or folder. Raises ValueError."""
         kind = kind_of(path)
         for flag, value, owner in (
             ("--language-token", self.language_token, "hf"),
@@ -84,13 +84,6 @@ class Reading:
                 f"{path} is in Marian's own form, which this version does not read; Hugging Face's form and "
                 "CTranslate2's are read"
             )
-        try:
-            import transformers  # noqa: F401
-        except ImportError as error:
-            raise click.ClickException(
-                f"{path} needs {error.name}, which is not installed: run `make install` in the source "
-                "checkout, which brings the extra hf"
-            ) from error
         from dragoman_export.from_hf import load_marian
 
         return load_marian(
@@ -98,7 +91,6 @@ class Reading:
             source_language=self.source_language,
             target_language=self.target_language,
             language_token=self.language_token,
-            available_memory=available_memory,
         )
 
 
@@ -366,14 +358,14 @@ def _bring(
     folder = None if offer is None else places.downloads / offer.folder
 
     def make(report: Callable[[str], None]) -> "Bundle":
-        from dragoman_export.exporter import export_foreign
+        from dragoman_export.assembly import export_foreign
         from dragoman_export.memory import check_memory
 
         path = Path(spec)
         if offer is not None and folder is not None:
             path = _download(offer, folder, is_offline=places.offline)
-        available, text = request.available_memory(), request.text()
-        check_memory([path], available)
+        text = request.text()
+        check_memory([path], request.available_memory())
         read = reading
         if offer is not None and path.is_dir() and kind_of(path) == "ctranslate2":
             # The languages are in the name alone.
@@ -382,7 +374,7 @@ def _bring(
                 source_language=reading.source_language or offer.source,
                 target_language=reading.target_language or offer.target,
             )
-        subject = read.load(path, available)
+        subject = read.load(path)
         if offer is not None:
             subject = _attributed(subject, offer, path.resolve().name)
         pair = places.models.absolute() / f"{subject.source_language}-{subject.target_language}"

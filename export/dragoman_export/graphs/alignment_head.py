@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Callable
 
 from dragoman_export.subject import Subject
+from dragoman_export.trained import TrainedModel
 from dragoman_training.alignment.head import choose_head
 from dragoman_training.data.corpus import Corpus
 from dragoman_training.models.transformer import Transformer
@@ -15,7 +16,8 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
 
     `report` is told what was found.
     """
-    model = subject.model
+    assert isinstance(subject.model, TrainedModel)
+    model = subject.model.model
     if not isinstance(model, Transformer):
         return subject
     chosen = choose_head(
@@ -30,4 +32,5 @@ def with_alignment_head(subject: Subject, corpus: Corpus, report: Callable[[str]
         return subject
     model = copy.copy(model)
     model.alignment_head = chosen.head
-    return dataclasses.replace(subject, model=model, attention_of_input=chosen.of_input)
+    trained = dataclasses.replace(subject.model, model=model)
+    return dataclasses.replace(subject, model=trained, attention_of_input=chosen.of_input)

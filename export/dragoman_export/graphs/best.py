@@ -1,19 +1,12 @@
-"""The best continuations of a sentence, searched for block by block.
-
-Who searches all scores for the best few compares them one by one; the best of a block is a maximum, which a
-processor finds many scores at a time. The 2K best lie in the 2K blocks whose best are best, so only those are
-searched: the same result, for a third of the time.
+"""The best continuations of a sentence, searched for block by block as in `step_end`, where a step is traced.
 
 Shapes: S sentences, K beam, R = S·K rows, V vocabulary, N blocks a row, B scores a block.
 """
 
-import math
-
 import torch
 from torch import Tensor
 
-MAX_STRETCH = 4
-"""Most times that a block may be longer than the square root of the vocabulary, about which it is best."""
+from dragoman_export.graphs.step_end import block_size
 
 
 def best_continuations(token_score_RV: Tensor, score_SK: Tensor) -> tuple[Tensor, Tensor]:
@@ -44,10 +37,3 @@ def best_continuations(token_score_RV: Tensor, score_SK: Tensor) -> tuple[Tensor
 def _divide(places: Tensor, size: int) -> Tensor:
     """Whole parts; to round down, which is the same here, would take five nodes more."""
     return torch.div(places, size, rounding_mode="trunc")
-
-
-def block_size(vocabulary: int) -> int | None:
-    """Scores a block: about the square root of the vocabulary, which it divides; None where nothing does."""
-    least = math.isqrt(vocabulary - 1) + 1
-    sizes = (size for size in range(least, MAX_STRETCH * least + 1) if vocabulary % size == 0)
-    return next((size for size in sizes if 2 * size <= vocabulary), None)

@@ -10,9 +10,9 @@ import copy
 
 from torch import Tensor, nn
 
-from dragoman_export.graphs.attention.cpu_kernels import use_cpu_kernels
+from dragoman_export.graphs.attention.fixed_sums import check_head_width
 from dragoman_export.graphs.attention.over_source import AttentionGraph
-from dragoman_export.graphs.attention.past import PastAttentionGraph, check_head_width
+from dragoman_export.graphs.attention.past import PastAttentionGraph
 from dragoman_export.graphs.attention.window import PredictedWindowGraph
 from dragoman_export.graphs.best import best_continuations
 from dragoman_export.graphs.continuing import ContinuingAttentionGraph
@@ -82,16 +82,14 @@ def in_order(tensors: Tensors) -> tuple[Tensor, ...]:
     return tuple(tensors[name] for name in sorted(tensors))
 
 
-def export_ready(model: Seq2Seq, *, for_cpu: bool = False) -> Seq2Seq:
+def export_ready(model: Seq2Seq) -> Seq2Seq:
     """A copy for export, in evaluation mode: recurrent layers as ONNX nodes, attention with fixed sums.
 
-    The scale of embeddings is in the weights that read them. `for_cpu` as for `trace`.
+    The scale of embeddings is in the weights that read them.
 
     Raises ValueError for a Transformer's heads that are too wide for their sums to be fixed.
     """
     model = copy.deepcopy(model).eval().requires_grad_(False)
-    if for_cpu:
-        use_cpu_kernels(model)
     for module in model.modules():
         if isinstance(module, Seq2Seq):
             module.fold_embedding_scale()

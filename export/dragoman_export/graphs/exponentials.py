@@ -7,8 +7,7 @@ lost beside that of the largest score, which is 1: a float32 sum is the same wit
 
 from torch import Tensor
 
-LEAST_EXPONENT = -80.0
-"""exp(-80) is 1.8e-35."""
+from dragoman_export.graphs.attention.fixed_sums import LEAST_EXPONENT
 
 
 def exponentials(scores: Tensor, is_masked: Tensor) -> Tensor:

@@ -1,18 +1,21 @@
-"""The constants of an ONNX graph: making, reading and folding them, and keeping a tied matrix once."""
+"""The constants of an ONNX graph: making and reading them, and keeping a tied matrix once."""
 
-import sys
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
-from onnxscript.optimizer import fold_constants
 
 
 def make_constant(name: str, array: NDArray[np.generic] | np.generic) -> ir.Value:
     """A constant that holds a copy of the array; a graph has it once it is registered as an initializer."""
-    tensor = ir.tensor(np.array(array, order="C"), name=name)
+    return make_view(name, np.array(array, order="C"))
+
+
+def make_view(name: str, array: NDArray[np.generic]) -> ir.Value:
+    """A constant that is the array itself, transposed or mapped from a file as it may be."""
+    tensor = ir.Tensor(array, name=name)
     return ir.Value(
         name=name, shape=ir.Shape(tensor.shape.numpy()), type=ir.TensorType(tensor.dtype), const_value=tensor
     )
@@ -42,20 +45,6 @@ def constant_array(value: ir.Value | None) -> NDArray[Any] | None:
         return None
     array: NDArray[Any] = value.const_value.numpy()
     return array
-
-
-def fold_all_constants(model: ir.Model) -> None:
-    """Works out what follows from constants alone, of any size; the exporter stops at some thousand elements.
-
-    So what is constant in a small model is constant in a large one, and whoever rewrites a graph may rest on
-    it. A matrix that was left to be transposed stays so: it may be tied, and is stored once.
-    """
-    fold_constants(
-        model,
-        input_size_limit=sys.maxsize,
-        output_size_limit=sys.maxsize,
-        should_fold=lambda node: False if node.op_type == "Transpose" else None,
-    )
 
 
 def share_transposed(graph: ir.Graph) -> None:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
 from dragoman_export.contract import DTYPES
+from dragoman_export.graphs.builder import OPSET
 from dragoman_export.graphs.initializers import initializer
-from dragoman_export.graphs.trace import OPSET
 
 _TYPES = {name: dtype for dtype, name in DTYPES.items()}
 _INDICES: dict[str, tuple[ir.DataType, list[str | int]]] = {

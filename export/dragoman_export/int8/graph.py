@@ -18,13 +18,12 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 from onnx_ir.tape import Tape
 
+from dragoman_export.graphs.builder import KERNELS
 from dragoman_export.graphs.initializers import initializer
 from dragoman_export.int8.weights import quantize_weight
 
-KERNELS = "com.microsoft"
-"""onnxruntime's own operators."""
 PRODUCT = "MatMulIntegerToFloat"
-"""Of those, the one that multiplies codes, scales their sums and adds a bias, all in one pass."""
+"""onnxruntime's own that multiplies codes, scales their sums and adds a bias, all in one pass."""
 LARGEST = 127
 """Codes of activations are at most so far from the zero point."""
 ZERO_POINT = 128

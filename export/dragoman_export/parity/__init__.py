@@ -1,1 +1,1 @@
-"""The gate: exported graphs held against PyTorch before a bundle is written."""
+"""The gate: exported graphs held against a reference before a bundle is written."""

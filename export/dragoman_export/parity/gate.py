@@ -1,15 +1,17 @@
-"""The gate: what the exported graphs decode is what PyTorch decodes, or no bundle is written.
+"""The gate: what the exported graphs decode is what their reference decodes, or no bundle is written.
+
+The reference is PyTorch for what was trained here, and plain NumPy for models from elsewhere.
 
 In fp32 they are the same, over batches of many lengths, sizes and beams, of sentences of random tokens:
 - A whole beam search by each side finds the same tokens, which score the same.
-- Step after step along the tokens of PyTorch's best hypothesis: the token's score, the candidates' scores and
-  the attention.
+- Step after step along the tokens of the reference's best hypothesis: the token's score, the candidates'
+  scores and the attention.
 
 In fp16 and int8 a search may well choose otherwise between two words of nearly the same score. So both sides
-are held against each other step after step along PyTorch's own translations of some text (`loss`): how far
-they are apart there, and how far PyTorch is from itself where it rounds as int8 does (`bounds`). That their
-search takes each row on from the right one they show against themselves: what it found must score the same
-alone.
+are held against each other step after step along the reference's own translations of some text (`loss`):
+how far they are apart there, and how far the reference is from itself where it rounds as int8 does
+(`bounds`). That their search takes each row on from the right one they show against themselves: what it
+found must score the same alone.
 
 The graphs of a shortlist are compared so with the whole vocabulary as candidates, as far as memory allows,
 and step by step with random candidates, other ones for each sentence, against a model that is kept to them.
@@ -20,19 +22,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.manifest import SpecialIds
+from dragoman_bundle.search import Hypothesis, Ids, beam_search
 
+from dragoman_export.model import KeptTo, ReferenceModel
 from dragoman_export.parity.bounds import BOUNDS, ParityError, check_loss
 from dragoman_export.parity.loss import Loss, OwnWords
 from dragoman_export.parity.onnx_stepper import OnnxStepper
-from dragoman_export.parity.rounding import rounded_to_int8
 from dragoman_export.parity.sentences import BATCH_SHAPES, TEXT_LENGTHS, TEXT_STEPS, RandomSentences
-from dragoman_export.parity.stepwise import StepDifferences, compare_steps, kept_to, score_alone
+from dragoman_export.parity.stepwise import StepDifferences, compare_steps, score_alone
+from dragoman_export.reference.stepper import ReferenceStepper
 from dragoman_export.shortlist.stepper import ShortlistStepper
-from dragoman_training.decoding.search import Hypothesis, Ids, beam_search
-from dragoman_training.decoding.stepper import TorchStepper
-from dragoman_training.models import Seq2Seq
-from dragoman_training.recipe.settings import DecodingConfig
 
 TOLERANCE = 1e-4
 """Largest difference in fp32 of a score or an attention weight."""
@@ -46,51 +47,57 @@ MAX_CANDIDATE_BYTES = 512 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Parity:
-    """How near the graphs came to PyTorch."""
+    """How near the graphs came to the reference."""
 
     num_sentences: int
     """Sentences decoded by a beam search of both."""
-    num_identical: int
-    """Of these, those whose best hypotheses are the same tokens."""
+    num_identical: int | None
+    """Of these, those whose best hypotheses are the same tokens; None where fp32, for which alone the
+    reference searches, was not asked for."""
     num_tokens: int
-    """Tokens compared step by step along PyTorch's translations of the text."""
+    """Tokens compared step by step along the reference's translations of the text."""
     loss: float
-    """Mean divergence of what the graphs say of the next token from what PyTorch says, in nats."""
+    """Mean divergence of what the graphs say of the next token from what the reference says, in nats."""
     rounded_loss: float
-    """The same of PyTorch rounding to eight bits."""
+    """The same of the reference rounding to eight bits."""
     entropy: float
-    """Mean entropy of what PyTorch says of the next token, in nats."""
+    """Mean entropy of what the reference says of the next token, in nats."""
     agreement: float
     """Share of tokens at which both prefer the same next one."""
     max_error: float
-    """Largest difference of the log-probability of a token that PyTorch drew, in nats."""
+    """Largest difference of the log-probability of a token that the reference drew, in nats."""
     attention_error: float
     """Mean over tokens of the largest difference of an attention weight."""
 
     def describe(self) -> str:
         """One line for people."""
+        searched = ""
+        if self.num_identical is not None:
+            count = f"{self.num_identical} of {self.num_sentences}"
+            searched = f"same translation of {count} sentences of random tokens; "
         return (
-            f"same translation of {self.num_identical} of {self.num_sentences} sentences of random tokens; "
-            f"over {self.num_tokens} tokens {self.loss:.1e} nats lost a token ({self.rounded_loss:.1e} by "
-            f"rounding to eight bits in PyTorch, which is unsure by {self.entropy:.2f}), the same next token "
-            f"in {self.agreement:.1%}, attention off by {self.attention_error:.1e}"
+            f"{searched}over {self.num_tokens} tokens {self.loss:.1e} nats lost a token "
+            f"({self.rounded_loss:.1e} by rounding the reference to eight bits, which is unsure by "
+            f"{self.entropy:.2f}), the same next token in {self.agreement:.1%}, attention off by "
+            f"{self.attention_error:.1e}"
         )
 
 
 @dataclass(frozen=True)
 class _Batch:
-    decoding: DecodingConfig
+    decoding: DecodingDefaults
     sources: list[list[int]]
-    expected: list[list[Hypothesis]]
+    expected: Sequence[Sequence[Hypothesis]]
+    """What the reference finds; nothing where it has not searched."""
 
 
 class ParityGate:
-    """Decodes with PyTorch once, and holds the graphs of every precision against that."""
+    """Decodes with the reference at most once, and holds the graphs of every precision against that."""
 
     def __init__(
         self,
-        model: Seq2Seq,
-        decoding: DecodingConfig,
+        reference: ReferenceModel,
+        decoding: DecodingDefaults,
         *,
         source_vocabulary: int,
         source_ids: SpecialIds,
@@ -99,11 +106,8 @@ class ParityGate:
         text: Sequence[Sequence[int]] | None = None,
     ) -> None:
         """`text` are ids of source sentences; without it random ones stand in, and what is said is drawn."""
-        self._model = model
-        self._rounded_model = rounded_to_int8(model)
-        stepper = TorchStepper(
-            model, source_pad_id=source_ids.pad, bos_id=target_ids.bos, eos_id=target_ids.eos
-        )
+        self._reference = reference
+        self._stepper = ReferenceStepper(reference, source_pad_id=source_ids.pad, eos_id=target_ids.eos)
         random = RandomSentences(
             source_vocabulary, source_ids, source_end=source_end, max_tokens=decoding.max_source_tokens
         )
@@ -115,26 +119,27 @@ class ParityGate:
                 max_output_tokens=min(decoding.max_output_tokens, shape.max_steps),
             )
             sources = random.of_lengths(shape.lengths)
-            self._batches.append(_Batch(options, sources, beam_search(stepper, sources, options)))
+            self._batches.append(_Batch(options, sources, ()))
         self._listen = partial(
             OwnWords,
             sources=random.of_lengths(TEXT_LENGTHS) if text is None else text,
             pad_id=source_ids.pad,
-            bos_id=target_ids.bos,
             eos_id=target_ids.eos,
             max_steps=min(decoding.max_output_tokens, TEXT_STEPS),
             follows_draws=text is None,
         )
-        self.words = self._listen(model)
-        """What the model says of the text."""
-        self._rounded = self.words.loss_of_model(self._rounded_model)
+        self.words = self._listen(reference)
+        """What the reference says of the text."""
+        # The rounded reference is not kept: it has a copy of the weights.
+        self._rounded = self.words.loss_of_reference(reference.rounded())
 
     def check(self, stepper: OnnxStepper, precision: str) -> Parity:
         """Decodes with the graphs. Raises ParityError where they differ by more than the precision allows."""
         found = self.words.loss_of_graphs(stepper)
         _check_loss(precision, found, self._rounded, self.words)
-        num_identical = self._search(stepper, precision, self._batches)
-        return self._conclude(found, self._rounded, self.words, self._batches, num_identical)
+        batches = self._searched(precision)
+        num_identical = self._search(stepper, precision, batches)
+        return self._conclude(found, self._rounded, self.words, batches, num_identical)
 
     def check_shortlist(self, stepper: ShortlistStepper, precision: str) -> Parity:
         """Decodes with the graphs of a shortlist. Raises ParityError as `check` does."""
@@ -142,37 +147,48 @@ class ParityGate:
         candidates = [
             _random_candidates(random, stepper.vocabulary_size, stepper.eos_id) for _ in self.words.sources
         ]
-        words = self._listen(kept_to(self._model, candidates))
-        rounded = words.loss_of_model(kept_to(self._rounded_model, candidates))
+        kept = KeptTo(self._reference, candidates)
+        words = self._listen(kept)
+        rounded = words.loss_of_reference(kept.rounded())
         found = words.loss_of_graphs(stepper, candidates)
         _check_loss(precision, found, rounded, words)
         # With the whole vocabulary as candidates each sentence has a copy of the output layer's weights.
-        few = max(1, MAX_CANDIDATE_BYTES // (4 * self._model.output.embedding.weight.numel()))
+        few = max(1, MAX_CANDIDATE_BYTES // (4 * stepper.output_weights))
         batches = [
-            _Batch(batch.decoding, batch.sources[:few], batch.expected[:few]) for batch in self._batches
+            _Batch(batch.decoding, batch.sources[:few], batch.expected[:few])
+            for batch in self._searched(precision)
         ]
         num_identical = self._search(stepper, precision, batches)
         return self._conclude(found, rounded, words, batches, num_identical)
 
-    def _search(self, stepper: OnnxStepper, precision: str, batches: Sequence[_Batch]) -> int:
-        """Decodes the batches and returns of how many sentences PyTorch's best hypothesis is found."""
+    def _searched(self, precision: str) -> list[_Batch]:
+        """The batches, with what the reference finds where fp32 needs it: its search takes longest."""
+        if precision == "fp32" and not self._batches[0].expected:
+            self._batches = [
+                replace(batch, expected=beam_search(self._stepper, batch.sources, batch.decoding))
+                for batch in self._batches
+            ]
+        return self._batches
+
+    def _search(self, stepper: OnnxStepper, precision: str, batches: Sequence[_Batch]) -> int | None:
+        """Decodes the batches; of how many sentences the reference's best is found, where that is known."""
         num_identical = 0
         for batch in batches:
             found = beam_search(stepper, batch.sources, batch.decoding)
             if precision == "fp32":
                 _check_hypotheses(batch, found)
                 targets = [_steps(hypotheses[0], stepper.eos_id) for hypotheses in batch.expected]
-                _check_steps(batch, compare_steps(self._model, stepper, batch.sources, targets))
+                _check_steps(batch, compare_steps(self._reference, stepper, batch.sources, targets))
             else:
                 _check_beams(stepper, batch, found, precision)
             num_identical += sum(
-                one[0].tokens == other[0].tokens for one, other in zip(found, batch.expected, strict=True)
+                one[0].tokens == other[0].tokens for one, other in zip(found, batch.expected, strict=False)
             )
-        return num_identical
+        return num_identical if all(batch.expected for batch in batches) else None
 
     @staticmethod
     def _conclude(
-        found: Loss, rounded: Loss, words: OwnWords, batches: Sequence[_Batch], num_identical: int
+        found: Loss, rounded: Loss, words: OwnWords, batches: Sequence[_Batch], num_identical: int | None
     ) -> Parity:
         return Parity(
             num_sentences=sum(len(batch.sources) for batch in batches),
@@ -188,7 +204,7 @@ class ParityGate:
 
 
 def _check_loss(precision: str, found: Loss, rounded: Loss, words: OwnWords) -> None:
-    """Raises ParityError where the graphs are too far from PyTorch along its own translations."""
+    """Raises ParityError where the graphs are too far from the reference along its own translations."""
     if precision != "fp32":
         check_loss(precision, found, rounded, float(words.entropy_N.mean()))
         return
@@ -197,8 +213,8 @@ def _check_loss(precision: str, found: Loss, rounded: Loss, words: OwnWords) -> 
         worst = int(np.argmax(np.nan_to_num(apart_N, nan=np.inf)))
         if not apart_N[worst] <= TOLERANCE:
             raise ParityError(
-                f"the fp32 graphs do not step as PyTorch does: {name} differs by {apart_N[worst]:.6f} along "
-                f"PyTorch's translation in a batch of {len(words.sources)}, source of "
+                f"the fp32 graphs do not step as the reference does: {name} differs by {apart_N[worst]:.6f} "
+                f"along the reference's translation in a batch of {len(words.sources)}, source of "
                 f"{len(words.sources[words.sentence_N[worst]])} tokens; {TOLERANCE} is allowed"
             )
 
@@ -221,9 +237,9 @@ def _check_hypotheses(batch: _Batch, found: Sequence[Sequence[Hypothesis]]) -> N
             # Written so that a score that is no number fails.
             if not (apart <= TOLERANCE and (one.tokens == other.tokens or apart <= TIE)):
                 raise ParityError(
-                    f"the fp32 graphs do not decode as PyTorch does: beam {batch.decoding.beam_size}, "
+                    f"the fp32 graphs do not decode as the reference does: beam {batch.decoding.beam_size}, "
                     f"batch of {len(batch.sources)}, source of {len(source)} tokens, hypothesis {rank + 1}: "
-                    f"PyTorch finds {list(one.tokens)} scoring {one.score:.6f}, "
+                    f"the reference finds {list(one.tokens)} scoring {one.score:.6f}, "
                     f"the graphs {list(other.tokens)} scoring {other.score:.6f}"
                 )
 
@@ -250,7 +266,7 @@ def _check_steps(batch: _Batch, steps: StepDifferences) -> None:
         worst = int(np.argmax(np.nan_to_num(apart, nan=np.inf)))
         if not apart[worst] <= TOLERANCE:
             raise ParityError(
-                f"the fp32 graphs do not step as PyTorch does: {name} differs by {apart[worst]:.6f} at token "
-                f"{steps.position[worst] + 1}, batch of {len(batch.sources)}, source of "
+                f"the fp32 graphs do not step as the reference does: {name} differs by {apart[worst]:.6f} at "
+                f"token {steps.position[worst] + 1}, batch of {len(batch.sources)}, source of "
                 f"{len(batch.sources[steps.sentence[worst]])} tokens; {TOLERANCE} is allowed"
             )

@@ -1,26 +1,24 @@
-"""What is lost by decoding with other numbers than PyTorch's, along PyTorch's own translations.
+"""What is lost by decoding with other numbers than the reference's, along the reference's own translations.
 
-At each step both sides read the same token. PyTorch draws one from what it says of the next, and what counts
-is how probable the other side holds that: on average that is the Kullback-Leibler divergence of the two,
-in nats. PyTorch rounded to eight bits takes part as well: a sound int8 graph loses about as much.
+At each step both sides read the same token. The reference draws one from what it says of the next, and what
+counts is how probable the other side holds that: on average that is the Kullback-Leibler divergence of the
+two, in nats. The reference rounded to eight bits takes part as well: a sound int8 graph loses about as much.
 
 Shapes: S sentences, U steps, N tokens of all sentences, T source positions, V target vocabulary.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
+from dragoman_bundle.search import Ids
 from numpy.typing import NDArray
-from torch import Tensor
 
+from dragoman_export.model import ReferenceModel
 from dragoman_export.parity.onnx_stepper import OnnxStepper
-from dragoman_export.parity.torch_steps import TorchSteps
+from dragoman_export.parity.stepwise import ReferenceSteps
 from dragoman_export.shortlist.stepper import ShortlistStepper
-from dragoman_training.decoding.search import Ids
-from dragoman_training.models import Seq2Seq
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +28,7 @@ class Answers:
     """What a decoder says along given translations, token by token."""
 
     drawn_N: Floats
-    """Log-probability of the token that PyTorch drew."""
+    """Log-probability of the token that the reference drew."""
     best_N: NDArray[np.int64]
     """The token that it prefers."""
     attention_NT: Floats
@@ -40,7 +38,7 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """How far a decoder's answers are from PyTorch's."""
+    """How far a decoder's answers are from the reference's."""
 
     divergence_N: Floats
     """Estimate of the Kullback-Leibler divergence at each token, in nats: q/p - 1 - ln(q/p) of the drawn one.
@@ -61,14 +59,12 @@ class Loss:
 class OwnWords:
     """A model's own translations of some sentences, and what it says along them."""
 
-    @torch.inference_mode()
     def __init__(
         self,
-        model: Seq2Seq,
+        reference: ReferenceModel,
         sources: Sequence[Sequence[int]],
         *,
         pad_id: int,
-        bos_id: int,
         eos_id: int,
         max_steps: int,
         follows_draws: bool,
@@ -76,40 +72,39 @@ class OwnWords:
         """Translates greedily, or with `follows_draws` as the tokens are drawn, until eos or `max_steps`."""
         self.sources = sources
         self.pad_id = pad_id
-        generator = torch.Generator().manual_seed(1)
-        steps = TorchSteps(model, sources, pad_id)
-        token_S = torch.full((len(sources),), bos_id)
-        runs_S = torch.ones(len(sources), dtype=torch.bool)
-        read: list[Tensor] = []
-        drawn: list[Tensor] = []
-        runs: list[Tensor] = []
-        entropy: list[Tensor] = []
+        random = np.random.default_rng(1)
+        steps = ReferenceSteps(reference, sources, pad_id)
+        token_S = np.full(len(sources), reference.bos)
+        runs_S = np.ones(len(sources), np.bool_)
+        read: list[Ids] = []
+        drawn: list[Ids] = []
+        runs: list[NDArray[np.bool_]] = []
+        entropy: list[Floats] = []
         answers = _Collector()
         while len(read) < max_steps and runs_S.any():
             read.append(token_S)
             runs.append(runs_S)
             score_SV, attention_ST = steps.step(token_S[:, None])
-            probability_SV = score_SV.exp()
-            drawn.append(torch.multinomial(probability_SV, 1, generator=generator)[:, 0])
-            entropy.append(torch.special.entr(probability_SV).sum(dim=1))
+            probability_SV = np.exp(score_SV)
+            drawn.append(_draw(probability_SV, random))
+            entropy.append(-np.sum(probability_SV * np.where(probability_SV > 0, score_SV, 0), axis=1))
             answers.add(score_SV, attention_ST, drawn[-1])
-            token_S = drawn[-1] if follows_draws else score_SV.argmax(dim=1)
+            token_S = drawn[-1] if follows_draws else score_SV.argmax(axis=1)
             runs_S = runs_S & (token_S != eos_id)
-        self.read_SU = torch.stack(read, dim=1)
-        self.drawn_SU = torch.stack(drawn, dim=1)
-        self.runs_US = torch.stack(runs).numpy()
-        self.entropy_N: Floats = torch.stack(entropy).numpy()[self.runs_US].astype(np.float64)
+        self.read_US = np.stack(read)
+        self.drawn_US = np.stack(drawn)
+        self.runs_US = np.stack(runs)
+        self.entropy_N: Floats = np.stack(entropy)[self.runs_US]
         """Of what the model says of the next token, in nats."""
         self.sentence_N: NDArray[np.int64] = np.nonzero(self.runs_US)[1]
         """Each token's sentence, by its place."""
         self.answers = answers.of(self.runs_US, steps.tensors())
 
-    @torch.inference_mode()
-    def loss_of_model(self, model: Seq2Seq) -> Loss:
-        """How far another model in PyTorch is along the same tokens."""
-        steps = TorchSteps(model, self.sources, self.pad_id)
+    def loss_of_reference(self, reference: ReferenceModel) -> Loss:
+        """How far another reference is along the same tokens."""
+        steps = ReferenceSteps(reference, self.sources, self.pad_id)
         answers = _Collector()
-        for token_S, drawn_S in self._columns():
+        for token_S, drawn_S in zip(self.read_US, self.drawn_US, strict=True):
             answers.add(*steps.step(token_S[:, None]), drawn_S)
         return _loss(self.answers, answers.of(self.runs_US, steps.tensors()))
 
@@ -123,16 +118,13 @@ class OwnWords:
         parent_S1 = np.arange(len(self.sources))[:, None]
         score_S1 = np.zeros((len(self.sources), 1), np.float32)
         answers = _Collector()
-        for token_S, drawn_S in self._columns():
-            token_S1, drawn_S1 = (ids_S[:, None].numpy() for ids_S in (token_S, drawn_S))
+        for token_S, drawn_S in zip(self.read_US, self.drawn_US, strict=True):
+            token_S1, drawn_S1 = token_S[:, None], drawn_S[:, None]
             found, context = stepper.run_step(context, token_S1, parent_S1, score_S1, forced_SK=drawn_S1)
             answers.parts.append(
                 (found["forced_score"][:, 0], found["top_index"][:, 0], found["attention"][:, 0])
             )
         return _loss(self.answers, answers.of(self.runs_US, {**context.memory, **context.state}))
-
-    def _columns(self) -> Iterator[tuple[Tensor, Tensor]]:
-        return zip(self.read_SU.unbind(1), self.drawn_SU.unbind(1), strict=True)
 
 
 class _Collector:
@@ -142,10 +134,10 @@ class _Collector:
         self.parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
         """Log-probability of the token drawn [S], the best token [S] and attention [S, T] of each step."""
 
-    def add(self, score_SV: Tensor, attention_ST: Tensor, drawn_S: Tensor) -> None:
-        """What a model in PyTorch says of the next token, and which one was drawn."""
-        drawn_score_S = score_SV.gather(1, drawn_S[:, None])[:, 0]
-        self.parts.append((drawn_score_S.numpy(), score_SV.argmax(dim=1).numpy(), attention_ST.numpy()))
+    def add(self, score_SV: Floats, attention_ST: Floats, drawn_S: Ids) -> None:
+        """What a reference says of the next token, and which one was drawn."""
+        drawn_score_S = np.take_along_axis(score_SV, drawn_S[:, None], axis=1)[:, 0]
+        self.parts.append((drawn_score_S, score_SV.argmax(axis=1), attention_ST))
 
     def of(self, runs_US: NDArray[np.bool_], tensors: dict[str, NDArray[Any]]) -> Answers:
         """All of it but what came after a translation's end."""
@@ -156,6 +148,14 @@ class _Collector:
             attention_NT=attention_NT.astype(np.float64),
             tensors=tensors,
         )
+
+
+def _draw(probability_SV: Floats, random: np.random.Generator) -> Ids:
+    """A token for each sentence, each as probable as it says."""
+    below_SV = probability_SV.cumsum(axis=1)
+    mark_S1 = random.random((len(below_SV), 1)) * below_SV[:, -1:]
+    drawn_S: Ids = (below_SV <= mark_S1).sum(axis=1)
+    return drawn_S
 
 
 def _loss(expected: Answers, found: Answers) -> Loss:

@@ -1,4 +1,4 @@
-"""Exported graphs behind the training package's beam search, on onnxruntime's CPU provider.
+"""Exported graphs behind the reference beam search, on onnxruntime's CPU provider.
 
 Shapes: S sentences, K beam, C = 2K candidates, T source positions, P rows of the step before.
 """
@@ -10,13 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 import onnxruntime
-import torch
 from dragoman_bundle.fusions import SLOW_FUSIONS
 from dragoman_bundle.manifest import ENCODER_GRAPH, STEP_GRAPH
+from dragoman_bundle.search import Candidates, Ids, Scores, pad_rows
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 
-from dragoman_training.decoding.search import Candidates, Ids, Scores
+from dragoman_export.machine import count_threads
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -67,9 +67,7 @@ class OnnxStepper:
     def run_encoder(self, sources: Sequence[Sequence[int]]) -> tuple[Arrays, Context]:
         """The same with all that the graph returns beside it, by name."""
         length_S = np.array([len(source) for source in sources], np.int64)
-        source_ST = np.full((len(sources), length_S.max()), self.source_pad_id, np.int64)
-        for row, source in zip(source_ST, sources, strict=True):
-            row[: len(source)] = source
+        source_ST = pad_rows(sources, self.source_pad_id)
         outputs = run_session(self._encoder, {"source": source_ST, "source_length": length_S})
         memory, state = (
             {name: outputs.pop(name) for name in list(outputs) if name.startswith(kind)}
@@ -112,9 +110,9 @@ def open_session(path: Path) -> onnxruntime.InferenceSession:
     """A session on the CPU."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    # By itself it counts processors that a container may not use. An export has bounded PyTorch's.
-    options.intra_op_num_threads = torch.get_num_threads()
-    # Threads that wait in a loop would take the cores from PyTorch between two runs.
+    # By itself it counts processors that a container may not use.
+    options.intra_op_num_threads = count_threads()
+    # Threads that wait in a loop would take the cores from the reference between two runs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(
         path, options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS["cpu"]

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from dragoman_bundle.shortlist import Shortlist
 
-from dragoman_export.shortlist.builder import ShortlistOptions, learn_shortlist
 from dragoman_export.shortlist.lexicon import read_lexicon
+from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_export.subject import Subject
-from dragoman_training.alignment.aligner import load_aligner
 from dragoman_training.data.corpus import read_parallel
 
 
@@ -43,6 +42,10 @@ class ShortlistFiles:
             )
         tokenizers = subject.source_tokenizer, subject.target_tokenizer
         if self.text is not None:
+            # Here, since what learns needs an extra that what reads a lexicon does not.
+            from dragoman_export.shortlist.builder import learn_shortlist
+            from dragoman_training.alignment.aligner import load_aligner
+
             corpus = read_parallel(*self.text)
             limit = subject.decoding.max_source_tokens
             aligner = None if self.aligner is None else load_aligner(self.aligner)

@@ -13,8 +13,8 @@ import numpy as np
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_export.shortlist.builder import ShortlistOptions, make_shortlist, shortlist_of
-from dragoman_training.alignment.pieces import TranslationTable
+from dragoman_export.shortlist.options import ShortlistOptions, make_shortlist, shortlist_of
+from dragoman_training.alignment.translation_table import TranslationTable
 
 NULL = "NULL"
 """What a lexicon calls the side of a word that stands for none of the other side."""

@@ -1,4 +1,4 @@
-"""The shortlist's graphs behind the training package's beam search.
+"""The shortlist's graphs behind the reference beam search.
 
 Shapes: S sentences, K beam, C candidates of a sentence.
 """
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 from dragoman_bundle.manifest import SHORTLIST_GRAPH, SHORTLIST_STEP_GRAPH
+from dragoman_bundle.search import Ids, Scores
 from dragoman_bundle.shortlist import PADDING
 
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper, open_session, run_session
-from dragoman_training.decoding.search import Ids, Scores
 
 
 class ShortlistStepper(OnnxStepper):
@@ -29,6 +29,9 @@ class ShortlistStepper(OnnxStepper):
             step_graph=SHORTLIST_STEP_GRAPH,
         )
         self._shortlist = open_session(folder / f"{SHORTLIST_GRAPH}.onnx")
+        weight = next(each for each in self._shortlist.get_outputs() if each.name == "memory.output_weight")
+        self.output_weights = vocabulary_size * int(weight.shape[1])
+        """Of the output layer: what a sentence has a copy of whose candidates are all."""
 
     def encode(self, sources: Sequence[Sequence[int]], candidates: Sequence[Ids] | None = None) -> Context:
         """Memory and first state of sentences, each with the target tokens it may use."""

@@ -1,4 +1,4 @@
-"""A model that really was trained answers as CTranslate2 does, in PyTorch and as a bundle."""
+"""A model that really was trained answers as CTranslate2 does, as its reference and as a bundle."""
 
 import json
 from dataclasses import replace
@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from click.testing import CliRunner
-from dragoman_bundle import open_bundle
+from dragoman_bundle import open_bundle, search
+from tests.export.foreign.forced import log_probabilities, open_reference
 
 from dragoman_export.from_ctranslate2 import load_ctranslate2
 from dragoman_export.get.cli import get
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.parity.stepwise import score_alone
 from dragoman_export.subject import Subject
-from dragoman_training.data.batching import pad_ids
-from dragoman_training.decoding import search
-from dragoman_training.decoding.stepper import TorchStepper
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "ctranslate2-aren"
 """A Transformer of 6+6 layers that spells Arabic names in Latin letters, and CTranslate2's answers."""
@@ -64,17 +61,13 @@ def name_of(subject: Subject) -> str:
     return next(name for name in reversed(NAMES) if f"format, {name}." in subject.card.description)
 
 
-def log_probabilities(subject: Subject, source: str, target: str) -> list[float]:
-    """Of each token of a target and of its end."""
-    ids = subject.source_tokenizer.encode_ids([source])
-    (target_ids,) = subject.target_tokenizer.encode_ids([target])
-    bos, eos = subject.target_tokenizer.bos_id, subject.target_tokenizer.eos_id
-    with torch.inference_mode():
-        features = subject.model(
-            pad_ids(ids, 0), torch.tensor([len(ids[0])]), pad_ids([[bos, *target_ids]], 0)
-        )
-        logits = subject.model.output(features)[0].log_softmax(-1)
-    return [float(row[id_]) for row, id_ in zip(logits, [*target_ids, eos], strict=True)]
+def spelling(subject: Subject, source: str, target: str) -> list[float]:
+    """The log-probabilities of each token of a target and of its end."""
+    (ids,), (target_ids,) = (
+        tokenizer.encode_ids([text])
+        for tokenizer, text in ((subject.source_tokenizer, source), (subject.target_tokenizer, target))
+    )
+    return log_probabilities(subject, ids, target_ids)
 
 
 def decode(
@@ -84,24 +77,14 @@ def decode(
     return search.beam_search(stepper, subject.source_tokenizer.encode_ids(sources), decoding)
 
 
-def torch_stepper(subject: Subject) -> TorchStepper:
-    target = subject.target_tokenizer
-    return TorchStepper(
-        subject.model,
-        source_pad_id=subject.source_tokenizer.pad_id,
-        bos_id=target.bos_id,
-        eos_id=target.eos_id,
-    )
-
-
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_pytorch_spells_every_name_as_ctranslate2_does(
+def test_the_reference_spells_every_name_as_ctranslate2_does(
     answers: dict[str, Any], subject: Subject, beam_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # By which they rank hypotheses.
     monkeypatch.setattr(search, "length_penalty", lambda num_tokens, alpha: float(num_tokens**alpha))
     expected = runs(answers, name_of(subject), beam_size)
-    found = decode(subject, torch_stepper(subject), [run["source"] for run in expected], beam_size)
+    found = decode(subject, open_reference(subject), [run["source"] for run in expected], beam_size)
     for run, hypotheses in zip(expected, found, strict=True):
         theirs, ours = run["hypotheses"][0], hypotheses[0]
         assert [subject.target_tokenizer.piece(id_) for id_ in ours.tokens] == theirs["tokens"]
@@ -116,7 +99,7 @@ def test_every_token_has_the_probability_that_ctranslate2_gives_it(
     stepper = OnnxStepper.between(source, target, exported / "fp32")
     largest = 0.0
     for run in answers["score_batch_float32_of_greedy"]:
-        found = log_probabilities(subject, run["source"], run["target"])
+        found = spelling(subject, run["source"], run["target"])
         assert found == pytest.approx(run["log_probs"], abs=1e-4)
         largest = max(largest, *np.abs(np.subtract(found, run["log_probs"])))
         ids = [*target.encode_ids([run["target"]])[0], target.eos_id]
@@ -131,7 +114,7 @@ def test_every_hypothesis_has_the_score_that_ctranslate2_gives_it(
 ) -> None:
     for run in runs(answers, name_of(subject), beam_size=4):
         for hypothesis in run["hypotheses"]:
-            found = log_probabilities(subject, run["source"], hypothesis["text"])
+            found = spelling(subject, run["source"], hypothesis["text"])
             assert np.mean(found) == pytest.approx(hypothesis["score"], abs=1e-4)
 
 
@@ -148,4 +131,3 @@ def test_the_bundle_spells_every_name_as_ctranslate2_does(
         text = bundle.target_tokenizer.decode_text(list(hypotheses[0].tokens))
         assert text == run["hypotheses"][0]["text"]
     assert not bundle.manifest.source_end
-    assert "tied output False" in bundle.manifest.architecture.description

@@ -8,10 +8,10 @@ import pytest
 from dragoman_bundle import Tokenizer
 from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, make_members, open_stepper
 
+from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.graphs.alignment_head import with_alignment_head
-from dragoman_export.graphs.trace import trace
-from dragoman_export.subject import subject_of
+from dragoman_export.trained import TrainedModel, subject_of
 from dragoman_training.alignment.head import look_through
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
@@ -37,16 +37,18 @@ def test_the_best_head_is_chosen_for_what_is_exported_alone(
     lines: list[str] = []
     subject = subject_of([transformer])
     chosen = with_alignment_head(subject, CORPUS, lines.append)
-    assert isinstance(chosen.model, Transformer)
-    assert chosen.model.alignment_head is not None
+    assert isinstance(subject.model, TrainedModel)
+    assert isinstance(chosen.model, TrainedModel)
+    assert isinstance(chosen.model.model, Transformer)
     assert model.alignment_head is None
     (line,) = lines
-    head = chosen.model.alignment_head
+    head = chosen.model.model.alignment_head
+    assert head is not None
     assert line.startswith(
         f"alignments: head {head.head + 1} of decoder layer {head.layer + 1}, of the token"
     )
     assert ("read" in line) == chosen.attention_of_input
-    assert replace(chosen, model=model, attention_of_input=False) == subject
+    assert replace(chosen, model=subject.model, attention_of_input=False) == subject
 
 
 @pytest.mark.parametrize("family", ["luong", "plain", "ensemble"])
@@ -75,7 +77,7 @@ def test_the_head_of_a_middle_layer_is_not_taken_for_another(tokenizer: Tokenize
     checkpoint = make_checkpoint(replace(config, decoder_layers=3), tokenizer, tokenizer)
     assert isinstance(checkpoint.model, Transformer)
     checkpoint.model.alignment_head = AlignmentHead(layer=1, head=2)
-    write_graphs(trace(checkpoint.model), tmp_path / "fp32")
+    write_graphs(make_graphs(checkpoint.model, ["fp32"])["fp32"], tmp_path / "fp32")
     found_UT, look_LHUT = both_looks(checkpoint, tmp_path / "fp32")
     distances_LH = np.abs(look_LHUT - found_UT).max(axis=(2, 3))
     assert np.argwhere(distances_LH < 1e-5).tolist() == [[1, 2]]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.export.toy_checkpoint import open_stepper, random_sources
 
-from dragoman_export.graphs.encoder_and_step import export_ready
+from dragoman_export.exporter import make_graphs
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.batching import pad_ids
 from dragoman_training.models import (
@@ -102,4 +102,4 @@ def test_heads_too_wide_for_sums_in_a_fixed_order_are_refused_with_a_number_that
     shape = VocabularyShape(source_size=20, target_size=20, shared=True, bos=2, never_produced=(0, 1, 2))
     config = TransformerConfig(width=512, heads=2, feed_forward=8, encoder_layers=1, decoder_layers=1)
     with pytest.raises(ValueError, match=r"its 2 heads are 256 wide, .* model\.heads of at least 4"):
-        export_ready(build_model(config, shape))
+        make_graphs(build_model(config, shape), ["fp32"])

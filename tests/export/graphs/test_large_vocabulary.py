@@ -15,9 +15,11 @@ from tests.export.toy_checkpoint import CONFIGS, random_sources
 
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.graphs.initializers import constant_array, fold_all_constants, make_constant
+from dragoman_export.graphs.initializers import constant_array, make_constant
+from dragoman_export.graphs.trace import fold_all_constants
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.parity.stepwise import compare_steps
+from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_export.shortlist.graphs import make_shortlist_graphs
 from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_training.models import Seq2Seq, TransformerConfig, VocabularyShape, build_model
@@ -77,8 +79,9 @@ def check_graphs(model: Seq2Seq, folder: Path, source: int, target: int) -> None
     targets = random_sources([3, 2, 4], target, eos_id=3)
     generator = np.random.default_rng(3)
     candidates = [np.union1d(generator.integers(3, target, 40), tokens) for tokens in targets]
-    whole = compare_steps(model, steppers[0], sources, targets)
-    part = compare_steps(model, steppers[1], sources, targets, candidates)
+    reference = TorchReference(model, 2)
+    whole = compare_steps(reference, steppers[0], sources, targets)
+    part = compare_steps(reference, steppers[1], sources, targets, candidates)
     for differences in (whole, part):
         for found in (differences.score, differences.candidates):
             assert found.mean() < LARGEST_ERROR[folder.name]

@@ -7,10 +7,11 @@ import onnx
 import onnx_ir as ir
 import pytest
 
-from dragoman_export import exporter
+from dragoman_export import trained
 from dragoman_export.contract import tensor_contract
 from dragoman_export.exporter import make_graphs
-from dragoman_export.graphs.trace import OPSET, Graphs, trace
+from dragoman_export.graphs.builder import OPSET, Graphs
+from dragoman_export.graphs.trace import trace
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.models.layers.recurrent import BidirectionalLayer
 from dragoman_training.models.layers.stacked import ForwardLayer
@@ -101,7 +102,7 @@ def test_exporting_is_quiet_and_repeats_itself(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exporter, "trace", trace)
+    monkeypatch.setattr(trained, "trace", trace)
     with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.WARNING):
         again = make_graphs(luong.model, ["int8"])["int8"]
     assert [str(warning.message) for warning in caught] == []

@@ -12,7 +12,7 @@ from tests.export.toy_checkpoint import CONFIGS, make_checkpoint, open_stepper, 
 
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.graphs.trace import Graphs
+from dragoman_export.graphs.builder import Graphs
 from dragoman_export.int8.graph import Int8Graph
 from dragoman_export.int8.weights import quantize_weight
 from dragoman_training.checkpoint import Checkpoint

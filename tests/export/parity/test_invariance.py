@@ -12,10 +12,11 @@ from tests.export.toy_checkpoint import make_checkpoint, open_stepper, random_so
 from dragoman_export.calibration.observing import Steps, find_steps
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.graphs.trace import Graphs
+from dragoman_export.graphs.builder import Graphs
 from dragoman_export.manifest import special_ids
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import Arrays, OnnxStepper
+from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.models import (
     LanguageModelConfig,
@@ -153,7 +154,7 @@ def shared_steps(checkpoint: Checkpoint) -> Callable[[Graphs], Steps]:
     """Finds them along the model's own words, as an export does."""
     tokenizers = checkpoint.source_tokenizer, checkpoint.target_tokenizer
     gate = ParityGate(
-        checkpoint.model,
+        TorchReference(checkpoint.model, tokenizers[1].bos_id),
         checkpoint.recipe.decoding,
         source_vocabulary=tokenizers[0].vocabulary_size,
         source_ids=special_ids(tokenizers[0]),

@@ -1,4 +1,4 @@
-"""The gate lets graphs through that decode as PyTorch does, and no others."""
+"""The gate lets graphs through that decode as their reference does, and no others."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,25 +8,26 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 from dragoman_bundle.manifest import SpecialIds
+from dragoman_bundle.search import Ids, Scores
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from tests.export.toy_checkpoint import make_members, open_stepper
 
 from dragoman_export.exporter import make_graphs
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.graphs.trace import Graphs
+from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
 from dragoman_export.parity.onnx_stepper import Arrays, Context, OnnxStepper
+from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.decoding.members import as_one
-from dragoman_training.decoding.search import Ids, Scores
 
 IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
 
 
 def open_gate(checkpoint: Checkpoint) -> ParityGate:
     return ParityGate(
-        checkpoint.model,
+        TorchReference(checkpoint.model, IDS.bos),
         checkpoint.recipe.decoding,
         source_vocabulary=checkpoint.source_tokenizer.vocabulary_size,
         source_ids=IDS,
@@ -104,7 +105,7 @@ def test_one_wrong_weight_in_fp32_is_refused_saying_where(
     change: Callable[[np.ndarray], None],
 ) -> None:
     write_graphs(tampered(luong_graphs["fp32"], name, change), tmp_path / "fp32")
-    where = r"the fp32 graphs do not .* as PyTorch does: .*batch of \d+, source of \d+ tokens"
+    where = r"the fp32 graphs do not .* as the reference does: .*batch of \d+, source of \d+ tokens"
     with pytest.raises(ParityError, match=where):
         luong_gate.check(open_stepper(tmp_path / "fp32", luong), "fp32")
 
@@ -133,8 +134,8 @@ class EvenAttention(OnnxStepper):
 @pytest.mark.parametrize(
     ("precision", "wrong", "told"),
     [
-        ("fp32", EvenAttention, "do not step as PyTorch does: attention differs"),
-        ("fp32", FirstParents, "do not decode as PyTorch does"),
+        ("fp32", EvenAttention, "do not step as the reference does: attention differs"),
+        ("fp32", FirstParents, "do not decode as the reference does"),
         ("int8", EvenAttention, "are too far .*: a token's attention"),
         ("int8", FirstParents, "do not decode a beam as its rows alone"),
         ("fp16", EvenAttention, "are too far .*: a token's attention"),
@@ -184,5 +185,5 @@ def test_one_wrong_matrix_in_a_lower_precision_is_refused_saying_how_far_it_is(
 ) -> None:
     graphs = tampered(luong_graphs[precision], name, change)
     write_graphs(graphs, tmp_path / precision)
-    with pytest.raises(ParityError, match=f"the {precision} graphs are too far from PyTorch: .* nats"):
+    with pytest.raises(ParityError, match=f"the {precision} graphs are too far from the reference: .* nats"):
         luong_gate.check(open_stepper(tmp_path / precision, luong), precision)

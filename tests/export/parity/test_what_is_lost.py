@@ -16,8 +16,8 @@ from tests.export.toy_checkpoint import random_sources
 
 from dragoman_export.parity.bounds import ParityError, check_loss
 from dragoman_export.parity.loss import Loss, OwnWords
-from dragoman_export.parity.rounding import rounded_to_int8
 from dragoman_export.parity.sentences import TEXT_LENGTHS, TEXT_STEPS
+from dragoman_export.parity.torch_reference import TorchReference, rounded_to_int8
 from dragoman_training.models import Seq2Seq, Transformer
 from dragoman_training.models.layers.transformer_layers import Norm
 
@@ -47,19 +47,22 @@ ROUND: dict[str, Callable[[Seq2Seq], Seq2Seq]] = {"int8": rounded_to_int8, "fp16
 def listen_to(model: Transformer) -> tuple[OwnWords, Loss]:
     """What the model says, and what it loses by rounding to eight bits."""
     words = OwnWords(
-        model,
+        TorchReference(model, BOS),
         random_sources(list(TEXT_LENGTHS), VOCABULARY, EOS),
         pad_id=PAD,
-        bos_id=BOS,
         eos_id=EOS,
         max_steps=TEXT_STEPS,
         follows_draws=True,
     )
-    return words, words.loss_of_model(rounded_to_int8(model))
+    return words, loss_of(words, rounded_to_int8(model))
+
+
+def loss_of(words: OwnWords, model: Seq2Seq) -> Loss:
+    return words.loss_of_reference(TorchReference(model, BOS))
 
 
 def passes(precision: str, found: Loss, rounded: Loss, entropy: float) -> bool:
-    """Whether the gate lets through what is so far from PyTorch."""
+    """Whether the gate lets through what is so far from its reference."""
     try:
         check_loss(precision, found, rounded, entropy)
     except ParityError:
@@ -74,11 +77,11 @@ def test_a_sound_model_passes_and_every_mutation_of_it_fails(num_layers: int, no
     words, rounded = listen_to(model)
     entropy = float(words.entropy_N.mean())
     for precision, round_model in ROUND.items():
-        check_loss(precision, words.loss_of_model(round_model(model)), rounded, entropy)
+        check_loss(precision, loss_of(words, round_model(model)), rounded, entropy)
         passed = [
             mutate.__name__
             for mutate in MUTATIONS
-            if passes(precision, words.loss_of_model(round_model(mutated(model, mutate))), rounded, entropy)
+            if passes(precision, loss_of(words, round_model(mutated(model, mutate))), rounded, entropy)
         ]
         assert passed == [], precision
 
@@ -90,7 +93,7 @@ def test_a_model_that_is_surer_of_itself_passes_as_well() -> None:
         model.decoder_layers[-1].feed_forward_residual.norm.weight.mul_(sharpness)
         words, rounded = listen_to(model)
         entropy = float(words.entropy_N.mean())
-        check_loss("int8", words.loss_of_model(rounded_to_int8(model)), rounded, entropy)
+        check_loss("int8", loss_of(words, rounded_to_int8(model)), rounded, entropy)
 
 
 def test_a_model_that_rounding_ruins_is_refused_though_its_graphs_are_sound() -> None:
@@ -114,7 +117,7 @@ def test_the_divergence_is_estimated_from_what_is_drawn() -> None:
     words, rounded = listen_to(model)
     other = rounded_to_int8(model)
     exact = []
-    for sources, read_U in zip(words.sources, words.read_SU, strict=True):
+    for sources, read_U in zip(words.sources, torch.from_numpy(words.read_US.T), strict=True):
         length = torch.tensor([len(sources)])
         scores = [
             each.output(each.decode(*each.encode(torch.tensor([sources]), length), read_U[None]))

@@ -1,6 +1,7 @@
 """What a shortlist is learnt from."""
 
-from dragoman_export.shortlist.builder import ShortlistOptions, build_shortlist
+from dragoman_export.shortlist.builder import build_shortlist
+from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_training.checkpoint import Checkpoint
 from dragoman_training.data.corpus import Corpus
 

@@ -14,8 +14,8 @@ from tests.export.marian_checkpoint import SOURCE_TEXT, TARGET_TEXT, write_maria
 from dragoman_export.from_ctranslate2 import load_ctranslate2
 from dragoman_export.from_hf import load_marian
 from dragoman_export.get.cli import get
-from dragoman_export.shortlist.builder import ShortlistOptions
 from dragoman_export.shortlist.lexicon import LexiconError, read_lexicon
+from dragoman_export.shortlist.options import ShortlistOptions
 from dragoman_export.subject import Subject
 
 LEXICON = """\

@@ -10,9 +10,10 @@ from dragoman_bundle.manifest import SpecialIds
 from tests.export.toy_checkpoint import open_stepper, random_sources
 
 from dragoman_export.graph_files import write_graphs
-from dragoman_export.graphs.trace import Graphs
+from dragoman_export.graphs.builder import Graphs
 from dragoman_export.parity.bounds import ParityError
 from dragoman_export.parity.gate import ParityGate
+from dragoman_export.parity.torch_reference import TorchReference
 from dragoman_export.shortlist.graphs import ShortlistGraphs, make_shortlist_graphs
 from dragoman_export.shortlist.stepper import ShortlistStepper
 from dragoman_training.checkpoint import Checkpoint
@@ -28,7 +29,11 @@ def open_shortlist_stepper(folder: Path) -> ShortlistStepper:
 @pytest.fixture(scope="module")
 def luong_gate(luong: Checkpoint) -> ParityGate:
     return ParityGate(
-        luong.model, luong.recipe.decoding, source_vocabulary=40, source_ids=IDS, target_ids=IDS
+        TorchReference(luong.model, IDS.bos),
+        luong.recipe.decoding,
+        source_vocabulary=40,
+        source_ids=IDS,
+        target_ids=IDS,
     )
 
 

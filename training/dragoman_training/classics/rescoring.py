@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from dragoman_bundle.search import beam_search
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 from numpy.typing import NDArray
 from torch.nn import functional
@@ -16,7 +17,6 @@ from torch.nn import functional
 from dragoman_training.checkpoint import Checkpoint, load_checkpoint
 from dragoman_training.classics.smt.tuning import Candidates, Numbers, count_matches, tune
 from dragoman_training.data.batching import pad_ids
-from dragoman_training.decoding.search import beam_search
 from dragoman_training.decoding.stepper import TorchStepper
 from dragoman_training.decoding.translator import BATCH_ROWS, Translator
 from dragoman_training.models import Seq2Seq

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import torch
+from dragoman_bundle.search import Candidates, Ids, Scores
 from torch import Tensor
 
 from dragoman_training.data.batching import pad_ids
-from dragoman_training.decoding.search import Candidates, Ids, Scores
 from dragoman_training.models import Seq2Seq, Tensors
 
 

@@ -3,9 +3,9 @@
 import warnings
 from collections.abc import Sequence
 
+from dragoman_bundle.search import Hypothesis, beam_search
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
-from dragoman_training.decoding.search import Hypothesis, beam_search
 from dragoman_training.decoding.stepper import TorchStepper
 from dragoman_training.models import Seq2Seq
 from dragoman_training.recipe.settings import DecodingConfig

@@ -1,6 +1,6 @@
 """Attention over a past padded on the left, with sums that depend neither on padding nor on neighbours.
 
-For any device; `cpu_kernels` has what is quicker on a CPU.
+Of a Transformer in an ensemble, which is traced; `fixed_sums` writes the same for one alone.
 
 The same care as in `over_source`, and more: a product cuts a long sum into blocks, 256 positions each for
 heads 64 wide, and exact zeros before what counts would move the cuts. So the past of every row is brought to
@@ -17,18 +17,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from dragoman_export.graphs.attention.over_source import AttentionGraph
-
-MAX_HEAD_WIDTH = 128
-
-
-def check_head_width(width: int, heads: int) -> None:
-    """Raises ValueError for heads so wide that a translation could depend on its neighbours."""
-    if width // heads > MAX_HEAD_WIDTH:
-        raise ValueError(
-            f"its {heads} heads are {width // heads} wide, and beyond {MAX_HEAD_WIDTH} a translation may "
-            "depend on what shares its batch; "
-            f"train it with model.heads of at least {-(-width // MAX_HEAD_WIDTH)}"
-        )
 
 
 class PastAttentionGraph(AttentionGraph):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman_training.recipe.settings import DecodingConfig
+from dragoman_bundle.decoding import DecodingDefaults
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
@@ -59,13 +59,21 @@ class Hypothesis:
     """Whether the model ended it, rather than the limit."""
 
 
+def pad_rows(ids: Sequence[Sequence[int]], pad_id: int) -> Ids:
+    """Rows of ids, padded on the right to the longest."""
+    padded = np.full((len(ids), max(map(len, ids))), pad_id, np.int64)
+    for row, own in zip(padded, ids, strict=True):
+        row[: len(own)] = own
+    return padded
+
+
 def length_penalty(num_tokens: int, alpha: float) -> float:
     """What a log-probability is divided by (Wu et al. 2016, equation 14); `num_tokens` counts eos."""
     return float(((5 + num_tokens) / 6) ** alpha)
 
 
 def beam_search(
-    stepper: Stepper, sources: Sequence[Sequence[int]], decoding: DecodingConfig
+    stepper: Stepper, sources: Sequence[Sequence[int]], decoding: DecodingDefaults
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence, best first, `beam_size` of them.
 

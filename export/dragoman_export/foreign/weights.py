@@ -1,0 +1,61 @@
+"""Weights of a model from elsewhere by our names: what of them is the same, and what is added to them.
+
+Must not know whose they were. Shapes: V vocabulary, L positions, D width.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dragoman_export.reference.imported import (
+    BIAS,
+    OUTPUT,
+    POSITIONS,
+    SOURCE,
+    TARGET,
+    TARGET_POSITIONS,
+    Floats,
+    Imported,
+    TransformerArchitecture,
+)
+
+
+def share_equal(weights: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The weights of a Transformer, of which embeddings and positions that are equal are one array."""
+    shared = dict(weights)
+    for name, others in ((TARGET, [SOURCE]), (OUTPUT, [SOURCE, TARGET]), (TARGET_POSITIONS, [POSITIONS])):
+        equal = (weights[other] for other in others if np.array_equal(weights[other], weights[name]))
+        shared[name] = next(equal, weights[name])
+    return shared
+
+
+def starting_with(imported: Imported, bos: int, *, never_produced: Sequence[int]) -> Imported:
+    """The same model, whose translations begin with that token and never hold these.
+
+    One token more than it has is made: its embedding is 0, on both sides where they have one embedding.
+    """
+    assert isinstance(imported.architecture, TransformerArchitecture)
+    weights = dict(imported.weights)
+    if bos == len(weights[TARGET]):
+        is_shared = weights[SOURCE] is weights[TARGET]
+        longer: dict[int, Floats] = {}
+        for name in (TARGET, OUTPUT, BIAS, *([SOURCE] if is_shared else [])):
+            array = weights[name]
+            if id(array) not in longer:
+                longer[id(array)] = np.pad(array, ((0, 1), *[(0, 0)] * (array.ndim - 1)))
+            weights[name] = longer[id(array)]
+    architecture = replace(imported.architecture, bos=bos, never_produced=tuple(never_produced))
+    return replace(imported, architecture=architecture, weights=weights)
+
+
+def sinusoids(num_positions: int, width: int) -> Floats:
+    """The positions of Vaswani et al. (2017), section 3.5, sines before cosines: [L, D]."""
+    half = np.arange((width + 1) // 2)
+    angle = np.arange(num_positions)[:, None] / 10000 ** (2 * half / width)
+    return np.concatenate([np.sin(angle), np.cos(angle[:, : width // 2])], axis=1).astype(np.float32)
+
+
+def are_sinusoids(table_LD: Floats) -> bool:
+    """Whether its columns are pairs of a sine and a cosine, in whichever order."""
+    return np.allclose(np.square(table_LD).sum(axis=1), table_LD.shape[1] / 2, rtol=1e-3)

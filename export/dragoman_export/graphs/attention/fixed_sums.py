@@ -1,0 +1,141 @@
+"""A Transformer's attention as nodes of any device, whose sums do not depend on how far a batch is padded.
+
+An int8 graph rounds what attention returns, and a rounding turns a difference of 1e-7 into one of 1e-3. So
+a sentence must get the same bits whatever its neighbours' lengths; `over_source` says which sums can differ,
+and how each is kept in order. A past is padded on the left. A product cuts a long sum into blocks, 256
+positions each for heads 64 wide, and exact zeros before what counts would move the cuts: so each row's past
+is brought to begin at its own first position, and ends in zeros. Heads are at most 128 wide for all of this
+to hold: the inner sum of a score must be one block.
+
+Shapes: X sentences or rows, H heads, Q queries, N positions attended to, A width of a head.
+"""
+
+import math
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from dragoman_export.graphs.builder import GraphBuilder
+
+LEAST_EXPONENT = -80.0
+"""A masked score's exponential would be 0 by way of numbers below the least normal one, which take a
+processor some twenty times as long. exp(-80) is 1.8e-35, and lost beside the largest, which is 1."""
+MASKED = -1e4
+"""Score of a padded position."""
+MAX_HEAD_WIDTH = 128
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Which positions count, as scores and sums need it."""
+
+    is_masked: ir.Value
+    """[X, 1, 1, N] bool."""
+    columns: ir.Value
+    """[X, 1, N, 2] float32, twice the same: what is summed is multiplied by a matrix, never by a vector."""
+
+
+def check_head_width(width: int, heads: int) -> None:
+    """Raises ValueError for heads so wide that a translation could depend on its neighbours."""
+    if width // heads > MAX_HEAD_WIDTH:
+        raise ValueError(
+            f"its {heads} heads are {width // heads} wide, and beyond {MAX_HEAD_WIDTH} a translation may "
+            "depend on what shares its batch; "
+            f"train it with model.heads of at least {-(-width // MAX_HEAD_WIDTH)}"
+        )
+
+
+def make_mask(build: GraphBuilder, inside_XN: ir.Value) -> Mask:
+    """Of numbers that are 1 where a position counts, and else 0."""
+    inside_X1N = build.op("Unsqueeze", [inside_XN, build.constant([1])])
+    inside_X11N = build.op("Unsqueeze", [inside_X1N, build.constant([1])])
+    column = build.op("Unsqueeze", [inside_X1N, build.constant([3])])
+    zero = build.constant(0.0, ir.DataType.FLOAT)
+    return Mask(
+        is_masked=build.op("Equal", [inside_X11N, zero], dtype=ir.DataType.BOOL),
+        columns=build.op("Concat", [column, column], axis=3),
+    )
+
+
+def scores_by_position(build: GraphBuilder, queries_XHQA: ir.Value, keys_XHNA: ir.Value) -> ir.Value:
+    """Scaled dot products, [X, H, N, Q]: with positions as rows, and a spare query of zeros among columns."""
+    assert queries_XHQA.shape is not None
+    width = queries_XHQA.shape[-1]
+    assert isinstance(width, int)
+    # Before the product, which might overflow in float16.
+    scaled = build.op("Mul", [queries_XHQA, build.number(1 / math.sqrt(width))], queries_XHQA.shape)
+    turned = build.op("Transpose", [_with_spare(build, scaled)], perm=[0, 1, 3, 2])
+    return _without_last(build, build.op("MatMul", [keys_XHNA, turned]), axis=3)
+
+
+def softmax(build: GraphBuilder, scores_XHQN: ir.Value, mask: Mask) -> ir.Value:
+    """Weights [X, H, Q, N] in float32; exactly 0 where masked."""
+    scores = build.cast(scores_XHQN, ir.DataType.FLOAT)
+    masked, zero, least = (build.constant(n, ir.DataType.FLOAT) for n in (MASKED, 0.0, LEAST_EXPONENT))
+    scores = build.op("Where", [mask.is_masked, masked, scores], dtype=ir.DataType.FLOAT)
+    largest = build.op("ReduceMax", [scores, build.constant([-1])], keepdims=1)
+    exponents = build.op("Clip", [build.op("Sub", [scores, largest]), least])
+    powers = build.op("Where", [mask.is_masked, zero, build.op("Exp", [exponents])], dtype=ir.DataType.FLOAT)
+    sums_XHQ2 = product(build, powers, mask.columns)
+    first = [build.constant([number]) for number in (0, 1, 3)]
+    return build.op("Div", [powers, build.op("Slice", [sums_XHQ2, *first])])
+
+
+def product(build: GraphBuilder, rows_XHQN: ir.Value, columns: ir.Value) -> ir.Value:
+    """[X, H, Q, N] by [X, H, N, Y], with a spare query."""
+    rows = build.cast(rows_XHQN, columns.dtype or build.dtype)
+    return _without_last(build, build.op("MatMul", [_with_spare(build, rows), columns]), axis=2)
+
+
+def attend(
+    build: GraphBuilder, queries_XHQA: ir.Value, keys_XHNA: ir.Value, values_XHNA: ir.Value, mask: Mask
+) -> tuple[ir.Value, ir.Value]:
+    """Context [X, H, Q, A] and weights [X, H, Q, N]."""
+    scores_XHNQ = scores_by_position(build, queries_XHQA, keys_XHNA)
+    weights = softmax(build, build.op("Transpose", [scores_XHNQ], perm=[0, 1, 3, 2]), mask)
+    return product(build, weights, values_XHNA), weights
+
+
+class Past:
+    """What rows see of their past and themselves, when each sees another number of positions."""
+
+    def __init__(self, build: GraphBuilder, age_R: ir.Value, keys: ir.Value, heads: int) -> None:
+        """`keys` [R, H, U, A] are any layer's before the step, which adds a position behind."""
+        self._build = build
+        self._heads = heads
+        one, zero = build.constant(1), build.constant(0)
+        past = build.scalar(build.size(keys, 2))
+        total = build.op("Add", [past, one])
+        position_N = build.op("Range", [zero, total, one])
+        age_R1 = build.op("Unsqueeze", [age_R, build.constant([1])])
+        place_RN = build.op("Add", [position_N, build.op("Sub", [past, age_R1])])
+        # Behind its end a row has its last position over and over, with weight 0.
+        place_RN = build.op("Clip", [place_RN, None, past])
+        rows = build.op("Mul", [build.scalar(build.size(age_R, 0)), build.constant(heads)])
+        first = build.op("Mul", [build.op("Range", [zero, rows, one]), total])
+        first_RH1 = build.reshape(first, [-1, heads, 1], [None, heads, 1])
+        self._place_RHN = build.op("Add", [first_RH1, build.op("Unsqueeze", [place_RN, build.constant([1])])])
+        is_inside = build.op("LessOrEqual", [position_N, age_R1], dtype=ir.DataType.BOOL)
+        self._mask = make_mask(build, build.op("Cast", [is_inside], dtype=ir.DataType.FLOAT, to=1))
+
+    def attend(self, queries_RH1A: ir.Value, keys_RHNA: ir.Value, values_RHNA: ir.Value) -> ir.Value:
+        """The context of every row: [R, H, 1, A]."""
+        build = self._build
+        scores_RHN1 = self._moved(scores_by_position(build, queries_RH1A, keys_RHNA), 1)
+        weights = softmax(build, build.op("Transpose", [scores_RHN1], perm=[0, 1, 3, 2]), self._mask)
+        assert queries_RH1A.shape is not None
+        return product(build, weights, self._moved(values_RHNA, int(queries_RH1A.shape[-1])))
+
+    def _moved(self, values: ir.Value, width: int) -> ir.Value:
+        """[R, H, N, width], each row's from its own first position on."""
+        flat = self._build.reshape(values, [-1, width], [None, width])
+        return self._build.op("Gather", [flat, self._place_RHN], axis=0)
+
+
+def _with_spare(build: GraphBuilder, rows: ir.Value) -> ir.Value:
+    return build.op("Pad", [rows, build.constant([0, 0, 0, 0, 0, 0, 1, 0])], mode="constant")
+
+
+def _without_last(build: GraphBuilder, values: ir.Value, *, axis: int) -> ir.Value:
+    bounds = [build.constant([number]) for number in (0, -1, axis)]
+    return build.op("Slice", [values, *bounds])

@@ -1,0 +1,167 @@
+"""A graph that is written node by node, and filled with a model's weights.
+
+Every value has its type, and a shape as far as passes behind this ask for it: the last axis, and what enters
+and leaves the graph. Nothing is computed and no weight is copied here.
+
+Shapes: K inputs and N outputs of a matrix.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+from onnx_ir.tape import Tape
+
+from dragoman_export.graphs.initializers import make_view
+
+OPSET = 20
+"""The newest that onnxruntime's CUDA kernels for LSTM, GRU and TopK all cover."""
+GROWTH = "U"
+"""Name of the axis along which a state grows by one per step. It is 0 long when it leaves the encoder."""
+KERNELS = "com.microsoft"
+"""onnxruntime's own operators."""
+
+Size = int | str
+Shape = Sequence[Size | ir.SymbolicDim | None]
+Numbers = int | float | Sequence[int]
+Attribute = int | float | str | Sequence[int] | ir.TensorProtocol
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """The two graphs of one precision."""
+
+    encoder: ir.Model
+    decoder_step: ir.Model
+
+
+class GraphBuilder:
+    """Adds nodes to a graph. Weights of equal names are one, as are those that are the same array."""
+
+    def __init__(self, name: str, weights: Mapping[str, NDArray[np.float32]], dtype: ir.DataType) -> None:
+        """`dtype` is that of weights in the graph, and of what is computed with them."""
+        self.graph = ir.Graph([], [], nodes=[], opset_imports={"": OPSET}, name=name)
+        self.dtype = dtype
+        self._weights = weights
+        self._names: dict[int, str] = {}
+        for own_name, array in weights.items():
+            self._names.setdefault(id(array), own_name)
+
+    def input(self, name: str, shape: Shape, dtype: ir.DataType) -> ir.Value:
+        value = ir.Value(name=name, shape=ir.Shape(shape), type=ir.TensorType(dtype))
+        self.graph.inputs.append(value)
+        return value
+
+    def output(self, name: str, value: ir.Value, shape: Shape) -> None:
+        """Has the graph return a value, which no node's input has yet been named after."""
+        if value.is_graph_output():
+            value = self.op("Identity", [value], value.shape)
+        value.name, value.shape = name, ir.Shape(shape)
+        self.graph.outputs.append(value)
+
+    def model(self) -> ir.Model:
+        """The finished graph."""
+        return ir.Model(self.graph, ir_version=10)
+
+    def has(self, name: str) -> bool:
+        """Whether the model has such a weight."""
+        return name in self._weights
+
+    def weight(self, name: str) -> ir.Value:
+        """A weight as it is."""
+        return self._initializer(self._names[id(self._weights[name])], self._weights[name])
+
+    def matrix(self, name: str) -> ir.Value:
+        """A weight [N, K] as rows are multiplied by it: [K, N]."""
+        return self._initializer(name, self._weights[name].T)
+
+    def constant(self, numbers: Numbers, dtype: ir.DataType = ir.DataType.INT64) -> ir.Value:
+        """A number or a vector."""
+        array = np.array(numbers, dtype.numpy())
+        name = f"{array.dtype}_{'_'.join(map(str, array.flatten()))}{'' if array.ndim else '_scalar'}"
+        return self._register(name, array)
+
+    def number(self, value: float) -> ir.Value:
+        """A number of the type that is computed with."""
+        return self.constant(value, self.dtype)
+
+    def op(
+        self,
+        op_type: str,
+        inputs: Sequence[ir.Value | None],
+        shape: Shape | ir.Shape | None = None,
+        dtype: ir.DataType | None = None,
+        *,
+        domain: str = "",
+        **attributes: Attribute,
+    ) -> ir.Value:
+        """A node's only result. Its type is that of the first input where none is given."""
+        return self.ops(op_type, inputs, [shape], [dtype], domain=domain, **attributes)[0]
+
+    def ops(
+        self,
+        op_type: str,
+        inputs: Sequence[ir.Value | None],
+        shapes: Sequence[Shape | ir.Shape | None],
+        dtypes: Sequence[ir.DataType | None] | None = None,
+        *,
+        domain: str = "",
+        **attributes: Attribute,
+    ) -> Sequence[ir.Value]:
+        """A node's results, one for each shape."""
+        tape = Tape()
+        results = tape.op_multi_out(op_type, inputs, attributes, domain=domain, num_outputs=len(shapes))
+        self.graph.extend(tape.nodes)
+        if domain:
+            self.graph.opset_imports[domain] = 1
+        first = inputs[0]
+        for value, shape, dtype in zip(results, shapes, dtypes or [None] * len(shapes), strict=True):
+            value.dtype = dtype or (None if first is None else first.dtype)
+            value.shape = None if shape is None else ir.Shape(shape)
+        return results
+
+    def cast(self, value: ir.Value, dtype: ir.DataType) -> ir.Value:
+        """The value in another type; as it is where that is its own."""
+        return value if value.dtype == dtype else self.op("Cast", [value], value.shape, dtype, to=dtype)
+
+    def size(self, value: ir.Value, axis: int) -> ir.Value:
+        """A value's size along an axis, as a vector of one number."""
+        return self.op("Shape", [value], [1], ir.DataType.INT64, start=axis, end=axis + 1)
+
+    def scalar(self, vector: ir.Value) -> ir.Value:
+        """A vector of one number as that number."""
+        return self.op("Squeeze", [vector], [])
+
+    def reshape(
+        self, value: ir.Value, sizes: Sequence[int] | ir.Value, shape: Shape | None = None
+    ) -> ir.Value:
+        """Of sizes that are numbers 0 stands for the value's own, and -1 for what is left."""
+        target = sizes if isinstance(sizes, ir.Value) else self.constant(sizes)
+        return self.op("Reshape", [value, target], shape)
+
+    def linear(self, rows: ir.Value, name: str) -> ir.Value:
+        """A linear layer: [..., K] -> [..., N]."""
+        shape = [*_leading(rows), len(self._weights[f"{name}.weight"])]
+        product = self.op("MatMul", [rows, self.matrix(f"{name}.weight")], shape)
+        return self.op("Add", [product, self.weight(f"{name}.bias")], shape)
+
+    def norm(self, x: ir.Value, name: str, epsilon: float) -> ir.Value:
+        """Layer normalisation over the last axis; one without a bias adds none."""
+        names = [f"{name}.weight", *([f"{name}.bias"] if self.has(f"{name}.bias") else [])]
+        weights = [self.weight(each) for each in names]
+        return self.op("LayerNormalization", [x, *weights], x.shape, axis=-1, epsilon=epsilon, stash_type=1)
+
+    def _initializer(self, name: str, array: NDArray[np.float32]) -> ir.Value:
+        return self._register(name, array.astype(self.dtype.numpy(), copy=False))
+
+    def _register(self, name: str, array: NDArray[np.generic]) -> ir.Value:
+        if name not in self.graph.initializers:
+            self.graph.register_initializer(make_view(name, array))
+        return self.graph.initializers[name]
+
+
+def _leading(value: ir.Value) -> list[Size | None]:
+    assert value.shape is not None
+    return [size if isinstance(size, int) else str(size) for size in value.shape[:-1]]

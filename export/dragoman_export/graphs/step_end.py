@@ -1,0 +1,123 @@
+"""The end of every decoder step as nodes: logits, log-softmax, a forced token's score, the best to go on.
+
+Who searches all scores for the best few compares them one by one; the best of a block is a maximum, which a
+processor finds many scores at a time. The 2K best lie in the 2K blocks whose best are best, so only those are
+searched: the same result, for a third of the time.
+
+Shapes: S sentences, K beam, R = S·K rows, D width, V vocabulary, N blocks a row, B scores a block, C = 2K.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+from numpy.typing import NDArray
+
+from dragoman_export.graphs.builder import GraphBuilder
+from dragoman_export.reference.imported import BIAS, OUTPUT
+from dragoman_export.reference.model import OUT_OF_REACH
+
+FLOAT, INT64 = ir.DataType.FLOAT, ir.DataType.INT64
+BARRED = "output.barred"
+MAX_STRETCH = 4
+"""Most times that a block may be longer than the square root of the vocabulary, about which it is best."""
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """What every step is given for each row, [S, K]."""
+
+    token: ir.Value
+    parent: ir.Value
+    score: ir.Value
+    forced: ir.Value
+
+    @classmethod
+    def of(cls, build: GraphBuilder) -> "StepInputs":
+        """The graph's inputs of these names."""
+        types = {"token": INT64, "parent": INT64, "score": FLOAT}
+        types["forced"] = INT64
+        return cls(**{name: build.input(name, ["S", "K"], dtype) for name, dtype in types.items()})
+
+
+def with_reach(
+    weights: Mapping[str, NDArray[np.float32]], never_produced: Sequence[int], barred: Sequence[int]
+) -> dict[str, NDArray[np.float32]]:
+    """The weights of a step: what is never produced has no logit to speak of, and what is barred no score.
+
+    The probabilities of the others are taken without the former, and with the latter.
+    """
+    unsaid, unscored = (np.zeros_like(weights[BIAS]) for _ in range(2))
+    unsaid[list(never_produced)] = OUT_OF_REACH
+    unscored[list(barred)] = OUT_OF_REACH
+    more = {BARRED: unscored} if barred else {}
+    return {**weights, **more, BIAS: weights[BIAS] + unsaid}
+
+
+def end_step(build: GraphBuilder, features_RD: ir.Value, inputs: StepInputs, vocabulary: int) -> None:
+    """Has the graph, whose weights are `with_reach`, return `top_score`, `top_index` and `forced_score`."""
+    matrix = build.op("Transpose", [build.weight(OUTPUT)], [None, vocabulary], perm=[1, 0])
+    logits = build.op("MatMul", [features_RD, matrix], ["K*S", vocabulary])
+    logits = build.op("Add", [logits, build.weight(BIAS)], logits.shape)
+    scores_RV = build.op("LogSoftmax", [build.cast(logits, FLOAT)], logits.shape, axis=-1)
+    if build.has(BARRED):
+        scores_RV = build.op("Add", [scores_RV, build.cast(build.weight(BARRED), FLOAT)], logits.shape)
+    rows_R1 = build.reshape(inputs.score, [-1, 1], ["K*S", 1])
+    top_score, top_index = _best(build, scores_RV, inputs, rows_R1, vocabulary)
+    build.output("top_score", top_score, ["S", "2*K"])
+    build.output("top_index", top_index, ["S", "2*K"])
+    forced_R1 = build.reshape(inputs.forced, [-1, 1], ["K*S", 1])
+    forced = build.op("GatherElements", [scores_RV, forced_R1], axis=1)
+    forced = build.reshape(forced, build.op("Shape", [inputs.score], [2], INT64), ["S", "K"])
+    build.output("forced_score", build.op("Add", [forced, inputs.score]), ["S", "K"])
+
+
+def _best(
+    build: GraphBuilder, scores_RV: ir.Value, inputs: StepInputs, rows_R1: ir.Value, vocabulary: int
+) -> tuple[ir.Value, ir.Value]:
+    """Of a sentence's running scores the 2K best, descending, and their places among its K·V: [S, C] each."""
+    beam = build.size(inputs.score, 1)
+    twice = build.op("Mul", [beam, build.constant([2])])
+    size = block_size(vocabulary)
+    if size is None:
+        running = build.op("Add", [scores_RV, rows_R1])
+        return _top(build, _by_sentence(build, running, inputs), twice)
+    blocks = vocabulary // size
+    scores_RNB = build.reshape(scores_RV, [0, blocks, size])
+    best_RN = build.op("ReduceMax", [scores_RNB, build.constant([-1])], keepdims=0)
+    best_RN = build.op("Add", [best_RN, rows_R1])
+    _, block_SC = _top(build, _by_sentence(build, best_RN, inputs), twice)
+    zero, one = build.constant(0), build.constant(1)
+    sentence_S = build.op("Range", [zero, build.scalar(build.size(inputs.score, 0)), one])
+    sentence_S1 = build.op("Unsqueeze", [sentence_S, build.constant([1])])
+    first_S1 = build.op("Mul", [sentence_S1, build.op("Mul", [beam, build.constant([blocks])])])
+    chosen = build.reshape(build.op("Add", [block_SC, first_S1]), [-1])
+    chosen_XB = build.op("Gather", [build.reshape(scores_RV, [-1, size]), chosen], axis=0)
+    row_SC = build.op("Div", [block_SC, build.constant(blocks)])
+    row_score = build.op("GatherElements", [inputs.score, row_SC], axis=1)
+    running_XB = build.op("Add", [chosen_XB, build.reshape(row_score, [-1, 1])])
+    top_score, place = _top(build, _by_sentence(build, running_XB, inputs), twice)
+    number_SC = build.op("Div", [place, build.constant(size)])
+    inside = build.op("Sub", [place, build.op("Mul", [number_SC, build.constant(size)])])
+    block = build.op("GatherElements", [block_SC, number_SC], axis=1)
+    return top_score, build.op("Add", [build.op("Mul", [block, build.constant(size)]), inside])
+
+
+def _by_sentence(build: GraphBuilder, values: ir.Value, inputs: StepInputs) -> ir.Value:
+    sizes = build.op("Concat", [build.size(inputs.score, 0), build.constant([-1])], axis=0)
+    return build.reshape(values, sizes, ["S", None])
+
+
+def _top(build: GraphBuilder, values: ir.Value, count: ir.Value) -> tuple[ir.Value, ir.Value]:
+    shape = ["S", "2*K"]
+    best, places = build.ops("TopK", [values, count], [shape, shape], [values.dtype, INT64], axis=1)
+    return best, places
+
+
+def block_size(vocabulary: int) -> int | None:
+    """Scores a block: about the square root of the vocabulary, which it divides; None where nothing does."""
+    least = math.isqrt(vocabulary - 1) + 1
+    sizes = (size for size in range(least, MAX_STRETCH * least + 1) if vocabulary % size == 0)
+    return next((size for size in sizes if 2 * size <= vocabulary), None)

@@ -1,0 +1,129 @@
+"""What an export asks of a model, wherever it is from: graphs, and a reference that they are held against.
+
+Shapes: S sentences, K beam, R = S·K rows, T source positions, V target vocabulary.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import onnx_ir as ir
+from dragoman_bundle.search import Ids
+
+from dragoman_export.foreign.weights import are_sinusoids
+from dragoman_export.graphs.builder import Graphs
+from dragoman_export.graphs.transformer import takes_kernels, write_transformer
+from dragoman_export.reference.imported import (
+    POSITIONS,
+    TARGET_POSITIONS,
+    Imported,
+    TransformerArchitecture,
+)
+from dragoman_export.reference.model import Array, Arrays
+from dragoman_export.reference.stepper import reference_of
+
+UNTOLD = {"alignment_head", "barred", "bos", "embedding_scale", "never_produced", "norm_epsilon"}
+"""Settings that are no sizes."""
+
+
+class ReferenceModel(Protocol):
+    """A model that is stepped by no graph. Memory and state have the graphs' names without what is before the
+    point."""
+
+    bos: int
+    vocabulary_size: int
+
+    def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
+        """Memory and first state, one row a sentence."""
+
+    def step(self, token_SK: Ids, memory: Arrays, state: Arrays) -> tuple[Array, Array, Arrays]:
+        """Advances every row, whose state is gathered: logits [R, V], attention [S, K, T], the new state."""
+
+    def token_scores(self, logits_RV: Array) -> Array:
+        """Log-probabilities of the next token."""
+
+    def rounded(self) -> Self:
+        """The same with weights, and rows that are multiplied, rounded as int8 graphs do."""
+
+
+class ExportedModel(Protocol):
+    """A model that graphs are made of."""
+
+    @property
+    def reference_name(self) -> str:
+        """What a card calls the reference."""
+
+    @property
+    def is_transformer(self) -> bool:
+        """Whether rows of its int8 graphs may share steps that are found on samples."""
+
+    @property
+    def takes_kernels(self) -> bool:
+        """Whether its graphs may attend by kernels for CPUs."""
+
+    def reference(self) -> ReferenceModel:
+        """What its graphs are held against."""
+
+    def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
+        """Its graphs, computing in FLOAT or FLOAT16; `for_cpu` with kernels that other devices lack."""
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """A model from elsewhere: its graphs are written, and its reference is NumPy."""
+
+    imported: Imported
+    reference_name: ClassVar[str] = "its equations in NumPy"
+
+    @property
+    def is_transformer(self) -> bool:
+        return isinstance(self.imported.architecture, TransformerArchitecture)
+
+    @property
+    def takes_kernels(self) -> bool:
+        return takes_kernels(self.imported)
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """Its family and settings, as a card tells them."""
+        settings = dataclasses.asdict(self.imported.architecture)
+        return {name: value for name, value in settings.items() if name not in UNTOLD}
+
+    @property
+    def num_parameters(self) -> int:
+        """How many it has, each counted once; sines and cosines of positions are none."""
+        arrays = {
+            id(array): array.size
+            for name, array in self.imported.weights.items()
+            if not (name in (POSITIONS, TARGET_POSITIONS) and are_sinusoids(array))
+        }
+        return sum(arrays.values())
+
+    def reference(self) -> ReferenceModel:
+        return reference_of(self.imported, products=np.float32)
+
+    def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
+        return write_transformer(self.imported, dtype=dtype, for_cpu=for_cpu)
+
+
+class KeptTo:
+    """A reference that says nothing but a sentence's candidates; one row for each sentence."""
+
+    def __init__(self, reference: ReferenceModel, candidates: Sequence[Ids]) -> None:
+        self._reference = reference
+        self.bos, self.vocabulary_size = reference.bos, reference.vocabulary_size
+        self._candidates = candidates
+        self.encode = reference.encode
+        self.token_scores = reference.token_scores
+
+    def step(self, token_SK: Ids, memory: Arrays, state: Arrays) -> tuple[Array, Array, Arrays]:
+        logits_SV, attention, state = self._reference.step(token_SK, memory, state)
+        kept_SV = np.full_like(logits_SV, -np.inf)
+        for own, kept, logits in zip(self._candidates, kept_SV, logits_SV, strict=True):
+            kept[own] = logits[own]
+        return kept_SV, attention, state
+
+    def rounded(self) -> "KeptTo":
+        return KeptTo(self._reference.rounded(), self._candidates)

@@ -1,0 +1,120 @@
+"""A model from elsewhere: its architecture, its weights by our names, and the codes of those in 8 bits.
+
+Shapes: N outputs, K inputs of a matrix.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Past = Literal["self-attention", "ssru"]
+Norm = Literal["pre", "post"]
+Activation = Literal["relu", "gelu", "gelu-tanh", "gelu-sigmoid", "swish"]
+
+SOURCE, TARGET, OUTPUT, BIAS = (
+    "source_embedding.weight",
+    "target_embedding.weight",
+    "output.embedding.weight",
+    "output.bias",
+)
+"""The embeddings of both sides and the output layer's matrix; what is tied is the same array."""
+POSITIONS, TARGET_POSITIONS = "positions.table_LD", "target_positions.table_LD"
+"""A Transformer's vectors of positions, which are the same array where both sides have the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentHead:
+    """The head of a decoder's cross-attention that aligns words."""
+
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerArchitecture:
+    """A Transformer; a norm ends a stack where the weights hold `encoder_norm` or `decoder_norm`."""
+
+    family: Literal["transformer"] = "transformer"
+    width: int
+    heads: int
+    feed_forward: int
+    encoder_layers: int
+    decoder_layers: int
+    past: Past
+    """How a decoder's layer knows what was said."""
+    norm: Norm
+    activation: Activation
+    embedding_scale: float
+    """What embeddings are multiplied by where they are read, not in the output layer."""
+    norm_epsilon: float = 1e-5
+    alignment_head: AlignmentHead | None = None
+    """None for the mean over the heads of the last layer."""
+    bos: int
+    """Target token that begins every translation."""
+    never_produced: tuple[int, ...]
+    """Target tokens that no translation holds, left out before probabilities are taken."""
+    barred: tuple[int, ...] = ()
+    """Others that none holds, left out after that, as Marian does: what they take, no other token gets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class S2SArchitecture:
+    """Marian's recurrent encoder-decoder with attention (Sennrich et al. 2017, "Nematus")."""
+
+    family: Literal["s2s"] = "s2s"
+    embedding_size: int
+    units: int
+    encoder_layers: int
+    """Bidirectional ones where there are `both_ways`; else the first alone is, the others read forward."""
+    both_ways: bool
+    encoder_cells: int
+    """Cells that a layer of the encoder applies one after the other."""
+    decoder_layers: int
+    base_cells: int
+    """Cells of the decoder's first layer; attention comes behind the first of them."""
+    high_cells: int
+    """Cells of each other layer of the decoder."""
+    skip: bool
+    """Whether what goes into a layer is added to what comes out, from the second layer on."""
+    norm_epsilon: float = 1e-9
+    bos: int
+    never_produced: tuple[int, ...]
+    barred: tuple[int, ...] = ()
+
+
+Architecture = TransformerArchitecture | S2SArchitecture
+
+
+@dataclass(frozen=True)
+class StoredWeight:
+    """A matrix as its file has it: `codes` times `scale`, by output, is the weight."""
+
+    codes_NK: NDArray[np.int8]
+    scale_N: Floats
+
+    def floats(self) -> Floats:
+        """The weight itself."""
+        return self.codes_NK * self.scale_N[:, None]
+
+    def with_a_row(self) -> "StoredWeight":
+        """The same with one row more, of zeros."""
+        return StoredWeight(
+            np.pad(self.codes_NK, ((0, 1), (0, 0))), np.pad(self.scale_N, (0, 1), mode="edge")
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """Everything that a model's decoding takes."""
+
+    architecture: Architecture
+    weights: Mapping[str, Floats]
+    """By the names of our Transformer's parameters; matrices are [outputs, inputs]."""
+    stored: Mapping[str, StoredWeight] = field(default_factory=dict)
+    """Of the weights, those that the file has in 8 bits."""
+    steps: Mapping[str, float] = field(default_factory=dict)
+    """What rows count in that go into the product with a weight, where the file says it."""

@@ -1,0 +1,145 @@
+"""What every reference is: a model's encoder and decoder step in NumPy, plain and in float64.
+
+Owns products, with or without rounding, and what families share. Must know neither ONNX nor PyTorch.
+
+Shapes: S sentences, K beam, R = S·K rows, T source positions, V target vocabulary, D a width.
+"""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dragoman_export.reference.imported import BIAS, OUTPUT, Imported
+
+Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
+Arrays = dict[str, NDArray[Any]]
+
+OUT_OF_REACH = -1e4
+"""Added to the logits of tokens that are never produced, and to the scores of those that are barred."""
+WEIGHT_CODES, ROW_CODES = 63, 127
+"""Codes on either side of 0 that int8 graphs have for weights and for rows."""
+
+
+class Reference(ABC):
+    """An encoder, and a decoder that is stepped one token at a time.
+
+    Memory and state are named as in the graphs, without "memory." and "state." before the names.
+    """
+
+    def __init__(self, imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> None:
+        """Multiplies by matrices in `products`; with float32 there is no copy of the weights."""
+        self.imported = imported
+        self.weights = _each_once(imported.weights, lambda name, value: value.astype(products, copy=False))
+        self.bos = imported.architecture.bos
+        self.vocabulary_size = len(imported.weights[OUTPUT])
+        self._products = products
+        self._rounds = False
+
+    @abstractmethod
+    def encode(self, source_ST: Ids, source_length_S: Ids) -> tuple[Arrays, Arrays]:
+        """Memory and first state, one row a sentence."""
+
+    @abstractmethod
+    def step(self, token_SK: Ids, memory: Arrays, state: Arrays) -> tuple[Array, Array, Arrays]:
+        """Advances every row by a token: logits [R, V], attention [S, K, T] and the new state.
+
+        `state` has S·K rows, already those that the rows continue.
+        """
+
+    def rounded(self) -> Self:
+        """The same, with matrices and the rows that are multiplied rounded as int8 graphs round them."""
+        rounded = copy.copy(self)
+        rounded._rounds = True
+        rounded.weights = _each_once(
+            self.weights,
+            lambda name, value: (
+                _rounded(value, WEIGHT_CODES) if _is_matrix(name, value, self.imported) else value
+            ),
+        )
+        return rounded
+
+    def product(self, rows: Array, name: str) -> Array:
+        """Rows times a matrix of the weights: [..., D] -> [..., its outputs]."""
+        return self._multiply(rows, name).astype(np.float64, copy=False)
+
+    def _multiply(self, rows: Array, name: str) -> NDArray[Any]:
+        """The same in the numbers that are multiplied: what is as wide as a vocabulary is not copied."""
+        if self._rounds:
+            step = self.imported.steps.get(name)
+            rows = _rounded(rows, ROW_CODES) if step is None else _rounded_by(rows, step)
+        product: NDArray[Any] = rows.astype(self._products, copy=False) @ self.weights[name].T
+        return product
+
+    def linear(self, rows: Array, name: str) -> Array:
+        """The same with the bias that stands beside it."""
+        return self.product(rows, f"{name}.weight") + self.weights[f"{name}.bias"]
+
+    def logits(self, features: Array) -> Array:
+        """What the output layer makes of features."""
+        logits = self._multiply(features, OUTPUT)
+        logits += self.weights[BIAS]
+        logits[..., list(self.imported.architecture.never_produced)] += OUT_OF_REACH
+        return logits
+
+    def token_scores(self, logits_RV: Array) -> Array:
+        """Log-probabilities of the next token, of which barred ones are out of reach: [R, V]."""
+        scores: Array = logits_RV - logits_RV.max(axis=-1, keepdims=True)
+        scores -= np.log(np.exp(scores).sum(axis=-1, keepdims=True, dtype=np.float64))
+        scores[..., list(self.imported.architecture.barred)] += OUT_OF_REACH
+        return scores
+
+    def norm(self, x: Array, name: str) -> Array:
+        """Layer normalisation (Ba et al. 2016); one without a bias adds none."""
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = np.square(centred).mean(axis=-1, keepdims=True)
+        scaled = centred / np.sqrt(variance + self.imported.architecture.norm_epsilon)
+        return scaled * self.weights[f"{name}.weight"] + self.weights.get(f"{name}.bias", 0.0)
+
+
+def _each_once(
+    weights: Mapping[str, NDArray[Any]], change: Callable[[str, NDArray[Any]], NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """The weights with a change of each, made once for what has several names."""
+    changed: dict[int, NDArray[Any]] = {}
+    for name, value in weights.items():
+        if id(value) not in changed:
+            changed[id(value)] = change(name, value)
+    return {name: changed[id(value)] for name, value in weights.items()}
+
+
+def _is_matrix(name: str, value: NDArray[Any], imported: Imported) -> bool:
+    return value.ndim == 2 and not name.endswith("table_LD") and name not in imported.stored
+
+
+def _rounded(rows: NDArray[Any], largest_code: int) -> NDArray[Any]:
+    step = np.maximum(np.abs(rows).max(axis=-1, keepdims=True), 1e-30) / largest_code
+    rounded: NDArray[Any] = np.rint(rows / step) * step
+    return rounded
+
+
+def _rounded_by(rows: Array, step: float) -> Array:
+    return np.clip(np.rint(rows / step), -ROW_CODES, ROW_CODES) * step
+
+
+def source_mask(source_ST: Ids, source_length_S: Ids) -> Array:
+    """1.0 at source positions, 0.0 at padding: [S, T]."""
+    return (np.arange(source_ST.shape[1]) < source_length_S[:, None]).astype(np.float64)
+
+
+def masked_softmax(scores: Array, mask: Array) -> Array:
+    """Softmax over the last axis of what is not masked."""
+    scores = np.where(mask > 0, scores, -np.inf)
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return weights
+
+
+def sigmoid(x: Array) -> Array:
+    """The logistic function."""
+    y: Array = 1 / (1 + np.exp(-x))
+    return y

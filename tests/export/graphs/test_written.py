@@ -1,0 +1,87 @@
+"""Written graphs decode as the equations in NumPy do, in every variant, and others are refused."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dragoman_bundle.decoding import DecodingDefaults
+from dragoman_bundle.manifest import SpecialIds
+from tests.export.foreign.arrays import VOCABULARY, make_arrays
+
+from dragoman_export.assembly import make_graphs
+from dragoman_export.graph_files import write_graphs
+from dragoman_export.model import ImportedModel
+from dragoman_export.parity.bounds import ParityError
+from dragoman_export.parity.gate import ParityGate
+from dragoman_export.parity.onnx_stepper import OnnxStepper
+from dragoman_export.reference.imported import BIAS, AlignmentHead
+from dragoman_export.shortlist.graphs import make_shortlist_graphs
+from dragoman_export.shortlist.stepper import ShortlistStepper
+
+IDS = SpecialIds(pad=0, unk=1, bos=2, eos=3)
+DECODING = DecodingDefaults(
+    beam_size=4,
+    length_penalty=1.0,
+    max_source_tokens=100,
+    max_output_tokens=24,
+    max_output_ratio=2.0,
+    max_output_margin=10,
+)
+OPTIONS: dict[str, Any] = {"vocabulary_size": VOCABULARY, "source_pad_id": 0, "bos_id": 2, "eos_id": 3}
+
+
+def open_gate(model: ImportedModel) -> ParityGate:
+    return ParityGate(
+        model.reference(), DECODING, source_vocabulary=VOCABULARY, source_ids=IDS, target_ids=IDS
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"norm": "pre", "activation": "gelu-tanh", "embedding_scale": 4.0},
+        {"activation": "swish", "alignment_head": AlignmentHead(layer=0, head=2)},
+        {"past": "ssru", "activation": "gelu-sigmoid", "norm_epsilon": 1e-9},
+        {"activation": "gelu", "past": "ssru", "norm": "pre"},
+    ],
+    ids=["before", "behind", "ssru", "ssru-before"],
+)
+def test_every_precision_passes_the_gate_with_a_shortlist_and_without(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    model = ImportedModel(make_arrays(**settings))
+    gate = open_gate(model)
+    for precision, graphs in make_graphs(model, ["fp32", "int8", "fp16"]).items():
+        write_graphs(graphs, tmp_path / precision, make_shortlist_graphs(graphs))
+        parity = gate.check(OnnxStepper(tmp_path / precision, **OPTIONS), precision)
+        assert precision != "fp32" or parity.num_identical == parity.num_sentences == 25
+        gate.check_shortlist(ShortlistStepper(tmp_path / precision, **OPTIONS), precision)
+
+
+def test_a_barred_token_is_left_out_after_probabilities_are_taken(tmp_path: Path) -> None:
+    model = ImportedModel(make_arrays(barred=(1,)))
+    write_graphs(model.graphs(), tmp_path / "fp32")
+    assert open_gate(model).check(OnnxStepper(tmp_path / "fp32", **OPTIONS), "fp32").max_error < 1e-4
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_graphs_of_other_weights_are_refused(precision: str, tmp_path: Path) -> None:
+    imported = make_arrays()
+    other = {**imported.weights, BIAS: np.roll(imported.weights[BIAS], 1)}
+    wrong = ImportedModel(replace(imported, weights=other))
+    write_graphs(make_graphs(wrong, [precision])[precision], tmp_path / precision)
+    with pytest.raises(ParityError, match=r"the reference"):
+        open_gate(ImportedModel(imported)).check(OnnxStepper(tmp_path / precision, **OPTIONS), precision)
+
+
+def test_what_exports_models_from_elsewhere_loads_no_library_of_training() -> None:
+    program = (
+        "import sys, dragoman_export.assembly, dragoman_export.from_hf, dragoman_export.from_ctranslate2\n"
+        "print(*{'torch', 'numba', 'llvmlite', 'transformers', 'onnxscript'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
