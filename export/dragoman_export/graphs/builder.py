@@ -118,7 +118,9 @@ class GraphBuilder:
             self.graph.opset_imports[domain] = 1
         first = inputs[0]
         for value, shape, dtype in zip(results, shapes, dtypes or [None] * len(shapes), strict=True):
-            value.dtype = dtype or (None if first is None else first.dtype)
+            known = dtype if dtype is not None or first is None else first.dtype
+            assert known is not None
+            value.dtype = known
             value.shape = None if shape is None else ir.Shape(shape)
         return results
 
@@ -135,7 +137,7 @@ class GraphBuilder:
         return self.op("Squeeze", [vector], [])
 
     def reshape(
-        self, value: ir.Value, sizes: Sequence[int] | ir.Value, shape: Shape | None = None
+        self, value: ir.Value, sizes: Sequence[int] | ir.Value, shape: Shape | ir.Shape | None = None
     ) -> ir.Value:
         """Of sizes that are numbers 0 stands for the value's own, and -1 for what is left."""
         target = sizes if isinstance(sizes, ir.Value) else self.constant(sizes)

@@ -169,7 +169,7 @@ class _Encoder(_Side):
             x = self._layer(x, f"encoder_layers.{number}", attention)
         x = self._last_norm(x, "encoder_norm")
         memory, state = {"mask": mask_ST}, {"age": build.op("Sub", [length_S, length_S], ["S"])}
-        own = build.constant(self._shape(self._past_names(0)[0], 1, 0)[1:])
+        own = build.constant([a.width] if a.past == "ssru" else [a.heads, 0, self._head_width])
         sizes = build.op("Concat", [build.size(source, 0), own], axis=0)
         zero = ir.tensor(np.zeros(1, build.dtype.numpy()))
         nothing = build.op("ConstantOfShape", [sizes], dtype=build.dtype, value=zero)
@@ -197,7 +197,10 @@ class _Encoder(_Side):
 
     def _in_order(self, mask_ST: ir.Value) -> "Attention":
         mask = make_mask(self._build, mask_ST)
-        return lambda *projected: self._join(attend(self._build, *map(self._by_head, projected), mask)[0])
+        head = self._by_head
+        return lambda queries, keys, values: self._join(
+            attend(self._build, head(queries), head(keys), head(values), mask)[0]
+        )
 
 
 Attention = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
@@ -261,7 +264,8 @@ class _Step(_Side):
 
     def _remember(self, x_SKD: ir.Value, layer: str, number: int) -> ir.Value:
         """SSRU: f = σ(gate), c = f · c + (1 - f) · candidate, ReLU(c)."""
-        build, shape = self._build, [ROWS, self._a.width]
+        build = self._build
+        shape: list[Size] = [ROWS, self._a.width]
         x_RD = build.reshape(x_SKD, [-1, self._a.width], shape)
         gate, candidate = self._split(build.linear(x_RD, f"{layer}.ssru.input"), 2)
         forget = build.op("Sigmoid", [gate], shape)

@@ -4,7 +4,7 @@ Shapes: S sentences, K beam, C = 2K candidates.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dragoman_bundle.search import Candidates, Scores, pad_rows
@@ -13,6 +13,9 @@ from dragoman_export.reference.imported import Imported, TransformerArchitecture
 from dragoman_export.reference.model import Arrays, Ids, Reference
 from dragoman_export.reference.s2s import S2SReference
 from dragoman_export.reference.transformer import TransformerReference
+
+if TYPE_CHECKING:
+    from dragoman_export.model import ReferenceModel
 
 
 def reference_of(imported: Imported, *, products: type[np.floating[Any]] = np.float64) -> Reference:
@@ -24,7 +27,7 @@ def reference_of(imported: Imported, *, products: type[np.floating[Any]] = np.fl
 class ReferenceStepper:
     """Steps a reference."""
 
-    def __init__(self, reference: Reference, *, source_pad_id: int, eos_id: int) -> None:
+    def __init__(self, reference: "ReferenceModel", *, source_pad_id: int, eos_id: int) -> None:
         self._reference = reference
         self._source_pad_id = source_pad_id
         self.bos_id = reference.bos

@@ -124,7 +124,9 @@ class Past:
         scores_RHN1 = self._moved(scores_by_position(build, queries_RH1A, keys_RHNA), 1)
         weights = softmax(build, build.op("Transpose", [scores_RHN1], perm=[0, 1, 3, 2]), self._mask)
         assert queries_RH1A.shape is not None
-        return product(build, weights, self._moved(values_RHNA, int(queries_RH1A.shape[-1])))
+        width = queries_RH1A.shape[-1]
+        assert isinstance(width, int)
+        return product(build, weights, self._moved(values_RHNA, width))
 
     def _moved(self, values: ir.Value, width: int) -> ir.Value:
         """[R, H, N, width], each row's from its own first position on."""

@@ -12,7 +12,7 @@ a head, D = H · A.
 
 import onnx_ir as ir
 
-from dragoman_export.graphs.builder import KERNELS, GraphBuilder
+from dragoman_export.graphs.builder import KERNELS, GraphBuilder, Size
 
 PAST = "GroupQueryAttention"
 HEAD_WIDTH = 8
@@ -51,11 +51,11 @@ class PackedPast:
     ) -> tuple[ir.Value, ir.Value, ir.Value]:
         """Context [R, 1, D] of queries, keys and values side by side, and the past with the new position."""
         heads = self._heads
-        grown = ["K*S", heads, "U + 1", width // heads]
+        grown: list[Size] = ["K*S", heads, "U + 1", width // heads]
         context, new_keys, new_values = self._build.ops(
             PAST,
             [projected, None, None, keys, values, self._length_R, self._longest],
-            [["K*S", 1, width], grown, grown],
+            [[*grown[:1], 1, width], grown, grown],
             [keys.dtype] * 3,
             domain=KERNELS,
             num_heads=heads,
