@@ -16,7 +16,7 @@ from dragoman_bundle.names import check_language, check_name
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.writer import seal, staged_bundle
 
-from dragoman_export.calibration.observing import Steps, find_steps
+from dragoman_export.calibration.observing import Steps, find_steps, with_known_steps
 from dragoman_export.card.model_card import write_card
 from dragoman_export.contract import shortlist_memory, tensor_contract
 from dragoman_export.graph_files import write_graphs
@@ -212,9 +212,10 @@ def make_graphs(
         report("int8: quantizing the graphs")
         states = bounded_states(exact.encoder.graph, exact.decoder_step.graph)
         steps = Steps({}, {}) if find is None else find(exact)
+        steps = with_known_steps(exact, steps, model.steps)
         graphs["int8"] = Graphs(
-            quantize(exact.encoder, steps=steps.encoder),
-            quantize(exact.decoder_step, states, steps.decoder_step),
+            quantize(exact.encoder, steps=steps.encoder, stored=model.stored),
+            quantize(exact.decoder_step, states, steps.decoder_step, model.stored),
         )
     if "fp16" in precisions:
         report("fp16: making the graphs")

@@ -4,7 +4,7 @@ Shapes: S sentences, K beam, R = S·K rows, T source positions, V target vocabul
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -14,11 +14,13 @@ from dragoman_bundle.search import Ids
 
 from dragoman_export.foreign.weights import are_sinusoids
 from dragoman_export.graphs.builder import Graphs
+from dragoman_export.graphs.s2s import write_s2s
 from dragoman_export.graphs.transformer import takes_kernels, write_transformer
 from dragoman_export.reference.imported import (
     POSITIONS,
     TARGET_POSITIONS,
     Imported,
+    StoredWeight,
     TransformerArchitecture,
 )
 from dragoman_export.reference.model import Array, Arrays
@@ -63,6 +65,14 @@ class ExportedModel(Protocol):
     def takes_kernels(self) -> bool:
         """Whether its graphs may attend by kernels for CPUs."""
 
+    @property
+    def stored(self) -> Mapping[str, StoredWeight]:
+        """Weights that were in 8 bits where they are from, by name: int8 graphs do not round them again."""
+
+    @property
+    def steps(self) -> Mapping[str, float]:
+        """What rows count in that are multiplied by a weight of that name, where it is known beforehand."""
+
     def reference(self) -> ReferenceModel:
         """What its graphs are held against."""
 
@@ -101,11 +111,21 @@ class ImportedModel:
         }
         return sum(arrays.values())
 
+    @property
+    def stored(self) -> Mapping[str, StoredWeight]:
+        return self.imported.stored
+
+    @property
+    def steps(self) -> Mapping[str, float]:
+        return self.imported.steps
+
     def reference(self) -> ReferenceModel:
         return reference_of(self.imported, products=np.float32)
 
     def graphs(self, *, dtype: ir.DataType = ir.DataType.FLOAT, for_cpu: bool = False) -> Graphs:
-        return write_transformer(self.imported, dtype=dtype, for_cpu=for_cpu)
+        if self.is_transformer:
+            return write_transformer(self.imported, dtype=dtype, for_cpu=for_cpu)
+        return write_s2s(self.imported, dtype=dtype)
 
 
 class KeptTo:

@@ -5,7 +5,7 @@ and ensembles are traced.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,6 +30,7 @@ from dragoman_export.reference.imported import (
     AlignmentHead,
     Floats,
     Imported,
+    StoredWeight,
     TransformerArchitecture,
 )
 from dragoman_export.subject import NOT_STATED, Card, Subject
@@ -57,6 +58,16 @@ class TrainedModel:
     def takes_kernels(self) -> bool:
         """Whether its graphs may attend by kernels for CPUs."""
         return isinstance(self.model, Transformer) and takes_kernels(arrays_of(self.model, self.bos))
+
+    @property
+    def stored(self) -> Mapping[str, StoredWeight]:
+        """None of its weights were in 8 bits."""
+        return {}
+
+    @property
+    def steps(self) -> Mapping[str, float]:
+        """None are known beforehand."""
+        return {}
 
     def reference(self) -> TorchReference:
         """PyTorch itself."""

@@ -48,6 +48,26 @@ def find_steps(graphs: Graphs, words: OwnWords, open_stepper: Callable[[Path], O
     return Steps(_steps(encoder_rows), _steps(step_rows))
 
 
+def with_known_steps(graphs: Graphs, steps: Steps, known: Mapping[str, float]) -> Steps:
+    """The steps, but where those of rows are known by the name of the weight that they are multiplied by."""
+    if not known:
+        return steps
+    return Steps(
+        {**steps.encoder, **_known_steps(graphs.encoder, known)},
+        {**steps.decoder_step, **_known_steps(graphs.decoder_step, known)},
+    )
+
+
+def _known_steps(model: ir.Model, known: Mapping[str, float]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for product in filter(None, map(matrix_product, model.graph)):
+        if product.matrix.name in known:
+            name = str(product.rows.name)
+            # Of several the largest, which cuts nothing off.
+            found[name] = max(found.get(name, 0.0), known[str(product.matrix.name)])
+    return found
+
+
 def _observe(
     stepper: OnnxStepper, words: OwnWords, of_encoder: list[str], of_step: list[str]
 ) -> tuple["_Rows", "_Rows"]:

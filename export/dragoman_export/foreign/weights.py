@@ -17,7 +17,6 @@ from dragoman_export.reference.imported import (
     TARGET_POSITIONS,
     Floats,
     Imported,
-    TransformerArchitecture,
 )
 
 
@@ -35,8 +34,7 @@ def starting_with(imported: Imported, bos: int, *, never_produced: Sequence[int]
 
     One token more than it has is made: its embedding is 0, on both sides where they have one embedding.
     """
-    assert isinstance(imported.architecture, TransformerArchitecture)
-    weights = dict(imported.weights)
+    weights, stored = dict(imported.weights), dict(imported.stored)
     if bos == len(weights[TARGET]):
         is_shared = weights[SOURCE] is weights[TARGET]
         longer: dict[int, Floats] = {}
@@ -45,8 +43,10 @@ def starting_with(imported: Imported, bos: int, *, never_produced: Sequence[int]
             if id(array) not in longer:
                 longer[id(array)] = np.pad(array, ((0, 1), *[(0, 0)] * (array.ndim - 1)))
             weights[name] = longer[id(array)]
+            if name in stored:
+                stored[name] = stored[name].with_a_row()
     architecture = replace(imported.architecture, bos=bos, never_produced=tuple(never_produced))
-    return replace(imported, architecture=architecture, weights=weights)
+    return replace(imported, architecture=architecture, weights=weights, stored=stored)
 
 
 def sinusoids(num_positions: int, width: int) -> Floats:

@@ -20,7 +20,8 @@ from onnx_ir.tape import Tape
 
 from dragoman_export.graphs.builder import KERNELS
 from dragoman_export.graphs.initializers import initializer
-from dragoman_export.int8.weights import quantize_weight
+from dragoman_export.int8.weights import Int8Weight, quantize_weight
+from dragoman_export.reference import imported
 
 PRODUCT = "MatMulIntegerToFloat"
 """onnxruntime's own that multiplies codes, scales their sums and adds a bias, all in one pass."""
@@ -66,15 +67,18 @@ class Int8Graph:
         bounded: Collection[ir.Value] = (),
         kept: Collection[str] = (),
         steps: Mapping[str, float] = MappingProxyType({}),
+        stored: Mapping[str, imported.StoredWeight] = MappingProxyType({}),
     ) -> None:
         """`bounded` are values within -1 and 1, `kept` the names of weights that stay in fp32.
 
-        `steps` are what values of these names count in, whichever row.
+        `steps` are what values of these names count in, whichever row; `stored` the codes of weights that are
+        in 8 bits where they come from, and are not rounded again.
         """
         self.graph = graph
         self.bounded = set(bounded)
         self.kept = frozenset(kept)
         self.steps = steps
+        self._stored = stored
         graph.opset_imports[KERNELS] = 1
         self._rows: dict[tuple[ir.Value, bool], QuantizedRows] = {}
         self.last_axis = self.constant("int8.last_axis", np.array([-1], np.int64))
@@ -85,7 +89,12 @@ class Int8Graph:
 
     def weight(self, name: str, array: NDArray[np.float32], *, output_axis: int) -> StoredWeight:
         """Stores a weight matrix as int8 with a scale per output."""
-        weight = quantize_weight(array, output_axis=output_axis)
+        known = self._stored.get(name)
+        if known is None:
+            weight = quantize_weight(array, output_axis=output_axis)
+        else:
+            weight = Int8Weight(known.codes_NK if output_axis == 0 else known.codes_NK.T, known.scale_N)
+            assert weight.codes.shape == array.shape
         # A matrix that is used both ways is stored twice: its scales are those of rows or of columns.
         name = f"{name}.{('rows', 'columns')[output_axis]}"
         return StoredWeight(

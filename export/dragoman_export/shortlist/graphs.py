@@ -20,6 +20,7 @@ from dragoman_export.graphs.attention.fixed_sums import LEAST_EXPONENT
 from dragoman_export.graphs.builder import KERNELS, OPSET, Graphs
 from dragoman_export.graphs.initializers import constant_array, initializer
 from dragoman_export.graphs.output_layer import OutputProduct, find_output_product
+from dragoman_export.graphs.step_end import BARRED
 from dragoman_export.int8.graph import PRODUCT, ZERO_POINT
 
 
@@ -135,6 +136,9 @@ def _step_graph(model: ir.Model) -> ir.Model:
     log_sum_SK1 = build.op("ReduceLogSum", [sum_SK1, last])
     start_SK1 = build.op("Sub", [build.op("Unsqueeze", [score_SK, last]), log_sum_SK1])
     running_SKC = build.op("Add", [below_largest_SKC, start_SK1])
+    if BARRED in graph.initializers:
+        barred_SC = build.op("Gather", [graph.initializers[BARRED], memory["memory.candidate"]])
+        running_SKC = build.op("Add", [running_SKC, build.op("Unsqueeze", [barred_SC, build.axis(1)])])
 
     forced_SK1 = build.op("Unsqueeze", [inputs["forced"], last])
     forced_SK1 = build.op("GatherElements", [running_SKC, forced_SK1], {"axis": -1})

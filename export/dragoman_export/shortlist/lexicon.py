@@ -2,6 +2,7 @@
 
 A line of the first is a target piece, a source piece and the target's probability given the source. A line
 of the second is source pieces, a tab, and target pieces; those behind no source piece are for every sentence.
+Firefox's has ids in place of pieces (`binary`).
 """
 
 import gzip
@@ -13,6 +14,7 @@ import numpy as np
 from dragoman_bundle.shortlist import Shortlist
 from dragoman_bundle.tokenizers.tokenizer import Tokenizer
 
+from dragoman_export.shortlist.binary import LexiconError, is_binary, read_binary
 from dragoman_export.shortlist.options import ShortlistOptions, make_shortlist, shortlist_of
 from dragoman_training.alignment.translation_table import TranslationTable
 
@@ -25,10 +27,6 @@ MIN_KNOWN = 0.9
 only those, but for pieces that were left out of the vocabulary as too rare."""
 
 
-class LexiconError(ValueError):
-    """A file that is neither a lexicon nor a vmap, or one of another vocabulary."""
-
-
 def read_lexicon(
     path: Path,
     source: Tokenizer,
@@ -36,11 +34,15 @@ def read_lexicon(
     options: ShortlistOptions,
     report: Callable[[str], None],
 ) -> Shortlist:
-    """The shortlist in a file of either kind, gzipped or not. Raises LexiconError.
+    """The shortlist in a file of any kind, text gzipped or not. Raises LexiconError.
 
     Of a lexicon the options say how much is kept; its frequent pieces are those of the lowest ids, by which
-    Marian's vocabularies are sorted. A vmap is kept whole.
+    Marian's vocabularies are sorted. A vmap and Firefox's are kept whole.
     """
+    if is_binary(path):
+        shortlist = read_binary(path, source, target)
+        report(f"shortlist: {len(shortlist.target_N):,} entries of {path.name}")
+        return shortlist
     lines = _lines(path)
     first = next(lines, None)
     if first is None:

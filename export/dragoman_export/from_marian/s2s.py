@@ -1,0 +1,153 @@
+"""Marian's recurrent encoder-decoders as ours: `s2s`, and with other names the older `amun` and `nematus`."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from dragoman_export.from_marian.items import Items
+from dragoman_export.from_marian.parameters import Parameters
+from dragoman_export.from_marian.settings import RecurrentSettings
+from dragoman_export.reference.imported import BIAS, Imported, S2SArchitecture
+
+Value = TypeVar("Value")
+
+_OLD_NAMES = {
+    **{f"decoder_{name}": f"decoder_cell1_{name}" for name in ("U", "Ux", "W", "Wx", "b", "bx")},
+    **{f"decoder_{name}_nl": f"decoder_cell2_{name}" for name in ("U", "Ux", "b", "bx")},
+    "decoder_Wc": "decoder_cell2_W",
+    "decoder_Wcx": "decoder_cell2_Wx",
+    **{
+        f"ff_logit_{theirs}_{name}": f"decoder_ff_logit_l1_{name}{place}"
+        for place, theirs in enumerate(("prev", "lstm", "ctx"))
+        for name in ("W", "b")
+    },
+    **{f"ff_logit_l1_gamma{place}": f"decoder_ff_logit_l1_gamma{place}" for place in range(3)},
+    "ff_logit_W": "decoder_ff_logit_l2_W",
+    "ff_logit_b": "decoder_ff_logit_l2_b",
+    **{f"ff_state_{name}": f"decoder_ff_state_{name}" for name in ("W", "b", "gamma")},
+    "Wemb_dec": "decoder_Wemb",
+    "Wemb": "encoder_Wemb",
+    **{
+        f"encoder{way}_{name}": f"encoder_bi{way}_{name}"
+        for way in ("", "_r")
+        for name in ("U", "Ux", "W", "Wx", "b", "bx", "gamma1", "gamma2")
+    },
+}
+"""What `amun` and `nematus` call parameters, and `s2s`."""
+_DUMMY = ("decoder_c_tt", "uidx", "history_errs")
+"""What files of these have beside parameters; the first is in all of them."""
+
+
+def read_s2s(items: Items, settings: RecurrentSettings) -> Imported:
+    """The model in a file, whose `bos` is one token beyond those it has. Raises MarianFileError."""
+    parameters = Parameters(_by_new_names(items, is_tied=settings.tied_source))
+    width, units = settings.embedding_size, settings.units
+    parameters.tables(
+        tied_source=settings.tied_source,
+        tied_output=settings.tied_output,
+        width=width,
+        output="decoder_ff_logit_l2",
+        bias="decoder_ff_logit_l2_b" if settings.has_output_bias else "",
+    )
+    reader = _Reader(parameters, settings)
+    for ours, theirs in (("forward", "encoder_bi"), ("backward", "encoder_bi_r")):
+        for layer in range(settings.encoder_layers if settings.both_ways else 1):
+            for cell in range(settings.encoder_cells):
+                name = theirs if layer == 0 else f"{theirs}_l{layer + 1}"
+                name += "" if layer == cell == 0 else f"_cell{cell + 1}"
+                inputs = 0 if cell else width if layer == 0 else units
+                reader.cell(f"encoder_{ours}.{layer}.{cell}", name, inputs)
+    memory = 2 * units
+    for layer in range(0 if settings.both_ways else settings.encoder_layers - 1):
+        for cell in range(settings.encoder_cells):
+            inputs = 0 if cell else memory
+            reader.cell(f"encoder_upper.{layer}.{cell}", f"encoder_l{layer + 2}_cell{cell + 1}", inputs)
+        memory = units
+    for cell in range(settings.base_cells):
+        inputs = (width, memory)[cell] if cell < 2 else 0
+        reader.cell(f"decoder.0.{cell}", f"decoder_cell{cell + 1}", inputs)
+    for layer in range(1, settings.decoder_layers):
+        for cell in range(settings.high_cells):
+            reader.cell(
+                f"decoder.{layer}.{cell}", f"decoder_l{layer + 1}_cell{cell + 1}", 0 if cell else units
+            )
+    reader.attention(memory)
+    reader.dense("bridge", "decoder_ff_state", "", inputs=memory, outputs=units)
+    for place, (name, inputs) in enumerate((("token", width), ("hidden", units), ("context", memory))):
+        reader.dense(f"readout.{name}", "decoder_ff_logit_l1", str(place), inputs=inputs, outputs=width)
+    parameters.check_all_read()
+    pieces = len(parameters.weights[BIAS])
+    return Imported(
+        architecture=S2SArchitecture(
+            embedding_size=width,
+            units=units,
+            encoder_layers=settings.encoder_layers,
+            both_ways=settings.both_ways,
+            encoder_cells=settings.encoder_cells,
+            decoder_layers=settings.decoder_layers,
+            base_cells=settings.base_cells,
+            high_cells=settings.high_cells,
+            skip=settings.skip,
+            bos=pieces,
+            never_produced=(pieces,),
+        ),
+        weights=parameters.weights,
+        stored=parameters.stored,
+        steps=parameters.steps,
+    )
+
+
+def _by_new_names(items: Items, *, is_tied: bool) -> Items:
+    """The items of `amun` and `nematus` by the names of `s2s`, and those of `s2s` as they are."""
+    if _DUMMY[0] not in items.floats:
+        return items
+    names = {old: new for old, new in _OLD_NAMES.items() if not (is_tied and old == "Wemb")}
+
+    def renamed(values: Mapping[str, Value]) -> dict[str, Value]:
+        return {names.get(name, name): value for name, value in values.items() if name not in _DUMMY}
+
+    return replace(
+        items, floats=renamed(items.floats), stored=renamed(items.stored), alphas=renamed(items.alphas)
+    )
+
+
+class _Reader:
+    """Reads cells and layers."""
+
+    def __init__(self, parameters: Parameters, settings: RecurrentSettings) -> None:
+        self._parameters = parameters
+        self._units = settings.units
+        self._is_normed = settings.layer_normalization
+
+    def cell(self, ours: str, theirs: str, inputs: int) -> None:
+        """A GRU of so many inputs, or with none a transition."""
+        parameters, units = self._parameters, self._units
+        for letter, name, size, number in (("W", "input", inputs, 1), ("U", "recurrent", units, 2)):
+            if size:
+                both = [f"{theirs}_{letter}", f"{theirs}_{letter}x"]
+                parameters.matrix(f"{ours}.{name}.weight", both, outputs=3 * units, inputs=size)
+                self._norm(f"{ours}.{name}", f"{theirs}_gamma{number}", 3 * units)
+        parameters.vector(f"{ours}.bias", [f"{theirs}_b", f"{theirs}_bx"], 3 * units)
+
+    def attention(self, memory: int) -> None:
+        """What is looked at: keys of `memory` width, queries, and the direction of their sum."""
+        parameters = self._parameters
+        for ours, theirs, inputs, number in (
+            ("keys", "Wc_att", memory, 1),
+            ("query", "W_comb_att", self._units, 2),
+        ):
+            name = f"attention.{ours}"
+            parameters.matrix(f"{name}.weight", [f"decoder_{theirs}"], outputs=memory, inputs=inputs)
+            self._norm(name, f"decoder_att_gamma{number}", memory)
+        parameters.vector("attention.keys.bias", ["decoder_b_att"], memory)
+        parameters.vector("attention.direction", ["decoder_U_att"], memory)
+
+    def dense(self, ours: str, theirs: str, place: str, *, inputs: int, outputs: int) -> None:
+        """A linear layer; `place` counts those whose results are added."""
+        self._parameters.matrix(f"{ours}.weight", [f"{theirs}_W{place}"], outputs=outputs, inputs=inputs)
+        self._parameters.vector(f"{ours}.bias", [f"{theirs}_b{place}"], outputs)
+        self._norm(ours, f"{theirs}_gamma{place}", outputs)
+
+    def _norm(self, ours: str, theirs: str, size: int) -> None:
+        if self._is_normed:
+            self._parameters.vector(f"{ours}.norm.weight", [theirs], size)
