@@ -12,7 +12,8 @@ LARGEST = 63
 """Codes run from -63 to 63, the same on both sides of 0.
 
 x86 without VNNI adds two products of an unsigned and a signed byte in 16 bits, and saturates. 2 · 255 · 63
-fits; 2 · 255 · 127 does not, and makes sums that are silently wrong.
+fits; 2 · 255 · 127 does not, and makes sums that are silently wrong. Codes that a file of Firefox has reach
+127 all the same: it was trained with them, and its own engine has these sums.
 """
 
 
