@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +91,8 @@ def _read_binary(path: Path) -> Iterator[tuple[str, NDArray[np.generic] | Stored
     reader = _Reader(path)
     (version,) = reader.take("<Q")
     if version != _VERSION:
-        kind = "is encrypted" if version == _ENCRYPTED else "is no model of Marian's"
-        raise MarianFileError(f"{path} {kind}: its version is {version}, and {_VERSION} is read")
+        why = "is encrypted" if version == _ENCRYPTED else "is no model of Marian's"
+        raise MarianFileError(f"{path} {why}: its version is {version}, and {_VERSION} is read")
     (count,) = reader.take("<Q")
     if count * 32 > len(reader.content):
         raise MarianFileError(f"{path} is damaged: it says that it holds {count} items")
@@ -109,7 +110,11 @@ def _read_binary(path: Path) -> Iterator[tuple[str, NDArray[np.generic] | Stored
 def _value(
     path: Path, name: str, kind: int, shape: tuple[int, ...], data: memoryview
 ) -> NDArray[np.generic] | StoredWeight:
-    dtypes = {_FLOAT32: np.dtype("<f4"), _FLOAT16: np.dtype("<f2"), _INT8: np.dtype("i1")}
+    dtypes: dict[int, np.dtype[Any]] = {
+        _FLOAT32: np.dtype("<f4"),
+        _FLOAT16: np.dtype("<f2"),
+        _INT8: np.dtype("i1"),
+    }
     is_stored = kind in _INTGEMM8
     if not is_stored and kind not in dtypes:
         raise MarianFileError(

@@ -136,7 +136,7 @@ class _Options:
         kind = self._choice("type", "", {kind: kind for kind in TYPES})
         is_transformer = kind == "transformer"
         own, others = (_TRANSFORMER, _RECURRENT) if is_transformer else (_RECURRENT, _TRANSFORMER)
-        neutral = _NEUTRAL | _NEUTRAL_TRANSFORMER if is_transformer else _NEUTRAL
+        neutral = {**_NEUTRAL, **_NEUTRAL_TRANSFORMER} if is_transformer else _NEUTRAL
         ignored = {*_LABELS, *others, *(() if is_transformer else _NEUTRAL_TRANSFORMER)}
         for name, value in self._options.items():
             if name in neutral and value not in neutral[name]:
