@@ -26,7 +26,7 @@ KERNELS = "com.microsoft"
 Size = int | str
 Shape = Sequence[Size | ir.SymbolicDim | None]
 Numbers = int | float | Sequence[int]
-Attribute = int | float | str | Sequence[int] | ir.TensorProtocol
+Attribute = int | float | str | Sequence[int] | ir.TensorProtocol | ir.Graph
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ class _Encoder(_Side):
         """One position: the old state, what is given and whether it is inside -> the new state, twice."""
         rows = "S + 1"
         body = _Body(self._build, self._weights, name)
-        shape = [rows, self._a.units]
+        shape: Shape = [rows, self._a.units]
         hidden = body.input("hidden", shape, self._build.dtype)
         given = body.input("given", [rows, 3 * self._a.units], self._build.dtype)
         inside = body.input("inside", [rows, 1], self._build.dtype)
@@ -229,15 +229,15 @@ class _Step(_Side):
         sizes = build.op("Shape", [inputs.token], [2], INT64)
         context, attention = self._attend(hidden, keys, values, mask_ST, sizes, width)
         for cell in range(1, a.base_cells):
-            given = self._product(build, context, f"decoder.0.{cell}.input") if cell == 1 else None
-            hidden = self._cell(build, given, hidden, f"decoder.0.{cell}")
+            read = self._product(build, context, f"decoder.0.{cell}.input") if cell == 1 else None
+            hidden = self._cell(build, read, hidden, f"decoder.0.{cell}")
         new, x = [hidden], hidden
         for number in range(1, a.decoder_layers):
             hidden = old[number]
             for cell in range(a.high_cells):
                 name = f"decoder.{number}.{cell}"
-                given = self._product(build, x, f"{name}.input") if cell == 0 else None
-                hidden = self._cell(build, given, hidden, name)
+                read = self._product(build, x, f"{name}.input") if cell == 0 else None
+                hidden = self._cell(build, read, hidden, name)
             new.append(hidden)
             x = build.op("Add", [hidden, x], x.shape) if a.skip else hidden
         parts = [("token", embedded), ("hidden", x), ("context", context)]
