@@ -55,6 +55,6 @@ def refuse_marian_files(name: str) -> None:
     found = sorted(file.name for pattern in _MARIAN_FILES for file in path.glob(pattern))
     if found:
         raise MarianError(
-            f"{name} is a release for Marian itself ({found[0]}), and not for Hugging Face: get its .npz, with "
-            "its source.spm as --source-tokenizer and its target.spm as --target-tokenizer"
+            f"{name} is a release for Marian itself ({found[0]}), and not for Hugging Face: get its .npz, "
+            "with its source.spm as --source-tokenizer and its target.spm as --target-tokenizer"
         )

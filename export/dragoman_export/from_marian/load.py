@@ -88,10 +88,10 @@ def import_marian(
             data=f"That of {name}: see where it comes from",
             credit=f"The makers of {name}",
         ),
-        training=f"""Trained elsewhere. This exports {name} again:
+        training=f"""Trained elsewhere. This gets {name} again:
 
 ```
-dragoman export --from-marian {shlex.quote(name)}{options} \\
+dragoman get {shlex.quote(name)}{options} \\
   {{export}}
 ```
 

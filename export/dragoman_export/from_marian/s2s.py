@@ -1,7 +1,5 @@
-"""Marian's recurrent encoder-decoders as ours: `s2s`, and with other names the older `amun` and `nematus`."""
+"""Marian's recurrent encoder-decoders, `s2s`, as ours."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from dragoman_export.from_marian.items import Items
@@ -11,36 +9,10 @@ from dragoman_export.reference.imported import BIAS, Imported, S2SArchitecture
 
 Value = TypeVar("Value")
 
-_OLD_NAMES = {
-    **{f"decoder_{name}": f"decoder_cell1_{name}" for name in ("U", "Ux", "W", "Wx", "b", "bx")},
-    **{f"decoder_{name}_nl": f"decoder_cell2_{name}" for name in ("U", "Ux", "b", "bx")},
-    "decoder_Wc": "decoder_cell2_W",
-    "decoder_Wcx": "decoder_cell2_Wx",
-    **{
-        f"ff_logit_{theirs}_{name}": f"decoder_ff_logit_l1_{name}{place}"
-        for place, theirs in enumerate(("prev", "lstm", "ctx"))
-        for name in ("W", "b")
-    },
-    **{f"ff_logit_l1_gamma{place}": f"decoder_ff_logit_l1_gamma{place}" for place in range(3)},
-    "ff_logit_W": "decoder_ff_logit_l2_W",
-    "ff_logit_b": "decoder_ff_logit_l2_b",
-    **{f"ff_state_{name}": f"decoder_ff_state_{name}" for name in ("W", "b", "gamma")},
-    "Wemb_dec": "decoder_Wemb",
-    "Wemb": "encoder_Wemb",
-    **{
-        f"encoder{way}_{name}": f"encoder_bi{way}_{name}"
-        for way in ("", "_r")
-        for name in ("U", "Ux", "W", "Wx", "b", "bx", "gamma1", "gamma2")
-    },
-}
-"""What `amun` and `nematus` call parameters, and `s2s`."""
-_DUMMY = ("decoder_c_tt", "uidx", "history_errs")
-"""What files of these have beside parameters; the first is in all of them."""
-
 
 def read_s2s(items: Items, settings: RecurrentSettings) -> Imported:
     """The model in a file, whose `bos` is one token beyond those it has. Raises MarianFileError."""
-    parameters = Parameters(_by_new_names(items, is_tied=settings.tied_source))
+    parameters = Parameters(items)
     width, units = settings.embedding_size, settings.units
     parameters.tables(
         tied_source=settings.tied_source,
@@ -94,20 +66,6 @@ def read_s2s(items: Items, settings: RecurrentSettings) -> Imported:
         weights=parameters.weights,
         stored=parameters.stored,
         steps=parameters.steps,
-    )
-
-
-def _by_new_names(items: Items, *, is_tied: bool) -> Items:
-    """The items of `amun` and `nematus` by the names of `s2s`, and those of `s2s` as they are."""
-    if _DUMMY[0] not in items.floats:
-        return items
-    names = {old: new for old, new in _OLD_NAMES.items() if not (is_tied and old == "Wemb")}
-
-    def renamed(values: Mapping[str, Value]) -> dict[str, Value]:
-        return {names.get(name, name): value for name, value in values.items() if name not in _DUMMY}
-
-    return replace(
-        items, floats=renamed(items.floats), stored=renamed(items.stored), alphas=renamed(items.alphas)
     )
 
 

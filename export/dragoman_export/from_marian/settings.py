@@ -17,8 +17,7 @@ Value = TypeVar("Value", int, str, bool)
 
 ACTIVATIONS: dict[str, Activation] = {"relu": "relu", "swish": "swish", "gelu": "gelu-sigmoid"}
 """Marian's names, and ours."""
-RECURRENT_TYPES = ("s2s", "amun", "nematus")
-TYPES = ("transformer", *RECURRENT_TYPES)
+TYPES = ("transformer", "s2s")
 _LABELS = (
     *("version", "max-length", "bert-train-type-embeddings", "bert-type-vocab-size", "separator-symbol"),
     *("ulr-dim-emb", "ulr-trainable-transformation", "lemma-dependency", "factors-combine", "input-reorder"),

@@ -61,12 +61,12 @@ class Reading:
     def load(self, path: Path) -> "Subject":
         """The model of a file or folder. Raises ValueError."""
         kind = kind_of(path)
-        for flag, value, owner in (
-            ("--language-token", self.language_token, "hf"),
-            ("--source-tokenizer", self.source_tokenizer, "ctranslate2"),
-            ("--target-tokenizer", self.target_tokenizer, "ctranslate2"),
+        for flag, value, owners in (
+            ("--language-token", self.language_token, ("hf",)),
+            ("--source-tokenizer", self.source_tokenizer, ("ctranslate2", "marian")),
+            ("--target-tokenizer", self.target_tokenizer, ("ctranslate2", "marian")),
         ):
-            if value is not None and kind != owner:
+            if value is not None and kind not in owners:
                 raise click.UsageError(f"{flag} is not for {path}, a model in the form of {_FORMS[kind]}")
         if kind == "ctranslate2":
             from dragoman_export.from_ctranslate2 import load_ctranslate2
@@ -80,9 +80,14 @@ class Reading:
                 max_bytes=self.max_unpacked_size * 1_000_000,
             )
         if kind == "marian":
-            raise RegistryError(
-                f"{path} is in Marian's own form, which this version does not read; Hugging Face's form and "
-                "CTranslate2's are read"
+            from dragoman_export.from_marian import import_marian
+
+            return import_marian(
+                path,
+                source_language=self.source_language,
+                target_language=self.target_language,
+                source_tokenizer=self.source_tokenizer,
+                target_tokenizer=self.target_tokenizer,
             )
         from dragoman_export.from_hf import load_marian
 
@@ -240,14 +245,14 @@ class Places:
             "--source-tokenizer",
             metavar="FILE",
             type=_FILE,
-            help="Of a folder of CTranslate2's, the sentencepiece model, or that of the source.  [default: "
-            "what lies in the folder]",
+            help="Of a model of CTranslate2's or Marian's, the sentencepiece model, or that of the source.  "
+            "[default: what lies in the folder]",
         ),
         click.option(
             "--target-tokenizer",
             metavar="FILE",
             type=_FILE,
-            help="Of a folder of CTranslate2's, the target's, where it is another.",
+            help="The target's, where it is another.",
         ),
         click.option(
             "--max-unpacked-size",
@@ -277,7 +282,8 @@ def get(
 
     MODEL is a pair of languages, such as de-en: the best for a CPU, Firefox's or else OPUS-MT's or Argos
     Translate's. Or a name in a registry, such as hf:Helsinki-NLP/opus-mt-fr-en, argos:fr-en or firefox:fr-en.
-    Or a file or folder that is here: MarianMT's in Hugging Face's form, CTranslate2's, an .argosmodel.
+    Or a file or folder that is here: MarianMT's in Hugging Face's form, Marian's own .npz, Firefox's .bin,
+    CTranslate2's, an .argosmodel.
 
     What was cut off goes on when the same command is called again. Checksums are verified, where a registry
     has them, and no bundle is written unless its graphs decode as the model does. A running server takes new
@@ -367,7 +373,7 @@ def _bring(
         text = request.text()
         check_memory([path], request.available_memory())
         read = reading
-        if offer is not None and path.is_dir() and kind_of(path) == "ctranslate2":
+        if offer is not None and path.is_dir() and kind_of(path) != "hf":
             # The languages are in the name alone.
             read = replace(
                 reading,
@@ -377,6 +383,9 @@ def _bring(
         subject = read.load(path)
         if offer is not None:
             subject = _attributed(subject, offer, path.resolve().name)
+        shortlist = request.shortlist
+        if not shortlist.has_files and shortlist.shortlist is None:
+            shortlist = replace(shortlist, shortlist_lexicon=_lexicon(path))
         pair = places.models.absolute() / f"{subject.source_language}-{subject.target_language}"
         target = place or (_next_version(pair) if offer is None else pair / offer.version)
         return export_foreign(
@@ -386,8 +395,8 @@ def _bring(
             version=target.name,
             precisions=request.precisions,
             overwrite=request.force,
-            shortlist_files=request.shortlist.files(),
-            shortlist_options=request.shortlist.options(),
+            shortlist_files=shortlist.files(),
+            shortlist_options=shortlist.options(),
             check_text=text,
             report=report,
         )
@@ -396,6 +405,14 @@ def _bring(
     if folder is not None and places.cache is None:
         shutil.rmtree(folder, ignore_errors=True)
     return bundle
+
+
+def _lexicon(path: Path) -> Path | None:
+    """The shortlist that a model of Marian's has beside it."""
+    if kind_of(path) != "marian":
+        return None
+    folder = path if path.is_dir() else path.parent
+    return next(iter(sorted(folder.glob("lex*s2t*"))), None)
 
 
 def _attributed(subject: "Subject", offer: Offer, name: str) -> "Subject":

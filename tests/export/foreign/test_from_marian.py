@@ -1,7 +1,6 @@
 """Marian's own files: their models answer as Marian and Mozilla's engine do; what is not known is refused."""
 
 import io
-import struct
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +12,18 @@ from dragoman_bundle.bundle import open_bundle
 from dragoman_bundle.decoding import DecodingDefaults
 from dragoman_bundle.search import Hypothesis, Stepper, beam_search
 from numpy.typing import NDArray
+from tests.export.firefox_shortlist import binary_shortlist
 
 from dragoman_export.assembly import make_graphs
-from dragoman_export.cli import export
 from dragoman_export.from_marian import MarianFileError, import_marian
 from dragoman_export.from_marian.items import read_items
+from dragoman_export.get.cli import get
 from dragoman_export.graph_files import write_graphs
 from dragoman_export.model import ImportedModel
 from dragoman_export.parity.onnx_stepper import OnnxStepper
 from dragoman_export.reference.model import Reference
 from dragoman_export.reference.stepper import ReferenceStepper, reference_of
-from dragoman_export.shortlist.binary import MAGIC, LexiconError, read_binary
+from dragoman_export.shortlist.binary import LexiconError, read_binary
 from dragoman_export.subject import Subject
 
 FOLDER = Path(__file__).parents[4] / "shared" / "data" / "marian-native"
@@ -93,8 +93,8 @@ def test_marian_answers_alike(name: str, kind: str, tmp_path: Path) -> None:
 def test_firefox_file_keeps_its_codes_and_mozillas_answers(tmp_path: Path) -> None:
     path, folder = FOLDER / "ssru.firefox.bin", tmp_path / "de-en" / "1"
     languages = ["--source-language", "de", "--target-language", "en"]
-    arguments = ["--from-marian", str(path), *languages, "--precisions", "int8", "--out", str(folder)]
-    result = CliRunner().invoke(export, [*arguments, "--check-text", str(FOLDER / "source.de")])
+    arguments = [str(path), *languages, "--precisions", "int8", "--out", str(folder)]
+    result = CliRunner().invoke(get, [*arguments, "--check-text", str(FOLDER / "source.de")])
     assert result.exit_code == 0, result.output
 
     subject, bundle = load(path), open_bundle(folder)
@@ -197,9 +197,7 @@ def vocabulary(tmp_path: Path) -> None:
 def test_prenorm_transformer_is_what_its_reference_is(tmp_path: Path, vocabulary: None) -> None:
     folder = tmp_path / "toy" / "1"
     toy(tmp_path / "model.deen.npz")
-    result = CliRunner().invoke(
-        export, ["--from-marian", str(tmp_path), "--precisions", "fp32", "--out", str(folder)]
-    )
+    result = CliRunner().invoke(get, [str(tmp_path), "--precisions", "fp32", "--out", str(folder)])
     assert result.exit_code == 0, result.output
     manifest = open_bundle(folder).manifest
     assert (manifest.source_language, manifest.target_language) == ("de", "en")
@@ -216,7 +214,7 @@ def test_prenorm_transformer_is_what_its_reference_is(tmp_path: Path, vocabulary
         ("transformer-tied-layers", [1, 1], "is not supported"),
         ("transformer-train-position-embeddings", True, "is not supported"),
         ("lemma-dim-emb", 4, "is not supported"),
-        ("type", "char-s2s", "known are transformer, s2s, amun, nematus"),
+        ("type", "char-s2s", "known are transformer, s2s"),
         ("mixture-of-experts", 4, "is not known"),
         ("transformer-heads", "many", "is no int"),
         ("transformer-heads", 3, "divides"),
@@ -254,19 +252,6 @@ def test_cut_off_file_is_refused(tmp_path: Path, size: int) -> None:
     path.write_bytes((FOLDER / "ssru.firefox.bin").read_bytes()[:size])
     with pytest.raises(MarianFileError, match=r"cut off|damaged"):
         read_items(path)
-
-
-def binary_shortlist(rows: list[list[int]], num_first: int) -> bytes:
-    """A file as Firefox's has it, its checksum summed as Marian's fork sums it."""
-    offsets = np.cumsum([0, *map(len, rows)])
-    entries = [entry for row in rows for entry in row]
-    body = struct.pack("<4Q", num_first, 2, len(offsets), len(entries))
-    body += struct.pack(f"<{len(offsets)}Q", *offsets) + struct.pack(f"<{len(entries)}I", *entries)
-    seed, modulus = 0, 1 << 64
-    for place in range(0, len(body) - 7, 8):
-        word = int.from_bytes(body[place : place + 8], "little")
-        seed ^= (word + 0x9E3779B9 + seed * 64 + seed // 4) % modulus
-    return struct.pack("<2Q", MAGIC, seed) + body
 
 
 def test_binary_shortlist_is_read_and_its_checksum_verified(tmp_path: Path, vocabulary: None) -> None:

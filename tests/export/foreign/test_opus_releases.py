@@ -165,7 +165,7 @@ def test_damaged_metadata_are_refused(checkpoint: Path, tmp_path: Path, text: st
 def test_a_release_for_marian_itself_is_told_another_way(tmp_path: Path, file: str) -> None:
     (tmp_path / file).touch()
     (tmp_path / "source.spm").touch()
-    with pytest.raises(MarianError, match=r"for Marian itself .*--from-marian"):
+    with pytest.raises(MarianError, match=r"for Marian itself .*--source-tokenizer"):
         load_marian(str(tmp_path))
 
 

@@ -14,11 +14,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from dragoman_bundle import open_bundle
+from sentencepiece import SentencePieceProcessor
 from tests.export.ctranslate2_model import ARGOS_METADATA, pack, write_package
+from tests.export.firefox_shortlist import binary_shortlist
 from tests.export.get.registry_server import RegistryServer
 
 from dragoman_export.get.cli import get
 
+MARIAN = Path(__file__).parents[4] / "shared" / "data" / "marian-native"
 OPUS = "Helsinki-NLP/opus-mt-de-en"
 StartServer = Callable[[Path, str, str], subprocess.Popen[str]]
 
@@ -103,13 +106,20 @@ def test_what_is_told_is_asked(registries: RegistryServer, tmp_path: Path) -> No
     assert not (tmp_path / "models").exists()
 
 
-def test_firefox_models_resolve_and_say_that_they_are_not_read(
-    registries: RegistryServer, tmp_path: Path
-) -> None:
-    code, told = run("en-fr", "--mirror", registries.url, "--models", tmp_path / "models", "--yes")
-    assert (code, "is in Marian's own form, which this version does not read" in told) == (1, True), told
-    assert "firefox:en-fr, version 3.0-base-memory-firefox" in told
-    assert "MPL-2.0" in told
+@pytest.mark.skipif(not MARIAN.is_dir(), reason="the trained models are not here")
+def test_firefox_model_comes_with_its_shortlist(registries: RegistryServer, tmp_path: Path) -> None:
+    files = {"model": "ssru.firefox.bin", "vocab": "vocabulary.spm"}
+    found = {kind: (MARIAN / name).read_bytes() for kind, name in files.items()}
+    num_pieces = SentencePieceProcessor(model_proto=found["vocab"]).get_piece_size()
+    lex = binary_shortlist([[piece] for piece in range(num_pieces)], num_first=num_pieces // 2)
+    registries.add_firefox("de", "en", {**found, "lex": lex})
+    models = tmp_path / "models"
+    code, told = run("firefox:de-en", "--mirror", registries.url, "--models", models, "--yes")
+    assert code == 0, told
+    assert "firefox:de-en, version 3.0-base-memory-firefox" in told
+    manifest = open_bundle(models / "de-en" / "3.0-base-memory-firefox").manifest
+    assert manifest.licence == "MPL-2.0"
+    assert manifest.shortlist is not None
 
 
 def test_the_list_has_all_registries(registries: RegistryServer) -> None:
@@ -170,7 +180,9 @@ def start_server() -> Iterator[StartServer]:
     yield start
     for server in started:
         server.kill()
-        server.communicate()
+        server.wait()
+        assert server.stderr is not None
+        server.stderr.close()
 
 
 def log_until(server: subprocess.Popen[str], event: str) -> list[dict[str, Any]]:
@@ -203,7 +215,7 @@ def test_a_server_fetches_what_it_lacks_and_starts_without_a_network_then(
 
 
 def test_a_server_that_is_stopped_ends_what_fetches_for_it(
-    registries: RegistryServer, tmp_path: Path
+    registries: RegistryServer, start_server: StartServer, tmp_path: Path
 ) -> None:
     registries.files["/firefox/records"] = b"{}"
     server = start_server(tmp_path / "models", registries.url, f"hf:{OPUS}")
