@@ -55,7 +55,7 @@ from dragoman_server.service.caller_limits import LimitFileError
 from dragoman_server.service.callers import Callers, TokenFileError
 from dragoman_server.service.core import ServiceCore
 from dragoman_server.service.gate import Gate
-from dragoman_server.text.translator import Translator
+from dragoman_server.service.translating import Translator
 
 if TYPE_CHECKING:
     from dragoman_server.tracing import Tracing

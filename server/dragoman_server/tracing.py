@@ -16,8 +16,8 @@ from opentelemetry.trace import SpanKind, StatusCode, format_span_id, format_tra
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from dragoman_server.daemon_threads import run_in_daemon_thread, wait_for
+from dragoman_server.service.stages import Stages
 from dragoman_server.service.statuses import Code
-from dragoman_server.text.stages import Stages
 
 CLOSE_SECONDS = 3.0
 """How long the last spans may take to be sent when the server ends."""

@@ -159,7 +159,7 @@ async def test_a_failed_request_is_an_error_and_a_collector_that_is_gone_is_no_h
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("dragoman_server.text.translator.prepare", fail)
+    monkeypatch.setattr("dragoman_server.service.translating.prepare", fail)
     with pytest.raises(grpc.aio.AioRpcError, match="internal error"):
         await running.stub.Translate(pb.TranslateRequest(texts=["Ja."], **GERMAN))
     assert await running.server.drain()

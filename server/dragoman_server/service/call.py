@@ -19,9 +19,9 @@ from dragoman_server.errors import UnwantedError
 from dragoman_server.models.model import ServedModel
 from dragoman_server.service.allowance import Allowance, Allowances
 from dragoman_server.service.gate import Gate
+from dragoman_server.service.stages import Stages
 from dragoman_server.service.statuses import Code, cancellation_code, code_of, status_of
 from dragoman_server.text.pair import AlignedPair
-from dragoman_server.text.stages import Stages
 from dragoman_server.text.translated import TranslatedText
 from dragoman_server.wanted import Wanted
 

@@ -21,12 +21,12 @@ from dragoman_server.models.model import Model, ServedModel
 from dragoman_server.models.repository import Repository
 from dragoman_server.quoting import list_names, quote
 from dragoman_server.service.protection import read_protection, read_ranges
+from dragoman_server.service.translating import AlignmentRequest, TranslationRequest
 from dragoman_server.text.cleaning import Span, clean
 from dragoman_server.text.length import LengthPolicy
 from dragoman_server.text.options import TextFormat, TranslationOptions
 from dragoman_server.text.pair import PairOptions
 from dragoman_server.text.segmentation import Segmentation
-from dragoman_server.text.translator import AlignmentRequest, TranslationRequest
 
 MAX_LENGTH_PENALTY = 10.0
 """Largest exponent that a request may ask for, far from where its power overflows."""

@@ -19,7 +19,7 @@ from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.engine import Priority, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
-from dragoman_server.text import translator
+from dragoman_server.service import translating
 from dragoman_server.text.document import Document
 from dragoman_server.text.options import TranslationOptions
 
@@ -139,14 +139,14 @@ async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_q
     engine = EngineConfig(device="cpu", threads=1, max_queue=40, max_rows=16)
     running = await start_server(models=slow_models, engine=engine)
     prepared: list[str] = []
-    prepare, begun, is_full = translator.prepare, threading.Event(), threading.Event()
+    prepare, begun, is_full = translating.prepare, threading.Event(), threading.Event()
 
     def held(text: str, *arguments: Any) -> Document:
         prepared.append(text)
         (begun if text == "first" else is_full).wait(30)
         return prepare(text, *arguments)
 
-    monkeypatch.setattr(translator, "prepare", held)
+    monkeypatch.setattr(translating, "prepare", held)
 
     def call(text: str) -> Any:
         return running.stub.Translate(pb.TranslateRequest(texts=[text] * 40, **GERMAN))
@@ -172,7 +172,7 @@ async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_q
 async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare = translator.prepare
+    prepare = translating.prepare
     go_on = threading.Event()
 
     def held(text: str, bundle: Bundle, options: TranslationOptions, *arguments: Any) -> Document:
@@ -180,7 +180,7 @@ async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
             go_on.wait(30)
         return prepare(text, bundle, options, *arguments)
 
-    monkeypatch.setattr(translator, "prepare", held)
+    monkeypatch.setattr(translating, "prepare", held)
     # However long the jobs that all come at once seem to take.
     running = await start_server(engine=EngineConfig(device="cpu", threads=1, max_queue_seconds=86_400))
     job = pb.TranslateRequest(texts=["Ja."] * 100, priority=pb.PRIORITY_BULK, **GERMAN)
@@ -250,14 +250,14 @@ async def test_a_text_that_nobody_waits_for_is_left_within_a_second(start_server
 def record_prepared(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> list[str]:
     """The texts that are cut and tokenized from now on, each taking so long."""
     prepared: list[str] = []
-    prepare = translator.prepare
+    prepare = translating.prepare
 
     def recorded(text: str, *arguments: object) -> Document:
         prepared.append(text)
         time.sleep(seconds)
         return prepare(text, *arguments)
 
-    monkeypatch.setattr(translator, "prepare", recorded)
+    monkeypatch.setattr(translating, "prepare", recorded)
     return prepared
 
 

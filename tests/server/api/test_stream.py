@@ -19,7 +19,7 @@ from dragoman_server.engine import QueueFullError, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.errors import IdleStreamError
 from dragoman_server.service.stream import TranslationStream
-from dragoman_server.text.translator import Translator
+from dragoman_server.service.translating import Translator
 
 CONFIG = pb.TranslateStreamRequest(
     config=pb.TranslateStreamConfig(source_language="de", target_language="en")

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from dragoman_server.text.completion import notify_when_done
+from dragoman_server.service.searching import notify_when_done
 
 
 async def first_error(futures: list[Future[int]]) -> BaseException | None:

@@ -5,19 +5,18 @@ Must not know gRPC.
 """
 
 import asyncio
-import contextlib
 import functools
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from dragoman_server.engine import Priority, QueueFullError, Sentence, SentenceResult
+from dragoman_server.engine import Priority
 from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.models.model import Model
+from dragoman_server.service.searching import Futures, search
+from dragoman_server.service.stages import Stages
 from dragoman_server.text.cleaning import Span
-from dragoman_server.text.completion import notify_when_done
 from dragoman_server.text.document import Document, advance, complete, prepare
 from dragoman_server.text.length import TextTooLongError, UnitTooLongError
 from dragoman_server.text.options import TranslationOptions
@@ -31,19 +30,15 @@ from dragoman_server.text.pair import (
 )
 from dragoman_server.text.protection.terms import TermOutputError
 from dragoman_server.text.segmentation import holds_letter
-from dragoman_server.text.stages import Stages
 from dragoman_server.text.translated import TranslatedText
 from dragoman_server.turns import FairThreads
 from dragoman_server.wanted import Wanted
 
 T = TypeVar("T")
-Futures = list[Future[SentenceResult]]
 
 # A single text of so many, times its hypotheses, is taken from text to answer on the event loop, which is not
 # missed for the two milliseconds that it takes at most; more goes to a thread.
 _MAX_CHARACTERS_ON_LOOP = 100
-
-_MAX_CANCELLED_ON_LOOP = 100
 
 # More would only take turns at the interpreter, and keep the event loop from its own.
 _THREADS_PER_PRIORITY = 2
@@ -131,7 +126,7 @@ class Translator:
             # What follows from answers is not refused any more: it waits for room, which there can be.
             portion = len(sentences) if is_first else request.model.max_sentences[priority]
             for start in range(0, len(sentences), max(portion, 1)):
-                seconds, some = await _search(
+                seconds, some = await search(
                     executor,
                     request.model,
                     priority,
@@ -177,14 +172,9 @@ class Translator:
         pairs = await _run(coming, lambda: _prepare_pairs(request, wanted, check_room))
         stages.end_text()
         sentences = [sentence for pair in pairs for sentence in pair.sentences]
-        ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-        _, futures = await _submit(executor, model, sentences, ended)
-        try:
-            if (error := await ended) is not None:
-                raise error
-        except BaseException:
-            _cancel(futures)
-            raise
+        _, futures = await search(
+            executor, model, request.options.priority, sentences, waits=False, caller=caller
+        )
         stages.end_search(0.0, [future.result() for future in futures])
         remaining = iter(futures)
 
@@ -304,100 +294,6 @@ def _check_number(request: TranslationRequest, num_sentences: int, priority: Pri
         )
         field = request.text_fields[0] if len(request.texts) == 1 else "texts"
         raise InvalidRequestError([Violation(field=field, description=description)])
-
-
-async def _search(
-    executor: Executor | None,
-    model: Model,
-    priority: Priority,
-    sentences: Sequence[Sentence],
-    *,
-    waits: bool,
-    caller: str,
-) -> tuple[float, Futures]:
-    """Has sentences searched to the end, and says how long they waited for room.
-
-    When cancelled, or when one sentence fails, the others leave the engine.
-    """
-    ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-    came_at = time.monotonic()
-    if waits:
-        began_at, futures = await _submit_in_turn(executor, model, priority, sentences, ended, caller)
-    else:
-        began_at, futures = await _submit(executor, model, sentences, ended)
-    waited_seconds = began_at - came_at
-    try:
-        if (error := await ended) is not None:
-            raise error
-    except BaseException:
-        _cancel(futures)
-        raise
-    return waited_seconds, futures
-
-
-async def _submit_in_turn(
-    executor: Executor | None,
-    model: Model,
-    priority: Priority,
-    sentences: Sequence[Sentence],
-    ended: "asyncio.Future[BaseException | None]",
-    caller: str,
-) -> tuple[float, Futures]:
-    loop, has_moved = asyncio.get_running_loop(), asyncio.Event()
-    async with model.turns[priority].held(caller):
-        with model.engine.told_of_room(lambda: loop.call_soon_threadsafe(has_moved.set)):
-            while True:
-                # Before the look: what moves from now on wakes.
-                has_moved.clear()
-                if model.engine.has_room(priority, len(sentences), caller):
-                    with contextlib.suppress(QueueFullError):
-                        return await _submit(executor, model, sentences, ended)
-                await has_moved.wait()
-
-
-async def _submit(
-    executor: Executor | None,
-    model: Model,
-    sentences: Sequence[Sentence],
-    ended: "asyncio.Future[BaseException | None]",
-) -> tuple[float, Futures]:
-    """When the engine began to take them in, which may search the first while it does, and their futures."""
-
-    def submit() -> tuple[float, Futures]:
-        began_at = time.monotonic()
-        futures = model.engine.submit(sentences)
-        notify_when_done(ended, futures)
-        return began_at, futures
-
-    if executor is None:
-        return submit()
-    submitting = asyncio.get_running_loop().run_in_executor(executor, submit)
-    try:
-        return await asyncio.shield(submitting)
-    except asyncio.CancelledError:
-        # The thread goes on, and what it submits is not wanted any more.
-        submitting.add_done_callback(_cancel_submitted)
-        raise
-
-
-def _cancel_submitted(submitting: "asyncio.Future[tuple[float, Futures]]") -> None:
-    if not submitting.cancelled() and submitting.exception() is None:
-        _, futures = submitting.result()
-        _cancel(futures)
-
-
-def _cancel(futures: Futures) -> None:
-    """Lets them leave the engine. What is finished does not mind."""
-
-    def cancel() -> None:
-        for future in futures:
-            future.cancel()
-
-    if len(futures) <= _MAX_CANCELLED_ON_LOOP:
-        cancel()
-    else:
-        # Behind nobody's texts: it makes room for others.
-        asyncio.get_running_loop().run_in_executor(None, cancel)
 
 
 def _go_on(
