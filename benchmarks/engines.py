@@ -16,8 +16,7 @@ from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.loader import engine_limits, open_engine
 from dragoman_server.offline.system import MAX_QUEUE, BundleSystem
-from dragoman_server.text.options import Protection, TranslationOptions
-from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.options import Protection, Segmentation, TranslationOptions
 
 
 def open_decoder(bundle: Bundle, *, precision: str, shortlist: bool, num_threads: int = 1) -> OnnxDecoder:

@@ -25,7 +25,7 @@ from dragoman_server.engine.onnx.decoder import OnnxDecoder
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
 from dragoman_server.offline.system import MAX_QUEUE
-from dragoman_server.text.document import prepare
+from dragoman_server.text.stages import prepare
 
 BATCHES = {"device": True, "host": False}
 """Whether sentences join and leave on the device."""

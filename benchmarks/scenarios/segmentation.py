@@ -12,8 +12,9 @@ from dragoman_bundle.languages import writes_spaces
 
 from benchmarks.harness import FOLDER, LIMIT, Found, option, scenario
 from benchmarks.report import Row, Table
-from dragoman_server.text.segmentation import Segmentation, segment
-from dragoman_server.text.sentence_rules import rules_for
+from dragoman_server.text.cut.rules import rules_for
+from dragoman_server.text.cut.segment import segment
+from dragoman_server.text.options import Segmentation
 
 CORPORA = {
     "de": "tatoeba-de-en/train.de",

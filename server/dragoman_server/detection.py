@@ -14,7 +14,7 @@ from typing import Protocol, cast
 from dragoman_bundle.languages import primary_language
 
 from dragoman_server.errors import UnsupportedError
-from dragoman_server.text.segmentation import holds_letter
+from dragoman_server.text.cut.segment import holds_letter
 from dragoman_server.turns import FairThreads
 
 MAX_CHARACTERS = 1_000

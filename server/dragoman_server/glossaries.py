@@ -12,7 +12,7 @@ from pathlib import Path
 from dragoman_bundle.files.regular_file import read_regular
 
 from dragoman_server.models.language_lookup import distance
-from dragoman_server.text.protection.terms import Term, TermIndex
+from dragoman_server.text.find.terms import Term, TermIndex
 
 FOLDER = "glossaries"
 """Where they are within the models folder."""

@@ -15,7 +15,7 @@ from dragoman_bundle import open_bundle
 from tests.e2e.server_process import ServerProcess
 
 from dragoman import Client
-from dragoman_server.text.cleaning import clean
+from dragoman_server.text.read.clean import clean
 
 HOUSE = Path(__file__).parents[2]
 BUNDLE = HOUSE / "models" / "de-en" / "1"

@@ -8,8 +8,8 @@ from dragoman_bundle import Bundle, open_bundle
 from benchmarks.engines import open_decoder, running_engine
 from benchmarks.report import Row, Table
 from benchmarks.scenarios.alignment.sets import SETS, Spelled, Test, read_test
-from dragoman_server.text.alignment import Alignment
-from dragoman_server.text.pair import Pair, PairOptions, PairTooLongError, complete_pair, prepare_pair
+from dragoman_server.text.align.pairs import Pair, PairOptions, PairTooLongError, complete_pair, prepare_pair
+from dragoman_server.text.translated import Alignment
 from dragoman_server.wanted import Wanted
 from dragoman_training.alignment.links import GoldLinks, Link, score_links
 

@@ -16,7 +16,7 @@ from benchmarks.engines import running_engine, translation_options
 from benchmarks.report import Row, Table
 from dragoman_server.engine import BatchStepped, Event
 from dragoman_server.engine.onnx.decoder import OnnxDecoder
-from dragoman_server.text.document import advance, complete, prepare
+from dragoman_server.text.stages import advance, complete, prepare
 
 PLACES = 96
 """Sentences that a batch holds, for about 64 in the mean: newcomers are let in where three quarters are
@@ -67,7 +67,7 @@ def _measure(bundle: Bundle, decoder: OnnxDecoder, lines: Sequence[str], beam_si
         results = iter([future.result() for future in futures])
         searched = time.perf_counter()
         for document in documents:
-            complete(advance(document, [next(results) for _ in document.sentences], bundle), bundle)
+            complete(advance(document, [next(results) for _ in document.sentences]), bundle)
         ended = time.perf_counter()
     assert clock.step_seconds, "the decoder calls onnxruntime in a way that is not clocked"
     tokenize, search, response = tokenized - started, searched - tokenized, ended - searched

@@ -28,11 +28,10 @@ from benchmarks.scenarios.text.lines import (
     with_tags,
 )
 from dragoman_server.offline.system import BundleSystem, open_bundle_system
+from dragoman_server.text.find.numbers import missing_numbers, numbers_in
+from dragoman_server.text.find.terms import Term, TermIndex
 from dragoman_server.text.options import Protection
-from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
-from dragoman_server.text.protection.terms import Term, TermIndex
-from dragoman_server.text.translated import TranslatedText
-from dragoman_server.text.warnings import WarningKind
+from dragoman_server.text.translated import TranslatedText, WarningKind
 
 _OFF = Protection(is_automatic=False)
 _MODES = {"off": _OFF, "on": Protection()}

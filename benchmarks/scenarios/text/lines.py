@@ -15,9 +15,8 @@ from pathlib import Path
 
 from benchmarks.measuring import MeasurementError
 from dragoman_server.offline.system import BundleSystem
-from dragoman_server.text.options import Protection, TextFormat
-from dragoman_server.text.protection.scripts import has_no_letter_of
-from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.find.unknown import has_no_letter_of
+from dragoman_server.text.options import Protection, Segmentation, TextFormat
 from dragoman_server.text.translated import TranslatedText
 
 _TEXTS = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from dragoman_server.aligners.aligner import Link, TextPair, WordLinker
 from dragoman_server.errors import InvalidRequestError, Violation
-from dragoman_server.text.alignment import Alignment
-from dragoman_server.text.cleaning import CleanedText, Span, clean
-from dragoman_server.text.pair import AlignedPair, matching_parts, moved
-from dragoman_server.text.translated import Timings
+from dragoman_server.text.align.pairs import AlignedPair, matching_parts
+from dragoman_server.text.mapped import Mapped, Span, moved
+from dragoman_server.text.read.clean import clean
+from dragoman_server.text.translated import Alignment, Timings
 from dragoman_server.wanted import Wanted
 
 MAX_PORTION_LINKS = 1 << 16
@@ -50,7 +50,7 @@ class Part:
 class CutPairs:
     """Pairs of texts, cleaned and cut."""
 
-    cleaned: tuple[tuple[CleanedText, CleanedText], ...]
+    cleaned: tuple[tuple[Mapped, Mapped], ...]
     parts: tuple[Part, ...]
 
     @property
@@ -136,11 +136,11 @@ class PairWriter:
             self._linked = []
 
 
-def _complete(sides: tuple[CleanedText, CleanedText], linked: Sequence[LinkedPart]) -> AlignedPair:
+def _complete(sides: tuple[Mapped, Mapped], linked: Sequence[LinkedPart]) -> AlignedPair:
     alignments = [
         Alignment(
-            source=sides[0].of_caller(moved(link.source, one.part.spans[0][0])),
-            target=sides[1].of_caller(moved(link.target, one.part.spans[1][0])),
+            source=sides[0].back(moved(link.source, one.part.spans[0][0])),
+            target=sides[1].back(moved(link.target, one.part.spans[1][0])),
             weight=link.weight,
         )
         for one in linked
@@ -160,12 +160,12 @@ def _complete(sides: tuple[CleanedText, CleanedText], linked: Sequence[LinkedPar
     )
 
 
-def _too_long(part: Part, sides: tuple[CleanedText, CleanedText], max_words: int) -> Iterator[Violation]:
+def _too_long(part: Part, sides: tuple[Mapped, Mapped], max_words: int) -> Iterator[Violation]:
     for name, side, span, num_words in zip(
         ("source", "target"), sides, part.spans, part.num_words, strict=True
     ):
         if num_words > max_words:
-            first, end = side.of_caller(span)
+            first, end = side.back(span)
             yield Violation(
                 field=f"pairs[{part.pair}].{name}",
                 description=(

@@ -15,9 +15,8 @@ from dragoman_server.engine.events import BatchStepped, EngineLost, Event, Sente
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.engine.request import Priority
 from dragoman_server.metrics.engine import EngineFamilies, EngineMetrics
-from dragoman_server.metrics.quality import QualityFamilies, QualityMetrics
+from dragoman_server.metrics.quality import QualityFamilies, QualityMetrics, TextFigures
 from dragoman_server.metrics.series import LATENCY_BUCKETS, MODEL_LABELS, Series
-from dragoman_server.text.translated import TranslatedText
 
 # How a request whose model is known can end, as status codes.
 OUTCOMES = ("OK", "CANCELLED", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "UNAVAILABLE",
@@ -186,19 +185,18 @@ class ModelMetrics:
         self._requests[outcome].inc()
         self._request_seconds[priority].observe(seconds)
 
-    def on_text(self, translated: TranslatedText, priority: Priority) -> None:
+    def on_text(self, text: TextFigures, priority: Priority) -> None:
         """A text was translated."""
         self._texts.inc()
-        self._source_tokens.inc(translated.num_source_tokens)
-        self._target_tokens.inc(translated.num_target_tokens)
-        self._splits.inc(translated.split)
-        self._truncations.inc(translated.truncated)
-        self._quality.on_text(translated)
-        if translated.hypotheses:
-            timings = translated.timings
-            self._queue_seconds[priority].observe(timings.queue)
-            self._encode_seconds[priority].observe(timings.encode)
-            self._decode_seconds[priority].observe(timings.decode)
+        self._source_tokens.inc(text.num_source_tokens)
+        self._target_tokens.inc(text.num_target_tokens)
+        self._splits.inc(text.split)
+        self._truncations.inc(text.truncated)
+        self._quality.on_text(text)
+        if text.log_probability is not None:
+            stages = self._queue_seconds, self._encode_seconds, self._decode_seconds
+            for stage, seconds in zip(stages, text.seconds, strict=True):
+                stage[priority].observe(seconds)
 
     def on_text_work(self, seconds: float, priority: Priority) -> None:
         """A request's texts were cut, and their translations joined, in so long."""

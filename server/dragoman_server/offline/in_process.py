@@ -11,8 +11,7 @@ from dragoman_server.config import Device, EngineConfig, Precision
 from dragoman_server.engine import EngineLimits, FinishReason
 from dragoman_server.models.loader import decoder_options, open_engine
 from dragoman_server.offline.system import MAX_QUEUE, BundleSystem
-from dragoman_server.text.options import TranslationOptions
-from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.options import Segmentation, TranslationOptions
 from dragoman_server.text.translated import TranslatedText
 
 

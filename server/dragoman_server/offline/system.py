@@ -11,9 +11,8 @@ from dragoman_server.config import Device, EngineConfig, Precision
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.models.language_lookup import distance
 from dragoman_server.models.loader import decoder_options, open_engine
-from dragoman_server.text.document import advance, complete, prepare
-from dragoman_server.text.options import TranslationOptions
-from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.options import Segmentation, TranslationOptions
+from dragoman_server.text.stages import advance, complete, prepare
 from dragoman_server.text.translated import TranslatedText
 
 MAX_QUEUE = 10_000_000
@@ -63,9 +62,9 @@ class BundleSystem:
         finished = []
         for document, futures in begun:
             while document.sentences:
-                document = advance(document, [future.result() for future in futures], self._bundle)
+                document = advance(document, [future.result() for future in futures])
                 futures = self._engine.submit(document.sentences)
-            finished.append(complete(document, self._bundle))
+            finished.append(complete(document))
         return finished
 
 

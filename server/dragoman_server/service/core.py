@@ -30,8 +30,8 @@ from dragoman_server.service.responses import (
 from dragoman_server.service.statuses import Code, status_of
 from dragoman_server.service.stream import TranslationStream, Write, read_config
 from dragoman_server.service.translating import Translator
+from dragoman_server.text.align.pairs import AlignedPair
 from dragoman_server.text.options import TranslationOptions
-from dragoman_server.text.pair import AlignedPair
 from dragoman_server.text.translated import Timings, TranslatedText
 from dragoman_server.turns import FairThreads
 

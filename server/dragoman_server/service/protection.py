@@ -8,10 +8,10 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.errors import Violation
 from dragoman_server.glossaries import Glossary
 from dragoman_server.quoting import quote
-from dragoman_server.text.cleaning import Span, clean
+from dragoman_server.text.find.terms import Pattern, PatternError, Term, TermIndex
+from dragoman_server.text.mapped import Span
 from dragoman_server.text.options import Finder, Protection
-from dragoman_server.text.protection.caller import Pattern, PatternError
-from dragoman_server.text.protection.terms import Term, TermIndex
+from dragoman_server.text.read.clean import clean
 
 MAX_TERM_CHARACTERS = 1_000_000
 """Most characters of all terms of a call together. What finds them takes some 100 bytes for each."""

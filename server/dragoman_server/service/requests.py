@@ -22,11 +22,10 @@ from dragoman_server.models.repository import Repository
 from dragoman_server.quoting import list_names, quote
 from dragoman_server.service.protection import read_protection, read_ranges
 from dragoman_server.service.translating import AlignmentRequest, TranslationRequest
-from dragoman_server.text.cleaning import Span, clean
-from dragoman_server.text.length import LengthPolicy
-from dragoman_server.text.options import TextFormat, TranslationOptions
-from dragoman_server.text.pair import PairOptions
-from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.text.align.pairs import PairOptions
+from dragoman_server.text.mapped import Span
+from dragoman_server.text.options import LengthPolicy, Segmentation, TextFormat, TranslationOptions
+from dragoman_server.text.read.clean import clean
 
 MAX_LENGTH_PENALTY = 10.0
 """Largest exponent that a request may ask for, far from where its power overflows."""

@@ -9,10 +9,14 @@ from dragoman_server.detection import DetectedLanguage
 from dragoman_server.engine import FinishReason
 from dragoman_server.glossaries import Glossary
 from dragoman_server.models.model import ServedModel
-from dragoman_server.text.alignment import Alignment
-from dragoman_server.text.pair import AlignedPair
-from dragoman_server.text.translated import Timings, TranslatedHypothesis, TranslatedText
-from dragoman_server.text.warnings import WarningKind
+from dragoman_server.text.align.pairs import AlignedPair
+from dragoman_server.text.translated import (
+    Alignment,
+    Timings,
+    TranslatedHypothesis,
+    TranslatedText,
+    WarningKind,
+)
 
 _FINISH_REASONS = {
     FinishReason.STOP: pb.FINISH_REASON_STOP,

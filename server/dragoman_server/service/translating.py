@@ -16,11 +16,7 @@ from dragoman_server.errors import InvalidRequestError, Violation
 from dragoman_server.models.model import Model
 from dragoman_server.service.searching import Futures, search
 from dragoman_server.service.stages import Stages
-from dragoman_server.text.cleaning import Span
-from dragoman_server.text.document import Document, advance, complete, prepare
-from dragoman_server.text.length import TextTooLongError, UnitTooLongError
-from dragoman_server.text.options import TranslationOptions
-from dragoman_server.text.pair import (
+from dragoman_server.text.align.pairs import (
     AlignedPair,
     Pair,
     PairOptions,
@@ -28,8 +24,13 @@ from dragoman_server.text.pair import (
     complete_pair,
     prepare_pair,
 )
-from dragoman_server.text.protection.terms import TermOutputError
-from dragoman_server.text.segmentation import holds_letter
+from dragoman_server.text.cut.fit import TextTooLongError, UnitTooLongError
+from dragoman_server.text.cut.segment import holds_letter
+from dragoman_server.text.find.terms import TermOutputError
+from dragoman_server.text.mapped import Span
+from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.passage import Passage
+from dragoman_server.text.stages import advance, complete, prepare
 from dragoman_server.text.translated import TranslatedText
 from dragoman_server.turns import FairThreads
 from dragoman_server.wanted import Wanted
@@ -139,7 +140,7 @@ class Translator:
                 stages.end_search(seconds, [future.result() for future in some])
             documents, written = await _run(
                 executor,
-                functools.partial(_go_on, request.model, documents, futures, waited_seconds, write),
+                functools.partial(_go_on, documents, futures, waited_seconds, write),
             )
             stages.end_text()
             if written:
@@ -221,13 +222,13 @@ async def _run(executor: Executor | None, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(executor, work)
 
 
-def _prepare(request: TranslationRequest, wanted: Wanted, check_room: Callable[[], None]) -> list[Document]:
+def _prepare(request: TranslationRequest, wanted: Wanted, check_room: Callable[[], None]) -> list[Passage]:
     """Raises InvalidRequestError, for too many sentences as soon as they are, and UnwantedError.
 
     What many calls at once bring fills the queue while it is tokenized: each text is begun only if
     `check_room` raises nothing, so that a call that will be refused costs and waits for nothing more.
     """
-    documents: list[Document] = []
+    documents: list[Passage] = []
     violations = []
     num_sentences = num_tokens = 0
     ranges = request.ranges or ((),) * len(request.texts)
@@ -275,7 +276,7 @@ def _prepare_pairs(request: AlignmentRequest, wanted: Wanted, check_room: Callab
     return pairs
 
 
-def _num_tokens(documents: Sequence[Document]) -> int:
+def _num_tokens(documents: Sequence[Passage]) -> int:
     return sum(len(sentence.source) for document in documents for sentence in document.sentences)
 
 
@@ -297,21 +298,16 @@ def _check_number(request: TranslationRequest, num_sentences: int, priority: Pri
 
 
 def _go_on(
-    model: Model,
-    documents: Sequence[Document],
+    documents: Sequence[Passage],
     futures: Futures,
     waited_seconds: float,
     write: Callable[[list[TranslatedText]], T],
-) -> tuple[list[Document], list[T]]:
+) -> tuple[list[Passage], list[T]]:
     """The documents with these results, and what is written of them once they have no more sentences."""
     remaining = iter(futures)
-    bundle = model.bundle.tagged(documents[0].options.source_tag if documents else "")
     advanced = [
-        advance(document, [next(remaining).result() for _ in document.sentences], bundle)
-        for document in documents
+        advance(document, [next(remaining).result() for _ in document.sentences]) for document in documents
     ]
     if any(document.sentences for document in advanced):
         return advanced, []
-    return advanced, [
-        write([complete(document, bundle, waited_seconds=waited_seconds) for document in advanced])
-    ]
+    return advanced, [write([complete(document, waited_seconds=waited_seconds) for document in advanced])]

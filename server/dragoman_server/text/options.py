@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dragoman_server.engine import Priority
-from dragoman_server.text.length import LengthPolicy
-from dragoman_server.text.protection.protected import Protected
-from dragoman_server.text.segmentation import Segmentation
+from dragoman_server.engine.request import Priority
+from dragoman_server.text.marks import Mark
 
 
 class TextFormat(enum.Enum):
@@ -20,11 +18,31 @@ class TextFormat(enum.Enum):
     """Text with tags, and with character references."""
 
 
-class Finder(Protocol):
-    """Finds spans of a text that are protected."""
+class LengthPolicy(enum.Enum):
+    """The caller's choice for a unit that is too long."""
 
-    def find(self, text: str) -> Iterator[Protected]:
-        """They may overlap, and come in any order."""
+    SPLIT = "split"
+    """It is cut at clause ends or spaces."""
+    REJECT = "reject"
+    """UnitTooLongError."""
+    TRUNCATE = "truncate"
+    """Drop its last tokens."""
+
+
+class Segmentation(enum.Enum):
+    """How a text is cut into units. Line ends always separate units."""
+
+    SENTENCE = "sentence"
+    """Sentences, by the rules of the source language."""
+    LINE = "line"
+    """Every line is one unit."""
+
+
+class Finder(Protocol):
+    """A finder of parts of a text that are to be kept."""
+
+    def find(self, text: str) -> Iterator[Mark]:
+        """Marks of the parts, which may overlap, and come in any order."""
         ...
 
 

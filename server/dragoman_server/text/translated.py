@@ -1,10 +1,54 @@
-"""The translation of a text, as it goes out."""
+"""The translation of a text, as it goes out: hypotheses, links between words, warnings."""
 
+import enum
 from dataclasses import dataclass, field
 
-from dragoman_server.engine import FinishReason
-from dragoman_server.text.alignment import Alignment
-from dragoman_server.text.warnings import TranslationWarning
+from dragoman_server.engine.request import FinishReason
+from dragoman_server.text.mapped import Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment:
+    """A link between a word of the source and a word of the target."""
+
+    source: Span
+    target: Span
+    weight: float
+    """Share of the target word's attention on the source words that falls on this one, from 0 to 1."""
+
+
+class WarningKind(enum.Enum):
+    """The kinds of warnings."""
+
+    UNKNOWN_TOKENS = "unknown_tokens"
+    """The model can't read something; it is in the translation as it was, unless protection is off."""
+    SPAN_PUT_BACK = "span_put_back"
+    """A protected span came out only by translating the text around it by itself: word order may be wrong."""
+    SPAN_MISSING = "span_missing"
+    """A protected span is not there: it was truncated."""
+    NUMBER_PUT_BACK = "number_put_back"
+    """The model changed a number; it was put back."""
+    NUMBER_MISSING = "number_missing"
+    """A number of the source is not in the translation."""
+    REPETITION = "repetition"
+    """The translation says the same over and over."""
+    OUTPUT_LIMIT = "output_limit"
+    """The translation was cut at its limit of tokens."""
+    LENGTH = "length"
+    """The translation is far longer or shorter than its source."""
+    UNTRANSLATED = "untranslated"
+    """The source was left as it is."""
+    FOREIGN_SCRIPT = "foreign_script"
+    """The text is not in the source language's script."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationWarning:
+    """One warning."""
+
+    kind: WarningKind
+    span: Span
+    """The range of the caller's text, in code points."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from dragoman_bundle.languages import UNSPACED_CHARACTERS
 
-from dragoman_server.text.cleaning import Span
+from dragoman_server.text.mapped import Span
 
 _RUN = re.compile(r"\S+")
 IS_UNSPACED = re.compile(f"[{UNSPACED_CHARACTERS}]")

@@ -22,8 +22,8 @@ from dragoman_export.get.cli import get
 from dragoman_server.engine import Engine, EngineLimits, SearchOptions, Sentence, SentenceResult
 from dragoman_server.engine.onnx.opening import open_decoder
 from dragoman_server.engine.onnx.session import DecoderOptions
-from dragoman_server.text.document import prepare
 from dragoman_server.text.options import Protection, TranslationOptions
+from dragoman_server.text.stages import prepare
 
 TEXTS = [
     *SOURCE_TEXT,

@@ -9,7 +9,7 @@ from tests.server.conftest import RunningServer, StartServer
 from tests.server.copying_bundle import write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
-from dragoman_server.text.cleaning import clean
+from dragoman_server.text.read.clean import clean
 
 FORMALITIES = [(pb.FORMALITY_FORMAL, FORMAL), (pb.FORMALITY_INFORMAL, INFORMAL)]
 

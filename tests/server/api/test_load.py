@@ -20,8 +20,8 @@ from dragoman_server.config import EngineConfig, RequestLimits
 from dragoman_server.engine import Priority, Sentence, SentenceResult
 from dragoman_server.engine.pool.pool import EnginePool
 from dragoman_server.service import translating
-from dragoman_server.text.document import Document
 from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.passage import Passage
 
 
 async def test_an_expired_deadline_frees_the_engine(start_server: StartServer, slow_models: Path) -> None:
@@ -141,7 +141,7 @@ async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_q
     prepared: list[str] = []
     prepare, begun, is_full = translating.prepare, threading.Event(), threading.Event()
 
-    def held(text: str, *arguments: Any) -> Document:
+    def held(text: str, *arguments: Any) -> Passage:
         prepared.append(text)
         (begun if text == "first" else is_full).wait(30)
         return prepare(text, *arguments)
@@ -175,7 +175,7 @@ async def test_nobody_waits_while_the_texts_of_jobs_are_tokenized(
     prepare = translating.prepare
     go_on = threading.Event()
 
-    def held(text: str, bundle: Bundle, options: TranslationOptions, *arguments: Any) -> Document:
+    def held(text: str, bundle: Bundle, options: TranslationOptions, *arguments: Any) -> Passage:
         if options.priority is Priority.BULK:
             go_on.wait(30)
         return prepare(text, bundle, options, *arguments)
@@ -252,7 +252,7 @@ def record_prepared(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.0) -> li
     prepared: list[str] = []
     prepare = translating.prepare
 
-    def recorded(text: str, *arguments: object) -> Document:
+    def recorded(text: str, *arguments: object) -> Passage:
         prepared.append(text)
         time.sleep(seconds)
         return prepare(text, *arguments)

@@ -11,9 +11,15 @@ from tests.server.copying_bundle import write_bundle
 
 from dragoman.v1 import translation_pb2 as pb
 from dragoman_server.config import EngineConfig
+from dragoman_server.metrics.quality import WARNING_KINDS
+from dragoman_server.text.translated import WarningKind
 
 GERMAN = {"source_language": "de", "target_language": "en"}
 MODEL = {"model": "de-en", "version": "1", "source": "de", "target": "en"}
+
+
+def test_every_kind_of_warning_has_a_series() -> None:
+    assert set(WARNING_KINDS) == {kind.value for kind in WarningKind}
 
 
 async def test_a_call_is_counted_and_timed(running: RunningServer) -> None:

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from dragoman_bundle import Bundle, open_bundle
 
 from dragoman_server.engine import FinishReason, Hypothesis, Sentence, SentenceResult
-from dragoman_server.text.cleaning import Span
-from dragoman_server.text.document import Document, advance, complete, prepare
+from dragoman_server.text.mapped import Span
 from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.passage import Passage
+from dragoman_server.text.stages import advance, complete, prepare
 from dragoman_server.text.translated import TranslatedText
 
 Answer = Callable[[str], str]
@@ -22,25 +23,25 @@ MAX_ROUNDS = 3
 
 
 @functools.cache
-def shipped() -> Bundle:
-    """The shipped bundle, for its tokenizers."""
-    return open_bundle(Path(__file__).parents[3] / "models" / "de-en" / "1")
+def shipped(direction: str = "de-en") -> Bundle:
+    """A shipped bundle, for its tokenizers."""
+    return open_bundle(Path(__file__).parents[3] / "models" / direction / "1")
 
 
 def translated(
     text: str, bundle: Bundle, options: TranslationOptions, answer: Answer, ranges: Sequence[Span] = ()
 ) -> TranslatedText:
     """A text on its whole way, but for the engine."""
-    return complete(answered(text, bundle, options, answer, ranges), bundle)
+    return complete(answered(text, bundle, options, answer, ranges))
 
 
 def answered(
     text: str, bundle: Bundle, options: TranslationOptions, answer: Answer, ranges: Sequence[Span] = ()
-) -> Document:
+) -> Passage:
     document = prepare(text, bundle, options, None, ranges)
     for _ in range(MAX_ROUNDS):
         results = [_result(sentence, bundle, answer) for sentence in document.sentences]
-        document = advance(document, results, bundle)
+        document = advance(document, results)
     assert not document.sentences
     return document
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from dragoman_server.text import alignment
-from dragoman_server.text.alignment import Alignment, align
-from dragoman_server.text.cleaning import Span
+from dragoman_server.text.align.links import align
+from dragoman_server.text.mapped import Span
+from dragoman_server.text.translated import Alignment
 from dragoman_server.text.words import words
 
 
@@ -106,7 +106,7 @@ def test_text_behind_the_last_token_is_not_read(monkeypatch: pytest.MonkeyPatch)
         read.append(text)
         return words(text, pieces)
 
-    monkeypatch.setattr(alignment, "words", recorded)
+    monkeypatch.setattr("dragoman_server.text.align.links.words", recorded)
     found, whole = (
         align(
             source_text=source,

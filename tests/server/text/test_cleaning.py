@@ -10,10 +10,11 @@ from dragoman_bundle import Bundle, open_bundle
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_server.text.cleaning import clean
-from dragoman_server.text.document import Document, prepare
-from dragoman_server.text.length import LengthPolicy, UnitTooLongError
-from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.cut.fit import UnitTooLongError
+from dragoman_server.text.options import LengthPolicy, TranslationOptions
+from dragoman_server.text.passage import Passage
+from dragoman_server.text.read.clean import clean, for_tokenizer
+from dragoman_server.text.stages import prepare
 
 SHIPPED = Path(__file__).parents[3] / "models" / "de-en" / "1"
 HIDDEN = [
@@ -57,7 +58,7 @@ def insert(text: str, inserted: Sequence[tuple[int, str]]) -> str:
     return text
 
 
-def tokens(document: Document) -> list[Sequence[int]]:
+def tokens(document: Passage) -> list[Sequence[int]]:
     return [sentence.source for sentence in document.sentences]
 
 
@@ -75,8 +76,8 @@ def test_it_changes_neither_units_nor_tokens_nor_what_stands_between(
     plain = prepare(text, bundle, OPTIONS, deadline=None)
     document = prepare(insert(text, inserted), bundle, OPTIONS, deadline=None)
     assert tokens(document) == tokens(plain)
-    assert document.units == plain.units
-    assert document.source.cleaned.caller_text == insert(text, inserted)
+    assert [unit.span for unit in document.units] == [unit.span for unit in plain.units]
+    assert document.source.origin == insert(text, inserted)
     # "3." and the like between units are as the caller wrote them.
     assert [clean(gap).text for gap in document.gaps] == list(plain.gaps)
 
@@ -84,11 +85,11 @@ def test_it_changes_neither_units_nor_tokens_nor_what_stands_between(
 @given(text=ANY)
 def test_offsets_are_monotone_and_lead_to_what_stands_there(text: str) -> None:
     cleaned = clean(text)
-    assert len(cleaned.text) == len(cleaned.tokenizer_text) == len(cleaned.starts) == len(cleaned.ends)
+    assert len(cleaned.text) == len(for_tokenizer(cleaned.text)) == len(cleaned.starts) == len(cleaned.ends)
     assert list(cleaned.starts) == sorted(cleaned.starts)
     assert list(cleaned.ends) == sorted(cleaned.ends)
     for place, character in enumerate(cleaned.text):
-        start, end = cleaned.of_caller((place, place + 1))
+        start, end = cleaned.back((place, place + 1))
         assert 0 <= start < end <= len(text)
         assert character in clean(text[start:end]).text or text[start:end] == character
 
@@ -98,7 +99,7 @@ def test_what_is_clean_stays(text: str) -> None:
     once = clean(text).text
     again = clean(once)
     assert again.text == once
-    assert [again.of_caller((place, place + 1)) for place in range(len(once))] == [
+    assert [again.back((place, place + 1)) for place in range(len(once))] == [
         (place, place + 1) for place in range(len(once))
     ]
 
@@ -111,7 +112,7 @@ def test_letters_and_marks_are_composed_with_their_place(
     cleaned = clean(written)
     assert cleaned.text == text
     for place, letter in enumerate(text):
-        start, end = cleaned.of_caller((place, place + 1))
+        start, end = cleaned.back((place, place + 1))
         assert written[start:end] == unicodedata.normalize("NFD", letter)
     assert clean(insert(written, inserted)).text == text
 
@@ -199,7 +200,7 @@ def test_what_stands_between_units_is_as_the_caller_wrote_it(
 def test_a_text_of_which_no_letter_is_left_has_no_units(bundle: Bundle, text: str) -> None:
     document = prepare(text, bundle, OPTIONS, deadline=None)
     assert document.units == ()
-    assert document.source.cleaned.caller_text == text
+    assert document.source.origin == text
 
 
 def test_a_sentence_that_is_too_long_is_told_where_the_caller_wrote_it(bundle: Bundle) -> None:
@@ -215,6 +216,7 @@ def test_what_is_too_long_is_split_or_truncated_as_without_it(bundle: Bundle, po
     text = "Das Haus ist groß, und der Garten ist schön, " * 40 + "sagt er."
     plain = prepare(text, bundle, options, deadline=None)
     document = prepare("\u00ad".join(text), bundle, options, deadline=None)
-    assert (document.units, document.gaps) == (plain.units, plain.gaps)
+    assert [unit.span for unit in document.units] == [unit.span for unit in plain.units]
+    assert document.gaps == plain.gaps
     assert (document.split, document.truncated) == (plain.split, plain.truncated)
     assert plain.split or plain.truncated

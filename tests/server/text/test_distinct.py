@@ -9,9 +9,10 @@ from dragoman_bundle import Bundle, open_bundle
 from tests.server.copying_bundle import write_bundle
 
 from dragoman_server.engine import FinishReason, Hypothesis, SentenceResult
-from dragoman_server.text.document import Document, advance, complete, prepare
+from dragoman_server.text.judge.judging import distinct
 from dragoman_server.text.options import TranslationOptions
-from dragoman_server.text.unit.distinct import distinct, first_of_each_text
+from dragoman_server.text.passage import Passage
+from dragoman_server.text.stages import advance, complete, first_of_each_text, prepare
 
 PIECES = ["", "ab", "a", "b", "c", " "]
 
@@ -32,7 +33,7 @@ def hypothesis(*tokens: int, score: float = 0.0) -> Hypothesis:
 
 
 @pytest.mark.parametrize(
-    ("ranked", "most", "expected"),
+    ("ranked", "maximum", "expected"),
     [
         # One text in two ways of cutting it, and the next ones move up.
         ([(1,), (2, 3), (4,), (2,)], 3, [(1,), (4,), (2,)]),
@@ -46,12 +47,14 @@ def hypothesis(*tokens: int, score: float = 0.0) -> Hypothesis:
         ([()], 1, [()]),
     ],
 )
-def test_a_text_comes_once(ranked: list[tuple[int, ...]], most: int, expected: list[tuple[int, ...]]) -> None:
-    found = distinct([Found(read(tokens), tokens) for tokens in ranked], most=most)
+def test_a_text_comes_once(
+    ranked: list[tuple[int, ...]], maximum: int, expected: list[tuple[int, ...]]
+) -> None:
+    found = distinct([Found(read(tokens), tokens) for tokens in ranked], maximum=maximum)
     assert list(found) == [Found(read(tokens), tokens) for tokens in expected]
 
 
-def prepared(bundle: Bundle, text: str, num_hypotheses: int) -> Document:
+def prepared(bundle: Bundle, text: str, num_hypotheses: int) -> Passage:
     options = TranslationOptions(beam_size=4, num_hypotheses=num_hypotheses, length_penalty=1.0)
     return prepare(text, bundle, options, deadline=None)
 
@@ -83,7 +86,7 @@ def test_the_joined_texts_of_sentences_differ(bundle: Bundle) -> None:
         )
         for texts in of_sentences
     ]
-    translated = complete(advance(document, results, bundle), bundle)
+    translated = complete(advance(document, results))
     assert [found.text for found in translated.hypotheses] == ["ja ja ja", "nein ja ja"]
     assert [found.score for found in translated.hypotheses] == [0.0, -1.0]
 
@@ -99,9 +102,7 @@ def test_sentences_that_differ_may_join_to_one_text(bundle: Bundle) -> None:
         )
         for texts in (["ja ja", "ja"], ["nein", "ja nein"])
     ]
-    assert [found.text for found in complete(advance(document, results, bundle), bundle).hypotheses] == [
-        "ja ja nein"
-    ]
+    assert [found.text for found in complete(advance(document, results)).hypotheses] == ["ja ja nein"]
 
 
 def test_a_text_that_comes_again_stays_where_it_came_first() -> None:

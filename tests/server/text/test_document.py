@@ -7,8 +7,8 @@ import pytest
 from dragoman_bundle import open_bundle
 from tests.server.copying_bundle import IDS, MANIFEST, write_bundle
 
-from dragoman_server.text.document import prepare
 from dragoman_server.text.options import TranslationOptions
+from dragoman_server.text.stages import prepare
 
 
 @pytest.mark.parametrize("source_end", [True, False])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman_server.glossaries import GlossaryError, read_glossaries, read_glossary
-from dragoman_server.text.protection.terms import (
+from dragoman_server.text.find.terms import (
     MAX_OUTPUT_RATIO,
     OUTPUT_SLACK,
     Term,

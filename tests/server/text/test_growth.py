@@ -16,8 +16,8 @@ from dragoman_server.config import RequestLimits
 from dragoman_server.errors import UnwantedError, Violation
 from dragoman_server.service.protection import read_protection
 from dragoman_server.service.responses import write_translation
-from dragoman_server.text.document import prepare
 from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.stages import prepare
 from dragoman_server.wanted import Wanted
 
 LIMITS = RequestLimits()

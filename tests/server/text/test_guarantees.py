@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
+from mimetypes import types_map
 
 import pytest
 from dragoman_bundle import Bundle
@@ -12,12 +14,12 @@ from hypothesis import strategies as st
 from tests.growth import assert_linear
 from tests.server.text.answering import ANSWERS, Answer, copies, forgets, shipped, shuffles, translated
 
-from dragoman_server.text.cleaning import Span
-from dragoman_server.text.length import LengthPolicy
-from dragoman_server.text.options import Protection, TextFormat, TranslationOptions
-from dragoman_server.text.protection.numbers import missing_numbers, numbers_in
-from dragoman_server.text.protection.terms import Term, TermIndex
+from dragoman_server.text.find.numbers import missing_numbers, numbers_in
+from dragoman_server.text.find.terms import Term, TermIndex
+from dragoman_server.text.mapped import Span
+from dragoman_server.text.options import LengthPolicy, Protection, TextFormat, TranslationOptions
 
+DATA = files("dragoman_server.text.find")
 OPTIONS = TranslationOptions(beam_size=1, length_penalty=1.0, return_alignments=True)
 HTML = TranslationOptions(
     beam_size=1, length_penalty=1.0, text_format=TextFormat.HTML, return_alignments=True
@@ -68,6 +70,17 @@ SPANS = st.sampled_from(
         "{n, plural, one {# Satz. Ja.} other {#}}",
     ]
 )
+HOSTS = [
+    word
+    for line in DATA.joinpath("hosts.txt").read_text().splitlines()
+    if line[0] != "#"
+    for word in line.split()
+]
+"""IANA's top-level domains."""
+FILES = sorted(
+    ending[1:] for ending, kind in types_map.items() if kind.startswith("image/") and ending != ".ras"
+)
+"""Endings of pictures, as Python knows them; one is a word."""
 ANSWERING = pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
 
 
@@ -106,6 +119,24 @@ def test_so_they_do_where_one_language_writes_no_spaces(
     found = translated(text, replace(shipped(), manifest=manifest), OPTIONS, answer)
     for span in {part for part in parts if not re.fullmatch(r"[A-Za-z]+[.,!?]?", part)}:
         assert found.text.count(span) == text.count(span), (span, text, found.text)
+
+
+@pytest.mark.parametrize("direction", ["de-en", "en-de"])
+@settings(max_examples=60)
+@given(
+    host=st.sampled_from(HOSTS),
+    file=st.sampled_from(FILES),
+    placeholder=st.tuples(
+        st.sampled_from(["", "1$", "2$"]), st.sampled_from(["", "-", "+", "0"]), st.sampled_from("sdiufgx")
+    ),
+)
+def test_hosts_files_and_placeholders_of_any_kind_come_out(
+    direction: str, host: str, file: str, placeholder: tuple[str, ...]
+) -> None:
+    spans = [f"beispiel.{host}", f"bild.{file}", "%" + "".join(placeholder)]
+    found = translated(f"Hallo {', '.join(spans)} heute.", shipped(direction), OPTIONS, forgets)
+    for span in spans:
+        assert found.text.count(span) == 1, found.text
 
 
 @ANSWERING

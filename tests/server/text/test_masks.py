@@ -2,8 +2,8 @@
 
 import pytest
 
-from dragoman_server.text.protection.masks import masks_for, occurrences
-from dragoman_server.text.protection.protected import Protected, SpanKind
+from dragoman_server.text.ask.masks import masks_for, occurrences
+from dragoman_server.text.marks import Kind, Mark
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_a_mask_is_a_word_of_its_own(mask: str, answer: str, expected: list[tupl
 
 @pytest.mark.parametrize("sentence", ["", "Ich bin in Boston.", "ICH BIN IN BOSTON.", "bostoner"])
 def test_a_word_of_the_sentence_however_it_is_written_is_no_mask(sentence: str) -> None:
-    item = Protected(span=(0, 1), kind=SpanKind.PLACEHOLDER)
+    item = Mark(span=(0, 1), kind=Kind.PLACEHOLDER)
     first, second = masks_for([item, item], ["{a}", "{b}"], sentence, variant=0) or []
     assert first.casefold() not in sentence.casefold()
     assert (first == "Boston") == (not sentence)

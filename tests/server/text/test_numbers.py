@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_server.text.protection.numbers import in_notation, missing_numbers, numbers_in
+from dragoman_server.text.find.numbers import in_notation, missing_numbers, numbers_in
 
 
 def missing(source: str, answer: str, source_language: str = "de", target_language: str = "en") -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import assert_linear
 
-from dragoman_server.text.unit.seams import Seams, seams_between
+from dragoman_server.text.ask.seams import Seams, seams_between
 
 
 @pytest.mark.parametrize(

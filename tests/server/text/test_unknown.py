@@ -3,12 +3,11 @@
 import pytest
 from tests.growth import assert_linear
 
-from dragoman_server.text.protection.protected import SpanKind
-from dragoman_server.text.protection.scripts import has_no_letter_of
-from dragoman_server.text.protection.unknown import unreadable_words
+from dragoman_server.text.find.unknown import has_no_letter_of, unreadable_words
+from dragoman_server.text.marks import Kind
 
 
-def found(text: str, unknown: str) -> list[tuple[str, SpanKind]]:
+def found(text: str, unknown: str) -> list[tuple[str, Kind]]:
     spans = [(place, place + 1) for place, character in enumerate(text) if character in unknown]
     words = unreadable_words(f"# {text}", (2, 2 + len(text)), spans, language="de")
     return [(f"# {text}"[slice(*word.span)], word.kind) for word in words]
@@ -18,17 +17,17 @@ def found(text: str, unknown: str) -> list[tuple[str, SpanKind]]:
     ("text", "unknown", "expected"),
     [
         ("Das Haus", "", []),
-        ("Das xyz Haus", "y", [("xyz", SpanKind.UNKNOWN)]),
-        ("Das xyz xyz.", "y", [("xyz xyz", SpanKind.UNKNOWN)]),
-        ("xy Haus xy yx.", "y", [("xy", SpanKind.UNKNOWN), ("xy yx", SpanKind.UNKNOWN)]),
-        ("Das ** Haus *", "*", [("**", SpanKind.EMOJI), ("*", SpanKind.EMOJI)]),
-        ("Das 猫a猫!", "猫", [("猫", SpanKind.UNKNOWN), ("猫", SpanKind.UNKNOWN)]),
+        ("Das xyz Haus", "y", [("xyz", Kind.UNKNOWN)]),
+        ("Das xyz xyz.", "y", [("xyz xyz", Kind.UNKNOWN)]),
+        ("xy Haus xy yx.", "y", [("xy", Kind.UNKNOWN), ("xy yx", Kind.UNKNOWN)]),
+        ("Das ** Haus *", "*", [("**", Kind.EMOJI), ("*", Kind.EMOJI)]),
+        ("Das 猫a猫!", "猫", [("猫", Kind.UNKNOWN), ("猫", Kind.UNKNOWN)]),
         # Of a foreign script, though the vocabulary has its letters.
-        ("Das дом Haus", "", [("дом", SpanKind.UNKNOWN)]),
+        ("Das дом Haus", "", [("дом", Kind.UNKNOWN)]),
     ],
 )
 def test_words_with_unknown_characters_are_found(
-    text: str, unknown: str, expected: list[tuple[str, SpanKind]]
+    text: str, unknown: str, expected: list[tuple[str, Kind]]
 ) -> None:
     assert found(text, unknown) == expected
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_server.text.cleaning import Span
+from dragoman_server.text.mapped import Span
 from dragoman_server.text.words import goes_on, words
 
 

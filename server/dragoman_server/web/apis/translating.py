@@ -13,7 +13,7 @@ from dragoman_server.models.language_lookup import distance
 from dragoman_server.quoting import list_names
 from dragoman_server.service.call import Call
 from dragoman_server.service.core import ServiceCore
-from dragoman_server.text.segmentation import holds_letter
+from dragoman_server.text.cut.segment import holds_letter
 from dragoman_server.web.apis.languages import all_languages
 
 _TEXT_FIELD = re.compile(r"texts\[(\d+)\]")

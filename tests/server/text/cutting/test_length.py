@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_server.text.cleaning import clean
-from dragoman_server.text.length import FittedUnits, LengthPolicy, UnitTooLongError, fit
-from dragoman_server.text.segmentation import Segmentation, join, segment
+from dragoman_server.text.cut.fit import FittedUnits, UnitTooLongError, fit
+from dragoman_server.text.cut.segment import segment
+from dragoman_server.text.mapped import join
+from dragoman_server.text.options import LengthPolicy, Segmentation
+from dragoman_server.text.read.clean import clean
 
 
 class CharacterTokenizer:
@@ -102,7 +104,8 @@ def test_split_units_fit_and_hold_the_whole_text(text: str, max_tokens: int) -> 
     result = fitted(text, max_tokens=max_tokens, policy=LengthPolicy.SPLIT)
     assert all(len(unit.ids) < max_tokens for unit in result.units)
     assert not result.truncated
-    gaps = clean(text).between([unit.span for unit in result.units])
+    edges = [0, *(place for unit in result.units for place in unit.span), len(text)]
+    gaps = [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
     assert join(gaps, pieces(text, result), filler="")[0] == text
     # What no unit holds is taken from the text itself: no letter may be.
     assert [c for c in "".join(pieces(text, result)) if c.isalpha()] == [c for c in text if c.isalpha()]

@@ -8,8 +8,9 @@ import sentencex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman_server.text.cleaning import Span
-from dragoman_server.text.segmentation import Segmentation, filler_for, halve, join, segment
+from dragoman_server.text.cut.segment import filler_for, halve, segment
+from dragoman_server.text.mapped import Span, join
+from dragoman_server.text.options import Segmentation
 
 WHITE_SPACE = " \t\n\r\v\f\u00a0\u2009\u2028\u2029\u3000\x85\x1c"
 MARKS = ".!?…\"'“”„«»()。！？:;,-–"

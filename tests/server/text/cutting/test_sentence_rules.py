@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.scenarios.segmentation import CORPORA, LISTS, count_missed_cuts, read_lines, wrong_cuts
-from dragoman_server.text.segmentation import Segmentation, segment
-from dragoman_server.text.sentence_rules import read_rules, rules_for
+from dragoman_server.text.cut.rules import read_rules, rules_for
+from dragoman_server.text.cut.segment import segment
+from dragoman_server.text.options import Segmentation
 
 LANGUAGES = ["de", "en", "es", "fr", "nl"]
 DATA = Path(__file__).parents[5] / "shared" / "data"

@@ -1,0 +1,275 @@
+"""Attempts to translate a unit, one after the other until one keeps all that must be kept; see `Stage`."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from dragoman_bundle import Bundle
+
+from dragoman_server.text.ask.capitals import readings
+from dragoman_server.text.ask.masks import NUM_VARIANTS, masks_for
+from dragoman_server.text.ask.seams import seams_between
+from dragoman_server.text.cut.segment import holds_letter
+from dragoman_server.text.mapped import Edit, Mapped, Span, moved
+from dragoman_server.text.marks import (
+    How,
+    Kind,
+    Mark,
+    cut_to,
+    disjoint,
+    outside,
+    text_outside,
+    trimmed,
+    within,
+)
+from dragoman_server.text.passage import Attempt, Passage, Piece, Shown, Stage, Unit
+from dragoman_server.text.words import is_of_word
+
+_PERCENT = re.compile(r"[ \u00a0\u202f]?[%‰](?![\w({])")
+_SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
+
+
+def plain_attempt(passage: Passage, span: Span) -> Attempt:
+    """The attempt at a unit in which nothing must be kept. Like the others it is not tokenized yet."""
+    shown = Shown(text=Mapped.of(passage.tokenizer_text).part(span))
+    return Attempt(stage=Stage.FIRST, pieces=(Piece(span=span, shown=(shown,)),))
+
+
+def first_attempt(passage: Passage, unit: Unit) -> Attempt:
+    """The first attempt at any other unit."""
+    return _masked(passage, unit, Stage.FIRST, ()) or _apart(passage, unit)
+
+
+def next_attempt(passage: Passage, unit: Unit, lost: Sequence[Mark]) -> Attempt:
+    """The attempt at a unit after one that failed. `lost` are the numbers that were lost."""
+    found = _masked(passage, unit, Stage.AGAIN, lost) if unit.attempt.stage is Stage.FIRST else None
+    return found or _apart(passage, unit)
+
+
+def tokenized(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None = None) -> Attempt:
+    """An attempt with source tokens, as many as the model takes; `known` are those of what is shown first."""
+    manifest = bundle.manifest
+    end = (manifest.source_ids.eos,) if manifest.source_end else ()
+    max_tokens = manifest.decoding.max_source_tokens - len(end)
+    pieces = []
+    for piece in attempt.pieces:
+        ids = [known] if known is not None else []
+        if len(piece.shown) > len(ids):
+            ids += bundle.source_tokenizer.encode_ids([shown.text.text for shown in piece.shown[len(ids) :]])
+        forms = tuple(
+            Shown(text=shown.text, masks=shown.masks, ids=(*tokens[:max_tokens], *end) if tokens else ())
+            for shown, tokens in zip(piece.shown, ids, strict=True)
+        )
+        pieces.append(
+            Piece(
+                span=piece.span,
+                shown=forms,
+                inserted=piece.inserted,
+                elements=piece.elements,
+                is_part=piece.is_part,
+            )
+        )
+    return Attempt(stage=attempt.stage, pieces=tuple(pieces), gaps=attempt.gaps, seams=attempt.seams)
+
+
+def _masked(passage: Passage, unit: Unit, stage: Stage, lost: Sequence[Mark]) -> Attempt | None:
+    """The whole unit with masks; None where there are not enough for all."""
+    marks = tuple(mark for mark in unit.marks if mark.kind is not Kind.NUMBER)
+    if lost:
+        marks = disjoint((*marks, *_put_back(passage, unit, lost)))
+    hidden = (How.MASK,) if stage is Stage.FIRST else (How.MASK, How.CHECK)
+    masked = [mark for mark in marks if mark.how in hidden]
+    text = passage.source.text
+    texts, sentence = [text[slice(*mark.span)] for mark in masked], text[slice(*unit.span)]
+    # The first attempt had the first choice of the same masks.
+    is_tried = all(mark.how is How.MASK for mark in masked)
+    variants = range(1) if stage is Stage.FIRST else range(int(is_tried), NUM_VARIANTS)
+    pieces = [
+        _piece(passage, unit, unit.span, marks, unit.tags, dict(zip(masked, words, strict=True)))
+        for variant in variants
+        if (words := masks_for(masked, texts, sentence, variant=variant)) is not None
+    ]
+    if not pieces:
+        return None
+    shown = tuple(shown for piece in pieces for shown in piece.shown)
+    return Attempt(stage=stage, pieces=(replace(pieces[0], shown=shown),))
+
+
+def _apart(passage: Passage, unit: Unit) -> Attempt:
+    """The unit cut at all that must be kept."""
+    text, source = passage.source.text, passage.source
+    inserted = [mark for mark in unit.marks if mark.is_inserted]
+    others = [mark for mark in unit.marks if not mark.is_inserted]
+    spans = [
+        part
+        for between in outside(unit.span, others)
+        if (part := _words(text, between, unit.span, inserted))
+        and holds_letter(text_outside(text, part, unit.marks))
+    ]
+    seams = seams_between(*passage.languages, is_markup=passage.is_markup)
+    if any(text[mark.span[0]].isspace() or text[mark.span[1] - 1].isspace() for mark in others):
+        # What is kept has spaces of its own.
+        seams = None
+    whole = source.back(unit.span)
+    edges = [whole[0], *(place for span in spans for place in source.back(span)), whole[1]]
+    bounds = [unit.span[0], *(place for span in spans for place in span), unit.span[1]]
+    gaps = tuple(
+        passage.written(
+            (edges[rank], edges[rank + 1]),
+            within(unit.marks, (bounds[rank], bounds[rank + 1])),
+            rewrite=seams.write if seams else None,
+        )
+        for rank in range(0, len(edges), 2)
+    )
+    pieces = tuple(
+        replace(_piece(passage, unit, span, inserted, tags, {}), is_part=span != unit.span)
+        for span, tags in zip(spans, _tags_by_part(unit.tags, spans), strict=True)
+    )
+    return Attempt(stage=Stage.APART, pieces=pieces, gaps=gaps, seams=seams)
+
+
+def _words(text: str, span: Span, unit: Span, inserted: Sequence[Mark]) -> Span | None:
+    """A part of a unit without the punctuation at its ends, but for that at the unit's own ends."""
+    inserted = within(inserted, span)
+    found = trimmed(text, span, inserted)
+    if found is None:
+        return None
+    start, end = found
+    starting = dict(mark.span for mark in inserted)
+    ending = {last: first for first, last in starting.items()}
+    while start < end and start > unit[0] and (start in starting or not text[start].isalnum()):
+        start = starting.get(start, start + 1)
+    while start < end < unit[1] and (end in ending or not is_of_word(text[end - 1])):
+        end = ending.get(end, end - 1)
+    return (start, end) if start < end else None
+
+
+def _tags_by_part(tags: Sequence[Mark], spans: Sequence[Span]) -> list[list[Mark]]:
+    """For each of the spans, which are in order and apart, the tags strictly inside of it."""
+    starts = [start for start, _ in spans]
+    found: list[list[Mark]] = [[] for _ in spans]
+    for tag in tags:
+        places = [(bisect_left(starts, place) - 1, place) for place in tag.span]
+        for rank in {rank for rank, place in places if rank >= 0 and place < spans[rank][1]}:
+            found[rank].append(tag)
+    return found
+
+
+def _put_back(passage: Passage, unit: Unit, lost: Sequence[Mark]) -> list[Mark]:
+    """The marks that are masked for lost numbers.
+
+    Numbers with nothing but signs between them are one, such as "8-10" and the parts of a telephone number.
+    """
+    text = passage.source.text
+    chains: list[list[Mark]] = []
+    for mark in unit.marks:
+        if mark.kind is not Kind.NUMBER:
+            continue
+        before = chains[-1][-1] if chains else mark
+        between = text[before.span[1] : mark.span[0]]
+        is_crossed = passage.is_crossed((before.span[0], mark.span[1]))
+        if chains and _SIGNS_BETWEEN.fullmatch(between) and not is_crossed:
+            chains[-1].append(mark)
+        else:
+            chains.append([mark])
+    return [
+        _with_percent(passage, _chained(passage, chain))
+        for chain in chains
+        if not set(lost).isdisjoint(chain)
+    ]
+
+
+def _chained(passage: Passage, chain: Sequence[Mark]) -> Mark:
+    first, *others = chain
+    end, written = first.span[1], passage.output_of(first)
+    for mark in others:
+        written += passage.source.text[end : mark.span[0]] + passage.output_of(mark)
+        end = mark.span[1]
+    return replace(first, span=(first.span[0], end), output=written)
+
+
+def _with_percent(passage: Passage, number: Mark) -> Mark:
+    """A number with the sign behind it that makes a hundredth or a thousandth of it."""
+    start, end = number.span
+    sign = _PERCENT.match(passage.source.text, end)
+    if sign is None or number.output is None or passage.is_crossed((start, sign.end())):
+        return number
+    return replace(number, span=(start, sign.end()), output=number.output + sign[0])
+
+
+def _piece(
+    passage: Passage,
+    unit: Unit,
+    span: Span,
+    marks: Sequence[Mark],
+    tags: Sequence[Mark],
+    words: Mapping[Mark, str],
+) -> Piece:
+    """A span of a unit, where the marks that have one of the `words` are masked by it."""
+    marks = within(marks, span)
+    shown = _shown(passage.tokenizer_text, span, marks, words)
+    cut = cut_to(tags, span)
+    return Piece(
+        span=span,
+        shown=_in_small_letters(unit, shown) if unit.in_capitals else (shown,),
+        inserted=(
+            *(mark for mark in marks if mark.is_inserted),
+            *(tag for tag in cut if tag.kind is Kind.TAG),
+        ),
+        elements=tuple(tag for tag in cut if tag.kind is Kind.ELEMENT),
+    )
+
+
+def _shown(text: str, span: Span, marks: Sequence[Mark], words: Mapping[Mark, str]) -> Shown:
+    """The part of a text at a span, with masks, and without what is inserted again.
+
+    A space goes with that where one stands on both of its sides.
+    """
+    start, end = span
+    edits: list[Edit] = []
+    masks = []
+    starts = {mark.span[0] for mark in marks}
+    written, position = "", start
+    for mark in marks:
+        first, last = mark.span
+        written = text[first - 1] if position < first else written
+        behind = text[last : min(last + 1, end)]
+        position = last
+        if mark.is_inserted:
+            before = written or " "
+            if before.isspace() and behind.isspace() and last not in starts:
+                position = last + 1
+            elif text[first:last].isspace() and not before.isspace() and behind and not behind.isspace():
+                # The words on its sides are two: a no-break space is set in where the answer has its space.
+                written = text[last - 1]
+                continue
+            edits.append((moved((first, position), -start), ""))
+        elif mark in words:
+            # It is a word of its own, whatever it touches.
+            word = f"{' ' * written.isalnum()}{words[mark]}{' ' * behind.isalnum()}"
+            masks.append((words[mark], mark))
+            edits.append((moved(mark.span, -start), word))
+            written = word[-1]
+        else:
+            written = text[last - 1]
+    # The last mark may have white space at its end, which is no part of the unit.
+    whole = Mapped.of(text).part((start, max(end, position)))
+    return Shown(text=whole.edited(edits), masks=tuple(masks))
+
+
+def _in_small_letters(unit: Unit, shown: Shown) -> tuple[Shown, ...]:
+    """The ways to read a text in capitals, in which masks keep their letters."""
+    text, start = shown.text, unit.span[0]
+    written = "".join(
+        unit.small_letters[position - start] if character.isupper() else character
+        for character, position in zip(text.text, text.starts, strict=True)
+    )
+    found = []
+    for reading in dict.fromkeys((written, *readings(text.text))):
+        spelled = list(reading)
+        for _, mark in shown.masks:
+            first, last = text.onto(mark.span)
+            spelled[first:last] = text.text[first:last]
+        found.append(replace(shown, text=text.spelled("".join(spelled))))
+    return tuple(found)

@@ -1,0 +1,73 @@
+"""Words that stand for marks while a sentence is translated: such as models copy.
+
+Measured with models/de-en/1 (beam 5, a noun of 300 sentences replaced): names of cities and people, and
+numbers of two digits, are copied once in 90 to 93% of the best hypotheses and in 97% of the beams; made-up
+symbols such as "X1" or "XX" in 0 to 2%. Which of them a model copies is not asked beforehand, since every
+answer is checked.
+"""
+
+import re
+from collections.abc import Sequence
+
+from dragoman_bundle.languages import HANGUL, UNSPACED_CHARACTERS
+
+from dragoman_server.text.marks import Kind, Mark
+
+_NAMES = (
+    "Boston",
+    "Anna",
+    "Paris",
+    "John",
+    "Berlin",
+    "Mary",
+    "Facebook",
+    "London",
+    "Peter",
+    "Google",
+    "Bob",
+    "Tom",
+)
+_NUMBERS = tuple(map(str, (37, 41, 53, 29, 67, 83, 71, 59, 43, 97, 61, 73)))
+_QUANTITY = re.compile(
+    r"[^\w]*(?:\d+\$?)?(?:\.?\d*)?[di]|\W*n\W*|\W*(?:count|num|number|total|size|quantity|amount|anzahl)\w*\W*|\W*\d+\W*",
+    re.IGNORECASE,
+)
+
+_OF_WORD = rf"[^\W{UNSPACED_CHARACTERS}{HANGUL}]"
+"""A letter next to which a mask is part of another word: in "我在Boston工作" and "Boston에서" it is none."""
+
+NUM_VARIANTS = 4
+"""Ways to choose masks, of which the first is tried before the others."""
+
+
+def masks_for(
+    marks: Sequence[Mark], texts: Sequence[str], sentence: str, *, variant: int
+) -> list[str] | None:
+    """A word for each of the spans, whose own `texts` are given, none of which is in the sentence or another.
+
+    None where there are not as many.
+    """
+    names, numbers = (iter(_unused(words, sentence, variant)) for words in (_NAMES, _NUMBERS))
+    chosen = []
+    for mark, text in zip(marks, texts, strict=True):
+        is_number = mark.kind is Kind.NUMBER or (
+            mark.kind is Kind.PLACEHOLDER and _QUANTITY.fullmatch(text) is not None
+        )
+        # The last variant is the other way round.
+        word = next(numbers if is_number == (variant < NUM_VARIANTS - 1) else names, None)
+        if word is None:
+            return None
+        chosen.append(word)
+    return chosen
+
+
+def occurrences(word: str, answer: str) -> list[tuple[int, int]]:
+    """Where a mask stands in an answer as a word of its own."""
+    digits = rf"(?<!{_OF_WORD})(?<![.,:/\-−]){word}(?!{_OF_WORD}|[.,:/]\d)"
+    pattern = digits if word.isdigit() else rf"(?<!{_OF_WORD}){word}(?!{_OF_WORD})"
+    return [found.span() for found in re.finditer(pattern, answer)]
+
+
+def _unused(words: Sequence[str], sentence: str, variant: int) -> list[str]:
+    folded = sentence.casefold()
+    return [word for word in (*words[variant:], *words[:variant]) if word.casefold() not in folded]

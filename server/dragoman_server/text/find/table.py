@@ -1,0 +1,133 @@
+"""Parts of texts that are kept without being asked for, found by the rules of `patterns.toml`. Pure."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+
+from dragoman_bundle.languages import HANGUL, UNSPACED_CHARACTERS
+
+from dragoman_server.text.marks import Kind, Mark
+
+_TOUCHING = re.compile(f"[{UNSPACED_CHARACTERS}]|([{HANGUL}])")
+_PART = re.compile("§([a-z_]+)§")
+_BRACE = re.compile(r"[{}]")
+_TRAILING = frozenset(".,;:!?'\"…*_。，")
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A rule of the table."""
+
+    kind: Kind
+    expression: str
+    """A regular expression in Python's syntax, in which no group has a name."""
+    examples: tuple[str, ...]
+    """Texts with ⟦…⟧ around what is found in them by all rules."""
+    is_trimmed: bool = False
+    """Whether the sentence's own marks at its end, and a bracket that was opened before it, are left out."""
+    is_nested: bool = False
+    """Whether it goes on to the end of the brace that it begins with; without one it is none."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rules, and what is found by them."""
+
+    rules: tuple[Rule, ...]
+    trigger: re.Pattern[str]
+    """Finds something in every text in which a rule does."""
+    any_rule: re.Pattern[str]
+    """The rules as one expression, whose last group's name is the rank of the rule."""
+
+    def find(self, text: str) -> Iterator[Mark]:
+        """The marks of a text, in order and without overlaps."""
+        if not self.trigger.search(text):
+            return
+        position = 0
+        ends: dict[int, int] | None = None
+        searched = _TOUCHING.sub(lambda found: "\ufffb" if found[1] else "\ufffc", text)
+        while (found := self.any_rule.search(searched, position)) is not None:
+            start, end = found.span()
+            assert found.lastgroup is not None
+            rule = self.rules[int(found.lastgroup[1:])]
+            if rule.is_nested:
+                ends = _ends_of_braces(text) if ends is None else ends
+                if start not in ends:
+                    position = start + 1
+                    continue
+                end = ends[start]
+            if rule.is_trimmed:
+                end = _without_punctuation(text, start, end)
+            yield Mark(span=(start, end), kind=rule.kind)
+            position = max(end, start + 1)
+
+
+def _read() -> Table:
+    folder = files("dragoman_server.text.find")
+    listed = tomllib.loads(folder.joinpath("patterns.toml").read_text("utf-8"))
+    parts = {
+        name: _any_of(
+            word
+            for line in folder.joinpath(f"{name}.txt").read_text("utf-8").splitlines()
+            if not line.startswith("#")
+            for word in line.split()
+        )
+        for name in ("hosts", "files")
+    }
+
+    def expand(expression: str) -> str:
+        return _PART.sub(lambda found: parts[found[1]], expression)
+
+    for name, expression in listed["parts"].items():
+        parts[name] = expand(expression)
+    rules = tuple(
+        Rule(**{**rule, "kind": Kind(rule["kind"]), "examples": tuple(rule["examples"])})
+        for rule in listed["rule"]
+    )
+    expressions = (f"(?P<r{rank}>{expand(rule.expression)})" for rank, rule in enumerate(rules))
+    return Table(rules, re.compile(listed["trigger"]), re.compile("|".join(expressions)))
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """An expression for any of the words, the longest first, which reads no character twice."""
+    branches: dict[str, list[str]] = {}
+    for word in words:
+        branches.setdefault(word[:1], []).append(word[1:])
+    is_end = branches.pop("", None) is not None
+    if not branches:
+        return ""
+    inner = "|".join(re.escape(first) + _any_of(rests) for first, rests in sorted(branches.items()))
+    return f"(?:{inner}){'?' if is_end else ''}"
+
+
+def _ends_of_braces(text: str) -> dict[int, int]:
+    """Where each brace that opens something has it end, of those that are closed."""
+    opened: list[int] = []
+    ends = {}
+    for brace in _BRACE.finditer(text):
+        if brace[0] == "{":
+            opened.append(brace.start())
+        elif opened:
+            ends[opened.pop()] = brace.end()
+    return ends
+
+
+def _without_punctuation(text: str, start: int, end: int) -> int:
+    """Where it ends without the sentence's own marks, and without a bracket that was opened before it."""
+    while end > start + 1:
+        last = text[end - 1]
+        opener = _BRACKETS.get(last)
+        if opener is not None:
+            if text.count(opener, start, end) >= text.count(last, start, end):
+                break
+        elif last not in _TRAILING:
+            break
+        end -= 1
+    return end
+
+
+TABLE = _read()
+"""The table of the rules."""

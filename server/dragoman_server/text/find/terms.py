@@ -1,0 +1,189 @@
+"""Terms and patterns that a caller or a glossary gives, found in texts.
+
+Terms are found where they stand as words of their own. Patterns are in the syntax of RE2, which takes time in
+proportion to the text for any of them.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import re2
+from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
+
+from dragoman_server.text.mapped import Span
+from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.words import unbroken
+
+# Stand around every range that no term begins or ends within. So what is found has whole words only, and a
+# longer term that would end in a word hides none that fits. Neither is a character of any text.
+_OPENS, _CLOSES = "\ufdd0", "\ufdd1"
+
+MAX_OUTPUT_RATIO = 20
+"""So many times as long as a text may all translations of its terms be together; `OUTPUT_SLACK` characters
+are always free."""
+OUTPUT_SLACK = 100_000
+
+
+class TermOutputError(ValueError):
+    """The translations of a text's terms are far longer than the text."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"has terms whose translations have more than {limit} characters together, each counted as often "
+            "as it stands in the text; shorten them, or cut the text up"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Term:
+    """A word or words of the source language, and their translation; None keeps them."""
+
+    source: str
+    target: str | None
+
+
+class TermIndex:
+    """Finds any number of terms in one pass over a text (Aho and Corasick 1975)."""
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        """Of two terms with the same source the first counts. None has an empty source."""
+        first: dict[str, Term] = {}
+        for term in terms:
+            first.setdefault(_folded(term.source), term)
+        self._terms = list(first.values())
+        self._automata: tuple[_Automaton, _Automaton] | None = None
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def find(self, text: str) -> Iterator[Mark]:
+        """Where terms stand, whatever the case of their letters: from left to right, of those that begin at
+        one place the longest, and none that overlaps one before it.
+
+        A term that is to be there as it is must be written with the same letters: "US" is not "us". What is
+        left between such terms is looked through for the others. Raises TermOutputError.
+        """
+        if self._automata is None:
+            # By the thread that needs them: thousands of terms take their time.
+            self._automata = (
+                _Automaton(_kept_spellings(self._terms)),
+                _Automaton((_folded(term.source), term) for term in self._terms if term.target is not None),
+            )
+        kept, translated = self._automata
+        marked = _Marked(text)
+        searched = []
+        end = 0
+        for (start, stop), _ in kept.find(marked.text):
+            yield Mark(span=marked.back(start, stop), kind=Kind.NAMED)
+            searched += [marked.folded[end:start], _OPENS * (stop - start)]
+            end = stop
+        searched.append(marked.folded[end:])
+        room = limit = MAX_OUTPUT_RATIO * len(text) + OUTPUT_SLACK
+        for (start, stop), term in translated.find("".join(searched)):
+            span = marked.back(start, stop)
+            assert term.target is not None
+            room -= len(term.target)
+            if room < 0:
+                raise TermOutputError(limit)
+            output = _in_case_of(text[slice(*span)], term.source, term.target)
+            yield Mark(span=span, kind=Kind.TERM, output=output)
+
+
+class _Automaton:
+    """Finds spellings, each of a term, in what is marked."""
+
+    def __init__(self, spellings: Iterable[tuple[str, Term]]) -> None:
+        by_spelling = {_mark(spelling, unbroken(spelling)): term for spelling, term in spellings}
+        self._terms = list(by_spelling.values())
+        self._automaton = AhoCorasick(
+            list(by_spelling),
+            matchkind=MatchKind.LeftmostLongest,
+            store_patterns=False,
+            # Others take far more memory for a few long terms.
+            implementation=Implementation.ContiguousNFA,
+        )
+
+    def find(self, marked: str) -> Iterator[tuple[Span, Term]]:
+        for rank, start, end in self._automaton.find_matches_as_indexes(marked):
+            yield (start, end), self._terms[rank]
+
+
+class _Marked:
+    """A text with its marks."""
+
+    def __init__(self, text: str) -> None:
+        spans = list(unbroken(text))
+        self.text = _mark(text, spans)
+        self.folded = _mark(_folded(text), spans)
+        self._starts = [start + 2 * rank for rank, (start, _) in enumerate(spans)]
+
+    def back(self, start: int, end: int) -> Span:
+        """The span of the text that a match stands at."""
+        first, last = (position - 2 * bisect_left(self._starts, position) for position in (start, end))
+        return first, last
+
+
+def _mark(text: str, spans: Iterable[Span]) -> str:
+    return "".join(f"{_OPENS}{text[start:end]}{_CLOSES}" for start, end in spans)
+
+
+def _kept_spellings(terms: Iterable[Term]) -> Iterator[tuple[str, Term]]:
+    """How terms that are to be there as they are may be written: as they are given, or with a capital."""
+    for term in terms:
+        if term.target is None:
+            for spelling in {term.source, _capitalised(term.source)}:
+                if len(spelling) == len(term.source):
+                    yield spelling, term
+
+
+def _in_case_of(found: str, source: str, target: str) -> str:
+    """The target with the case that the source was found in: capitals, or a first letter that is one."""
+    if len(found) > 1 and found.isupper() and not source.isupper():
+        return target.upper()
+    if found[0] != source[0] and found[0].isupper():
+        return _capitalised(target)
+    return target
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _folded(text: str) -> str:
+    """The text in small letters, each as one code point, so that positions stay."""
+    small = text.lower()
+    return (
+        small
+        if len(small) == len(text)
+        else "".join(lower if len(lower := character.lower()) == 1 else character for character in text)
+    )
+
+
+MAX_PATTERN_BYTES = 1 << 20
+"""Most memory of a compiled pattern: repetitions of repetitions are refused."""
+
+
+class PatternError(ValueError):
+    """A pattern is none, or too large."""
+
+
+class Pattern:
+    """Finds what a pattern matches."""
+
+    def __init__(self, pattern: str) -> None:
+        """Raises PatternError."""
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = MAX_PATTERN_BYTES
+        try:
+            self._pattern = re2.compile(pattern, options=options)
+        except re2.error as error:
+            reason = error.args[0]
+            raise PatternError(reason.decode() if isinstance(reason, bytes) else str(reason)) from error
+
+    def find(self, text: str) -> Iterator[Mark]:
+        """Marks of the matches that are not empty."""
+        for found in self._pattern.finditer(text):
+            if found.end() > found.start():
+                yield Mark(span=(found.start(), found.end()), kind=Kind.NAMED)

@@ -1,0 +1,73 @@
+"""Whether an answer of the model has what it must have: masks once each, numbers' values, terms."""
+
+from collections.abc import Sequence
+
+from dragoman_server.text.ask.masks import occurrences
+from dragoman_server.text.find.numbers import Number, missing_numbers
+from dragoman_server.text.mapped import Span
+from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.passage import Passage, Shown, Unit
+from dragoman_server.text.words import goes_on
+
+Found = tuple[Span, Mark]
+"""Where in an answer the mask of a mark stands."""
+
+
+def find_masks(masks: Sequence[tuple[str, Mark]], answer: str) -> list[Found] | None:
+    """Where each mask stands in an answer, in its order; None unless each stands there once."""
+    found = []
+    for word, mark in masks:
+        places = occurrences(word, answer)
+        if len(places) != 1:
+            return None
+        found.append((places[0], mark))
+    return sorted(found, key=lambda place: place[0])
+
+
+def lost_numbers(
+    passage: Passage, unit: Unit, shown: Shown, answer: str, masks: Sequence[Found]
+) -> tuple[Mark, ...]:
+    """The numbers of a unit that were left to the model, and that its answer lacks outside of the masks."""
+    masked = [mark.span for _, mark in shown.masks]
+    left = {
+        mark.span: mark
+        for mark in unit.marks
+        if mark.kind is Kind.NUMBER
+        and not any(start <= mark.span[0] and mark.span[1] <= end for start, end in masked)
+    }
+    if not left:
+        return ()
+    source, target = passage.languages
+    numbers = [Number(span=span, text=passage.tokenizer_text[slice(*span)]) for span in left]
+    edges = [0, *(place for span, _ in masks for place in span), len(answer)]
+    rest = " ".join(answer[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+    missing = missing_numbers(numbers, rest, source_language=source, target_language=target)
+    return tuple(left[number.span] for number in missing)
+
+
+def lacks_terms(unit: Unit, shown: Shown, answer: str) -> bool:
+    """Whether an answer lacks a term that was left to the model."""
+    masked = {mark for _, mark in shown.masks}
+    outputs = [
+        mark.output for mark in unit.marks if mark.kind is Kind.TERM and mark not in masked and mark.output
+    ]
+    if not outputs:
+        return False
+    folded = answer.casefold()
+    # Longest first: a term may be a part of another.
+    for output in sorted(map(str.casefold, outputs), key=len, reverse=True):
+        start = _find_word(output, folded)
+        if start is None:
+            return True
+        folded = folded[:start] + " " + folded[start + len(output) :]
+    return False
+
+
+def _find_word(word: str, text: str) -> int | None:
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        if not (goes_on(text, start) or goes_on(text, end)):
+            return start
+        start = text.find(word, start + 1)
+    return None

@@ -1,0 +1,201 @@
+"""Answers of the model to an attempt: whether they keep what must be kept, and what goes out.
+
+Spans of an answer count code points of what goes out for the unit.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from dragoman_server.engine.request import FinishReason, Hypothesis, SentenceResult
+from dragoman_server.text.align.links import Linked, linked
+from dragoman_server.text.ask.attempts import next_attempt, tokenized
+from dragoman_server.text.judge.checking import Found, find_masks, lacks_terms, lost_numbers
+from dragoman_server.text.judge.writing import place, written
+from dragoman_server.text.mapped import join, moved
+from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.passage import Answer, Attempt, Passage, Piece, Shown, Stage, Unit
+from dragoman_server.text.translated import Alignment
+
+_SENTENCE_MARKS = ".!?…。！？"
+
+
+class _HasText(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+TextT = TypeVar("TextT", bound=_HasText)
+
+
+def settled(passage: Passage, unit: Unit) -> Unit:
+    """A unit of which the tokenizer sees nothing with its answer; another is as it was."""
+    if unit.answers or unit.attempt.has_sentences:
+        return unit
+    return judge(passage, unit, [[] for _ in unit.attempt.pieces])
+
+
+def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResult]]) -> Unit:
+    """A unit with answers, or with its next attempt. The results are those of each piece of its attempt."""
+    slowest = max((result for of_piece in results for result in of_piece), key=_total, default=None)
+    seconds = unit.seconds
+    if slowest is not None:
+        queue, encode, decode = seconds
+        seconds = (
+            queue + slowest.queue_seconds,
+            encode + slowest.encode_seconds,
+            decode + slowest.decode_seconds,
+        )
+    if unit.attempt.stage is Stage.APART:
+        found = [
+            _answers(passage, unit, piece, of_piece, is_checked=False)[0]
+            for piece, of_piece in zip(unit.attempt.pieces, results, strict=True)
+        ]
+        return replace(unit, answers=tuple(_joined(unit.attempt, found)), seconds=seconds)
+    [piece], [of_piece] = unit.attempt.pieces, results
+    options = passage.options
+    is_simple = options.num_hypotheses == 1 and not (options.return_alignments or passage.is_markup)
+    if is_simple and of_piece and unit.is_plain:
+        # The commonest case by far, told at once.
+        hypothesis = of_piece[0].hypotheses[0]
+        text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
+        return replace(unit, answers=(_answer_of(hypothesis, text),), seconds=seconds)
+    answers, lost = _answers(passage, unit, piece, of_piece, is_checked=unit.is_checked)
+    if answers:
+        return replace(unit, answers=tuple(answers), seconds=seconds)
+    numbers = {mark.span: mark for mark in unit.marks if mark.kind is Kind.NUMBER}
+    all_lost = sorted({*unit.lost_numbers, *(mark.span for mark in lost)})
+    attempt = next_attempt(passage, unit, [numbers[span] for span in all_lost])
+    attempt = tokenized(attempt, passage.bundle)
+    return settled(passage, replace(unit, attempt=attempt, lost_numbers=tuple(all_lost), seconds=seconds))
+
+
+def distinct(ranked: Iterable[TextT], *, maximum: int) -> Iterator[TextT]:
+    """At most so many of the hypotheses, in their order, no two with the same text and none without any.
+
+    A search keeps sequences of tokens apart, and several may be one text, cut into tokens in other ways.
+    Nearly always it also finds that nothing is said, with a small probability. The first always stays, even
+    if it is empty: the best translation is the same however many are asked for.
+    """
+    texts: set[str] = set()
+    for hypothesis in ranked:
+        text = hypothesis.text
+        if not texts or (text.strip() and text not in texts):
+            texts.add(text)
+            yield hypothesis
+            if len(texts) == maximum:
+                return
+
+
+def _answers(
+    passage: Passage, unit: Unit, piece: Piece, results: Sequence[SentenceResult], *, is_checked: bool
+) -> tuple[list[Answer], tuple[Mark, ...]]:
+    """The answers to a piece that do, best first, and the numbers that the best of the others lost."""
+    if not results:
+        # The tokenizer sees nothing in it.
+        return [Answer(text=passage.source.origin[slice(*passage.source.back(piece.span))])], ()
+    candidates = [
+        (hypothesis, shown)
+        for shown, result in zip((shown for shown in piece.shown if shown.ids), results, strict=True)
+        for hypothesis in result.hypotheses
+    ]
+    if len(piece.shown) > 1:
+        candidates.sort(key=lambda candidate: -candidate[0].score)
+    refused: list[tuple[Mark, ...]] = []
+
+    def accepted() -> Iterator[Answer]:
+        for hypothesis, shown in candidates:
+            text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
+            masks: list[Found] | None = []
+            if is_checked:
+                masks = find_masks(shown.masks, text)
+                lost = lost_numbers(passage, unit, shown, text, masks or [])
+                if masks is None or lost or lacks_terms(unit, shown, text):
+                    refused.append(lost)
+                    continue
+            yield _answer(passage, unit, piece, shown, hypothesis, text, masks or [])
+
+    answers = list(distinct(accepted(), maximum=passage.options.num_hypotheses))
+    return answers, refused[0] if refused else ()
+
+
+def _answer(
+    passage: Passage,
+    unit: Unit,
+    piece: Piece,
+    shown: Shown,
+    hypothesis: Hypothesis,
+    text: str,
+    masks: Sequence[Found],
+) -> Answer:
+    is_aligned = passage.options.return_alignments
+    has_tags = bool(piece.inserted or piece.elements)
+    found = Linked()
+    if hypothesis.attention is not None and (is_aligned or has_tags):
+        found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle)
+    if piece.is_part:
+        text = _as_part(shown.text.text, text, begins=piece.span[0] == unit.span[0])
+        found = replace(found, links=[link for link in found.links if link.target[1] <= len(text)])
+    insertions = place(piece, shown.text, text, found, passage.output_of) if has_tags else []
+    out = written(passage, unit, text, masks, insertions)
+    links = tuple(
+        replace(link, source=shown.text.back(link.source), target=out.onto(link.target))
+        for link in found.links
+        if is_aligned
+    )
+    return _answer_of(hypothesis, out.text, links)
+
+
+def _answer_of(hypothesis: Hypothesis, text: str, links: tuple[Alignment, ...] = ()) -> Answer:
+    return Answer(
+        text=text,
+        score=hypothesis.score,
+        log_probability=hypothesis.log_probability,
+        finish_reason=hypothesis.finish_reason,
+        num_tokens=len(hypothesis.tokens) + (hypothesis.finish_reason is FinishReason.STOP),
+        links=links,
+    )
+
+
+def _as_part(shown: str, answer: str, *, begins: bool) -> str:
+    """The answer to a part of a sentence without the mark that ends one, and with a small first letter where
+    the part has one."""
+    if shown.rstrip()[-1:] not in _SENTENCE_MARKS:
+        answer = answer.rstrip(_SENTENCE_MARKS).rstrip()
+    first = next((character for character in shown if character.isalpha()), "")
+    if (
+        not begins
+        and first.islower()
+        and answer[:1].isupper()
+        and not answer[1:2].isupper()
+        and answer[:2] != "I "
+    ):
+        small = answer[0].lower()
+        answer = (small if len(small) == 1 else answer[0]) + answer[1:]
+    return answer
+
+
+def _joined(attempt: Attempt, found: Sequence[Sequence[Answer]]) -> Iterator[Answer]:
+    """The answers to a unit's pieces as answers to the unit; a piece with fewer gives its last."""
+    for rank in range(max(map(len, found), default=1)):
+        parts = [answers[min(rank, len(answers) - 1)] for answers in found]
+        texts = [part.text for part in parts]
+        gaps = attempt.seams.gaps(attempt.gaps, texts) if attempt.seams else attempt.gaps
+        text, offsets = join(gaps, texts, filler="")
+        is_limited = any(part.finish_reason is FinishReason.LENGTH for part in parts)
+        yield Answer(
+            text=text,
+            score=sum(part.score for part in parts),
+            log_probability=sum(part.log_probability for part in parts),
+            finish_reason=FinishReason.LENGTH if is_limited else FinishReason.STOP,
+            num_tokens=sum(part.num_tokens for part in parts),
+            links=tuple(
+                replace(link, target=moved(link.target, offset))
+                for part, offset in zip(parts, offsets, strict=True)
+                for link in part.links
+            ),
+        )
+
+
+def _total(result: SentenceResult) -> float:
+    return result.queue_seconds + result.encode_seconds + result.decode_seconds

@@ -1,0 +1,244 @@
+"""An answer of the model as it goes out: masks replaced, and tags and what was left out inserted again.
+
+Tags stand around the words that theirs became, and what was left out next to them.
+"""
+
+import html
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from dragoman_server.text.align.links import Linked
+from dragoman_server.text.judge.checking import Found
+from dragoman_server.text.mapped import Edit, Mapped, Span
+from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.passage import Passage, Piece, Unit
+from dragoman_server.text.words import words
+
+MAX_DEPTH = 100
+"""How deep elements may be within each other in one sentence, of those that stand around different words."""
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """A text that is set into an answer at a position of it, and whether spaces stood on its sides."""
+
+    position: int
+    text: str
+    has_space_before: bool = False
+    has_space_behind: bool = False
+    replaces_space: bool = False
+
+    def between(self, before: str, behind: str) -> tuple[str, int]:
+        """The text to write between two characters, and how many that follow it takes the place of."""
+        if self.replaces_space:
+            return self.text, int(behind == " ")
+        # A number that stands beside another is not to be a part of it.
+        is_number = before.isdigit() and self.text[:1].isdigit()
+        space = " " * (is_number or (self.has_space_before and not before.isspace()))
+        return f"{space}{self.text}{' ' * (self.has_space_behind and behind.isalnum())}", 0
+
+
+def written(
+    passage: Passage, unit: Unit, answer: str, masks: Sequence[Found], insertions: Sequence[Insertion]
+) -> Mapped:
+    """What goes out, made of an answer. The insertions are in order, and none stands within a mask."""
+    if not (masks or insertions or unit.in_capitals or passage.is_markup):
+        return Mapped.of(answer)
+    edits: list[Edit] = []
+    waiting = deque(insertions)
+    starting = {span[0]: (span, mark) for span, mark in masks}
+    position, last = 0, " "
+    while position < len(answer) or waiting:
+        following = answer[position : position + 1]
+        if waiting and (waiting[0].position <= position or not following):
+            text, num_taken = waiting.popleft().between(last, following)
+            edits.append(((position, position + num_taken), text))
+            position += num_taken
+        elif position in starting:
+            span, mark = starting[position]
+            text = passage.output_of(mark)
+            edits.append((span, text))
+            position = span[1]
+        else:
+            text = following.upper() if unit.in_capitals else following
+            text = html.escape(text, quote=False) if passage.is_markup else text
+            if text != following:
+                edits.append(((position, position + 1), text))
+            position += 1
+        last = text[-1:] or last
+    return Mapped.of(answer).edited(edits)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The words of an answer and, for each, the word of the source that it comes from most."""
+
+    words: Sequence[Span]
+    origins: Sequence[Span | None]
+    has_letters: Sequence[bool]
+    length: int
+
+    def from_word(self, source: Span) -> list[Span]:
+        """The words that come from a word of the source."""
+        return [word for word, origin in zip(self.words, self.origins, strict=True) if origin == source]
+
+
+def place(
+    piece: Piece, shown: Mapped, answer: str, linked: Linked, output_of: Callable[[Mark], str]
+) -> list[Insertion]:
+    """All that is inserted into an answer to a piece, in order."""
+    nearest: dict[Span, Span] = {}
+    for link in linked.links:
+        nearest.setdefault(link.target, link.source)
+    found = list(words(answer, linked.target_pieces))
+    target = _Answer(
+        words=found,
+        origins=[nearest.get(word) for word in found],
+        has_letters=[any(map(str.isalnum, answer[slice(*word)])) for word in found],
+        length=len(answer),
+    )
+    elements = [
+        replace(element, span=(shown.forth(element.span[0]), shown.forth(element.span[1])))
+        for element in piece.elements
+    ]
+    placed = list(_lay_out(_nested(elements), target, (0, len(found)), (0, len(answer))))
+    sources = list(words(shown.text, linked.source_pieces))
+    text, reached = shown.origin, 0
+    for mark in piece.inserted:
+        start, end = mark.span
+        item = Insertion(0, mark.output or "")
+        if mark.kind is not Kind.TAG:
+            item = Insertion(
+                0,
+                output_of(mark),
+                has_space_before=text[start - 1 : start].isspace() or start == piece.span[0],
+                has_space_behind=text[end : end + 1].isspace(),
+                replaces_space=text[start:end].isspace(),
+            )
+        position = _next_to(shown.forth(start), item, sources, target)
+        if item.replaces_space and answer[:position].endswith(" "):
+            position -= 1
+        if mark.kind is Kind.TAG:
+            # Tags keep their order.
+            position = reached = max(position, reached)
+        placed.append(replace(item, position=position))
+    # Stable: tags at one place stay in their order, which nests.
+    return sorted(placed, key=lambda insertion: insertion.position)
+
+
+def _next_to(position: int, item: Insertion, sources: Sequence[Span], target: _Answer) -> int:
+    """The place in the answer next to what became of the words around a position of the source."""
+    left = [word for word in sources if word[1] <= position]
+    right = [word for word in sources if word[0] >= position]
+    if not right:
+        return target.length
+    if not left:
+        return 0
+    follows = not item.has_space_before and item.has_space_behind
+    for source in (left[-1], right[0]) if follows else (right[0], left[-1]):
+        if came := target.from_word(source):
+            is_left = source == left[-1]
+            return max(word[1] for word in came) if is_left else min(word[0] for word in came)
+    before = [
+        word[1]
+        for word, origin in zip(target.words, target.origins, strict=True)
+        if origin and origin[1] <= position
+    ]
+    return max(before, default=target.length)
+
+
+@dataclass(frozen=True)
+class _Node:
+    element: Mark
+    children: "list[_Node]"
+
+
+class _Hull(NamedTuple):
+    """The range of the answer's words that come from an element."""
+
+    node: _Node
+    rank: int
+    """The element's rank among its siblings."""
+    first: int
+    end: int
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The order of elements; of those that began before the unit, the inner one ends first."""
+        return self.first, self.rank if self.node.element.output is not None else -self.rank
+
+
+def _nested(elements: Sequence[Mark]) -> list[_Node]:
+    """The elements as a forest; one that does not nest is cut off at its parent's end when it is placed."""
+    roots: list[_Node] = []
+    path: list[_Node] = []
+    for element in sorted(elements, key=lambda other: (other.span[0], -other.span[1])):
+        start, end = element.span
+        node = _Node(element, [])
+        while path and not (path[-1].element.span[0] <= start and end <= path[-1].element.span[1]):
+            path.pop()
+        # Beyond that one stands next to the other: each is there, and they nest as well.
+        del path[MAX_DEPTH:]
+        (path[-1].children if path else roots).append(node)
+        path.append(node)
+    return roots
+
+
+def _hulls(nodes: Sequence[_Node], target: _Answer, bounds: Span) -> list[_Hull]:
+    """The hulls of siblings within a range of the answer's words, in the order that they are written in."""
+    first, last = bounds
+    known, empty = [], []
+    for rank, node in enumerate(nodes):
+        element = node.element
+        came = [place for place in range(first, last) if _comes_from(target, place, element)]
+        begin = first if element.output is None else came[0] if came else None
+        end = last if element.closing is None else came[-1] + 1 if came else None
+        if begin is None and end is None:
+            empty.append(_Hull(node, rank, -1, -1))
+        else:
+            # An element that is open on one side, and that nothing comes from, is at that side.
+            known.append(_Hull(node, rank, last if begin is None else begin, first if end is None else end))
+    known.sort(key=lambda hull: hull.order)
+    # An element that nothing comes from stands behind the sibling before it.
+    for hull in empty:
+        siblings = (index + 1 for index, other in enumerate(known) if other.rank == hull.rank - 1)
+        known.insert(next(siblings, len(known) if hull.rank else 0), hull)
+    return known
+
+
+def _lay_out(nodes: Sequence[_Node], target: _Answer, bounds: Span, edges: Span) -> Iterator[Insertion]:
+    """The tags of siblings within a range of the answer's words, in order.
+
+    `edges` are the positions that an empty element at the range's ends stands at.
+    """
+    free, last = bounds
+    position = edges[0]
+    for node, _, first, end in _hulls(nodes, target, bounds):
+        begin = max(first, free)
+        finish = max(begin, min(end, last))
+        if begin < finish:
+            opens, closes = target.words[begin][0], target.words[finish - 1][1]
+        else:
+            opens = closes = (
+                position if begin == bounds[0] or begin > last else max(position, target.words[begin - 1][1])
+            )
+        opens = max(opens, position)
+        closes = max(closes, opens)
+        if node.element.output is not None:
+            yield Insertion(opens, node.element.output)
+        yield from _lay_out(node.children, target, (begin, finish), (opens, closes))
+        if node.element.closing is not None:
+            yield Insertion(closes, node.element.closing)
+        free, position = finish, closes
+
+
+def _comes_from(target: _Answer, position: int, element: Mark) -> bool:
+    origin = target.origins[position]
+    return (
+        origin is not None
+        and target.has_letters[position]
+        and element.span[0] < origin[1]
+        and origin[0] < element.span[1]
+    )

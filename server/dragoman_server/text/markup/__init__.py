@@ -1,1 +1,0 @@
-"""Text with markup: read into what is translated and the tags around it. Pure."""

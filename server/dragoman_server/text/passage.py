@@ -1,0 +1,285 @@
+"""The structure that a text goes through the server in, from its cleaning to its translation.
+
+A stage is a function from passage to passage; each can be printed. Spans count code points of the cleaned
+text where nothing else is said.
+"""
+
+import enum
+import html
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dragoman_bundle import Bundle
+
+from dragoman_server.engine.request import FinishReason, SearchOptions, Sentence
+from dragoman_server.text.ask.seams import Seams
+from dragoman_server.text.mapped import Mapped, Span
+from dragoman_server.text.marks import How, Mark, within
+from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.translated import Alignment, TranslationWarning
+from dragoman_server.wanted import Wanted
+
+Seconds = tuple[float, float, float]
+"""Seconds in the queue, of encoding, and of decoding."""
+
+
+class Stage(enum.IntEnum):
+    """How a unit is translated: the first way, and the next where the answer lacks what must be kept."""
+
+    FIRST = 0
+    """The model is shown masks for what is protected."""
+    AGAIN = 1
+    """So are terms, and numbers that were lost, with several choices of masks at once."""
+    APART = 2
+    """The unit is cut at all marks, and what is between them is translated on its own: it always works."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A form in which the model is shown a piece."""
+
+    text: Mapped
+    """The text; its origin is that of the passage's tokenizer."""
+    masks: tuple[tuple[str, Mark], ...] = ()
+    """The words that stand for marks, in the order of the text."""
+    ids: tuple[int, ...] = ()
+    """Its source tokens, the end of the sentence included; none where the tokenizer sees nothing in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A span that is translated on its own: a unit, or a part of one."""
+
+    span: Span
+    shown: tuple[Shown, ...]
+    inserted: tuple[Mark, ...] = ()
+    """The marks that are inserted into its translation: those that are left out, then tags, each in order."""
+    elements: tuple[Mark, ...] = ()
+    is_part: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One way to translate a unit."""
+
+    stage: Stage
+    pieces: tuple[Piece, ...]
+    gaps: tuple[str, ...] = ("", "")
+    """The texts before, between and behind the pieces."""
+    seams: Seams | None = None
+    """The spaces and punctuation that belong between these and those, where the languages differ in them."""
+
+    @property
+    def has_sentences(self) -> bool:
+        """Whether the engine has anything to do for it."""
+        return any(shown.ids for piece in self.pieces for shown in piece.shown)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One translation of a unit; targets of links count its code points."""
+
+    text: str
+    score: float = 0.0
+    log_probability: float = 0.0
+    finish_reason: FinishReason = FinishReason.STOP
+    num_tokens: int = 0
+    """Target tokens, ends included."""
+    links: tuple[Alignment, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A part of a text that is translated on its own, and how far that is."""
+
+    span: Span
+    replaced: Span
+    """The span that its translation takes the place of: longer than its own where it was truncated."""
+    marks: tuple[Mark, ...] = ()
+    """What must be kept of it, with the numbers whose values are, in order."""
+    tags: tuple[Mark, ...] = ()
+    """The tags inside of it."""
+    in_capitals: bool = False
+    """Whether it is translated as if in small letters."""
+    small_letters: str = ""
+    """Its text in small letters, as the vocabulary has it, where it is in capitals; as long as it."""
+    attempt: Attempt = Attempt(stage=Stage.FIRST, pieces=())
+    answers: tuple[Answer, ...] = ()
+    """Best first; once there are any, the unit is done."""
+    lost_numbers: tuple[Span, ...] = ()
+    """The numbers that an answer lacked."""
+    seconds: Seconds = (0.0, 0.0, 0.0)
+    """The seconds of all its attempts."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is special about it."""
+        return not (self.marks or self.tags or self.in_capitals)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether an answer may lack something."""
+        return any(not mark.is_inserted for mark in self.marks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A text on its way: cleaned, marked, cut into units, and what is known of their translations."""
+
+    bundle: Bundle = field(repr=False)
+    options: TranslationOptions
+    wanted: Wanted
+    """Whether anybody waits for it, with the deadline. Every stage asks it, and raises UnwantedError."""
+    source: Mapped
+    """The cleaned text; its origin is the caller's."""
+    tokenizer_text: str
+    """The cleaned text as it is tokenized, which is as long."""
+    marks: tuple[Mark, ...] = ()
+    """What must be kept, in order; no two overlap."""
+    tags: tuple[Mark, ...] = ()
+    """The tags of markup: elements, comments and tags of empty ones."""
+    units: tuple[Unit, ...] = ()
+    split: bool = False
+    """Whether some sentence was cut because it was too long."""
+    truncated: bool = False
+    """Whether some sentence lost its end because it was too long."""
+    warnings: tuple[TranslationWarning, ...] = ()
+    """The warnings that follow from the source alone."""
+
+    @property
+    def is_markup(self) -> bool:
+        """Whether the text is one with tags."""
+        return self.options.text_format is TextFormat.HTML
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """The languages that it is translated from and to."""
+        return self.bundle.manifest.source_language, self.bundle.manifest.target_language
+
+    @property
+    def shielded(self) -> str:
+        """The text to look for sentences in: within a mark none ends."""
+        return self.source.edited(
+            (mark.span, "X" + "x" * (mark.span[1] - mark.span[0] - 1))
+            for mark in self.marks
+            if not (
+                mark.is_inserted or (mark.how is How.CHECK and self.source.text[slice(*mark.span)].isalnum())
+            )
+        ).text
+
+    @cached_property
+    def gaps(self) -> tuple[str, ...]:
+        """The texts before, between and behind the units, as they stand in the translation.
+
+        Of white space what shows nothing is left out, too: marks of direction and the like come in pairs,
+        and the other one may be in a sentence.
+        """
+        source = self.source
+        replaced = [mark for mark in self.marks if mark.output is not None]
+        starts = [unit.replaced[0] for unit in self.units] + [len(source.text)]
+        ends = [0] + [unit.replaced[1] for unit in self.units]
+        gaps = []
+        for start, end in zip(ends, starts, strict=True):
+            gap = source.text[start:end]
+            marks = within(replaced, (start, end))
+            if marks or self.is_markup or not (not gap or gap.isspace() or source.text is source.origin):
+                first = source.ends[start - 1] if start else 0
+                last = source.starts[end] if end < len(source.text) else len(source.origin)
+                gap = self.written((first, last), marks)
+            gaps.append(gap)
+        return tuple(gaps)
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences that the engine searches next; none where every unit has its answers."""
+        options = self.options
+        sentences = []
+        prefix = options.target_prefix
+        for unit in self.units:
+            if unit.answers and not prefix:
+                continue
+            is_list = unit.is_checked and unit.attempt.stage is not Stage.APART
+            num_hypotheses = options.beam_size if is_list else options.num_searched_hypotheses
+            for piece in unit.attempt.pieces:
+                for shown in piece.shown:
+                    if shown.ids and not unit.answers:
+                        has_tags = bool(piece.inserted or piece.elements)
+                        sentences.append(
+                            Sentence(
+                                source=shown.ids,
+                                options=self._search_options(len(shown.ids), len(prefix), num_hypotheses),
+                                target_prefix=prefix,
+                                return_attention=options.return_alignments or has_tags,
+                                priority=options.priority,
+                                deadline=self.wanted.deadline,
+                                caller=self.wanted.caller,
+                            )
+                        )
+                if any(shown.ids for shown in piece.shown):
+                    # It is the first sentence's.
+                    prefix = ()
+        return tuple(sentences)
+
+    def _search_options(
+        self, num_source_tokens: int, num_prefix_tokens: int, num_hypotheses: int
+    ) -> SearchOptions:
+        options = self.options
+        max_output_tokens = options.max_output_tokens
+        if max_output_tokens is None:
+            limit = self.bundle.manifest.decoding.output_limit(num_source_tokens)
+            maximum = options.max_default_output_tokens or limit
+            max_output_tokens = max(min(maximum, limit), num_prefix_tokens + 1)
+        return SearchOptions(
+            beam_size=options.beam_size,
+            num_hypotheses=num_hypotheses,
+            length_penalty=options.length_penalty,
+            max_output_tokens=max_output_tokens,
+        )
+
+    def output_of(self, mark: Mark) -> str:
+        """The translation's text for a mark."""
+        if mark.output is None:
+            return self.source.origin[slice(*self.source.back(mark.span))]
+        return html.escape(mark.output, quote=False) if self.is_markup else mark.output
+
+    def written(
+        self, span: Span, marks: Sequence[Mark], *, rewrite: Callable[[str], str] | None = None
+    ) -> str:
+        """A range of the caller's own text as it stands in the translation; it holds the `marks`.
+
+        What is in none of them is rewritten.
+        """
+        start, end = span
+        parts = []
+        for mark in marks:
+            if mark.output is not None or rewrite:
+                first, last = self.source.back(mark.span)
+                between = self.source.origin[start:first]
+                parts += [rewrite(between) if rewrite else between, self.output_of(mark)]
+                start = last
+        rest = self.source.origin[start:end]
+        return "".join((*parts, rewrite(rest) if rewrite else rest))
+
+    @cached_property
+    def _edges(self) -> list[tuple[int, int]]:
+        """Where tags stand, with their ranks, in order."""
+        return sorted({(place, rank) for rank, tag in enumerate(self.tags) for place in tag.span})
+
+    def tags_in(self, span: Span) -> list[Mark]:
+        """The marks of tags that stand strictly inside of a span."""
+        return [self.tags[rank] for rank in sorted({rank for _, rank in self._edges_in(span)})]
+
+    def is_crossed(self, span: Span) -> bool:
+        """Whether a tag stands strictly inside of a span, which so can't be treated as one."""
+        return bool(self._edges_in(span))
+
+    def _edges_in(self, span: Span) -> list[tuple[int, int]]:
+        first, last = bisect_left(self._edges, (span[0] + 1, 0)), bisect_left(self._edges, (span[1], 0))
+        return self._edges[first:last]
+
+    def edge_behind(self, position: int) -> int | None:
+        """Where the first tag behind a position stands."""
+        rank = bisect_right(self._edges, (position, len(self.tags)))
+        return self._edges[rank][0] if rank < len(self._edges) else None

@@ -1,0 +1,254 @@
+"""Texts with markup, read as the text that is translated and the tags that go around it again.
+
+Python's own parser of HTML takes whatever is there, reads XML's empty elements too, and changes nothing.
+"""
+
+import enum
+import functools
+import html
+import re
+import tomllib
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import accumulate
+from typing import NamedTuple
+
+from dragoman_server.text.mapped import Edit, Mapped
+from dragoman_server.text.marks import Kind, Mark
+from dragoman_server.text.read.clean import clean
+
+MAX_UNCLOSED = 16
+"""So often a tag or comment that has no end counts as text, and what is behind it is read; then all is
+text."""
+_HUGE_NUMBER = re.compile(r"&#(?=[0-9]{1000})")
+"""A reference by a number of so many digits is none of a character, and Python refuses to read it."""
+
+
+_OBJECT = "\ufffc"
+"""Stands in the text for what is not translated and has a place in the sentence."""
+_BOUNDARY = "\n"
+"""Stands for what ends a sentence, as line ends do in a plain text."""
+_LINE_ENDS = str.maketrans(dict.fromkeys("\n\r\v\f\t\x1c\x1d\x1e\x85\u2028\u2029", " "))
+_SYNTAX = "&<>"
+_Attributes = Sequence[tuple[str, str | None]]
+
+
+class _EventKind(enum.Enum):
+    """The kinds of pieces that a text with markup consists of."""
+
+    TEXT = enum.auto()
+    REFERENCE = enum.auto()
+    START = enum.auto()
+    END = enum.auto()
+    OTHER = enum.auto()
+    """An empty element, a comment, a declaration or an instruction."""
+
+
+class _Event(NamedTuple):
+    kind: _EventKind
+    start: int
+    """Its first code point in the caller's text."""
+    end: int
+    """One past its last."""
+    name: str = ""
+    """A tag's name in small letters."""
+    attributes: _Attributes = ()
+
+
+def read_markup(text: str, untranslated: Collection[str] = ()) -> tuple[Mapped, list[Mark]]:
+    """Reads a text of HTML, or of the inline elements of XLIFF. Any text is one.
+
+    Returns the cleaned text, and marks of its tags, of what is not translated and of references that stand
+    for no letter. `untranslated` are further names of elements, in small letters, that are not translated.
+    """
+    reader = _Reader(text, untranslated)
+    edits = list(reader.edits())
+    shown = Mapped.of(text).spelled(text.translate(_LINE_ENDS)).edited(edits)
+    cleaned = shown.then(clean(shown.text))
+    return cleaned, [
+        replace(mark, span=(cleaned.forth(mark.span[0]), cleaned.forth(mark.span[1])))
+        for mark in reader.marks
+    ]
+
+
+class _Reader:
+    def __init__(self, text: str, untranslated: Collection[str]) -> None:
+        self._text = text
+        self._untranslated = untranslated
+        self.marks: list[Mark] = []
+        """The marks, with spans of the caller's text."""
+
+    def edits(self) -> Iterator[Edit]:
+        """What must be done to the text so that it has no tags; with it, all marks are found."""
+        events = _parse(self._text)
+        matched = _match_tags(events)
+        closing = set(matched.values())
+        index = 0
+        while index < len(events):
+            event, end = events[index], matched.get(index)
+            span = event.start, event.end
+            raw = self._text[event.start : event.end]
+            if event.kind is _EventKind.REFERENCE:
+                yield from self._reference(span, raw)
+            elif self._is_untranslated(event, end):
+                end = index if end is None else end
+                yield self._untouched(events[index : end + 1])
+                index = end
+            elif event.kind is not _EventKind.TEXT:
+                is_block = event.name in _elements("blocks")
+                if event.kind is _EventKind.START and end is not None and not is_block:
+                    last = events[end]
+                    closed = self._text[last.start : last.end]
+                    inner = event.end, last.start
+                    self.marks.append(Mark(span=inner, kind=Kind.ELEMENT, output=raw, closing=closed))
+                elif not is_block and index not in closing:
+                    self.marks.append(Mark(span=(event.start, event.start), kind=Kind.TAG, output=raw))
+                yield span, _BOUNDARY if is_block else ""
+            index += 1
+
+    def _is_untranslated(self, event: _Event, end: int | None) -> bool:
+        if event.kind is _EventKind.OTHER:
+            return event.name in self._untranslated
+        if event.kind is not _EventKind.START or end is None:
+            return False
+        values = dict(event.attributes)
+        return (
+            event.name in self._untranslated
+            or event.name in _elements("untranslated")
+            or (values.get("translate") or "").lower() == "no"
+            or "notranslate" in (values.get("class") or "").split()
+        )
+
+    def _reference(self, span: tuple[int, int], raw: str) -> Iterator[Edit]:
+        shown = html.unescape(raw)
+        if shown == raw:
+            # No reference after all.
+            return
+        shown = shown.translate(_LINE_ENDS)
+        if shown.isspace():
+            shown = " "
+        if shown == " " or shown in _SYNTAX or unicodedata.category(shown[0])[0] in "SC":
+            self.marks.append(Mark(span=span, kind=Kind.ENTITY))
+        yield span, shown
+
+    def _untouched(self, events: Sequence[_Event]) -> Edit:
+        """An element that is not translated is a word within a sentence, or stands between sentences if it
+        holds a block."""
+        span = events[0].start, events[-1].end
+        if any(event.kind is not _EventKind.TEXT and event.name in _elements("blocks") for event in events):
+            return span, _BOUNDARY
+        self.marks.append(Mark(span=span, kind=Kind.UNTRANSLATED))
+        return span, _OBJECT
+
+
+@functools.cache
+def _elements(kind: str) -> frozenset[str]:
+    """The names of elements that are "blocks" or "untranslated"."""
+    listed = tomllib.loads(files("dragoman_server.text.read").joinpath("elements.toml").read_text("utf-8"))
+    return frozenset(f"{listed[kind]} {listed['untranslated_blocks']}".split())
+
+
+def _parse(text: str) -> list[_Event]:
+    """The events of a text with markup. They cover it, in order."""
+    text = _HUGE_NUMBER.sub("##", text)
+    raw: list[tuple[_EventKind, int, str, _Attributes]] = []
+    start = 0
+    for _ in range(MAX_UNCLOSED):
+        parser = _Parser(text, start)
+        parser.feed(text[start:])
+        raw += parser.events
+        # What is not closed, as a comment without an end, is left; to close the parser would have it look for
+        # the end again at each one, which takes the square of the time.
+        start = len(text) - len(parser.rawdata)
+        if start == len(text):
+            break
+        if _is_cut_off(text, start):
+            raw.append((_EventKind.OTHER, start, "", ()))
+            break
+        raw.append((_EventKind.TEXT, start, "", ()))
+        start += 1
+    else:
+        raw.append((_EventKind.TEXT, start, "", ()))
+    ends = [*(start for _, start, _, _ in raw[1:]), len(text)][: len(raw)]
+    events = [
+        _Event(kind, start, end, name, attributes)
+        for (kind, start, name, attributes), end in zip(raw, ends, strict=True)
+        if start < end
+    ]
+    if not events or events[0].start > 0:
+        end = events[0].start if events else len(text)
+        events[:0] = [_Event(_EventKind.TEXT, 0, end)] if end else []
+    return events
+
+
+def _is_cut_off(text: str, start: int) -> bool:
+    """Whether a tag begins there that the end of the text cuts off: no browser shows any of it."""
+    name = start + (2 if text.startswith("</", start) else 1)
+    return text[name : name + 1].isalpha() and ">" not in text[start:]
+
+
+def _match_tags(events: Sequence[_Event]) -> dict[int, int]:
+    """The index of the end tag, by the index of each start tag that is closed. The pairs nest."""
+    open_tags: list[int] = []
+    num_open: Counter[str] = Counter()
+    matched: dict[int, int] = {}
+    for index, event in enumerate(events):
+        if event.kind is _EventKind.START:
+            open_tags.append(index)
+            num_open[event.name] += 1
+        elif event.kind is _EventKind.END and num_open[event.name]:
+            while True:
+                last = open_tags.pop()
+                name = events[last].name
+                num_open[name] -= 1
+                if name == event.name:
+                    matched[last] = index
+                    break
+    return matched
+
+
+class _Parser(HTMLParser):
+    def __init__(self, text: str, start: int) -> None:
+        super().__init__(convert_charrefs=False)
+        self.events: list[tuple[_EventKind, int, str, _Attributes]] = []
+        lengths = [len(line) + 1 for line in text[start:].split("\n")]
+        self._line_starts = list(accumulate(lengths, initial=start))
+
+    def _note(self, kind: _EventKind, name: str = "", attributes: _Attributes = ()) -> None:
+        line, offset = self.getpos()
+        self.events.append((kind, self._line_starts[line - 1] + offset, name, attributes))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        # One that has no end, as `br`, is left unmatched.
+        self._note(_EventKind.START, tag, attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._note(_EventKind.OTHER, tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._note(_EventKind.END, tag)
+
+    def handle_data(self, data: str) -> None:
+        self._note(_EventKind.TEXT)
+
+    def handle_entityref(self, name: str) -> None:
+        self._note(_EventKind.REFERENCE)
+
+    def handle_charref(self, name: str) -> None:
+        self._note(_EventKind.REFERENCE)
+
+    def handle_comment(self, data: str) -> None:
+        self._note(_EventKind.OTHER)
+
+    def handle_decl(self, decl: str) -> None:
+        self._note(_EventKind.OTHER, "!")
+
+    def unknown_decl(self, data: str) -> None:
+        self._note(_EventKind.OTHER, "!")
+
+    def handle_pi(self, data: str) -> None:
+        self._note(_EventKind.OTHER, "?")

@@ -1,0 +1,171 @@
+"""The way of one text: read, found in, cut, asked about, judged, and joined again.
+
+Owns the order of the stages, and how answers to units become the translation of the whole text: in one round
+of sentences, and in more where an answer loses what must be kept. Must not know gRPC, models, nor when
+anything runs.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from dragoman_bundle import Bundle
+
+from dragoman_server.engine.request import FinishReason, SentenceResult
+from dragoman_server.text.ask.units import ask
+from dragoman_server.text.cut.segment import cut, filler_for
+from dragoman_server.text.find.table import TABLE
+from dragoman_server.text.judge.judging import TextT, judge, settled
+from dragoman_server.text.judge.warnings import unit_warnings
+from dragoman_server.text.mapped import Span, join, moved
+from dragoman_server.text.marks import Kind, Mark, disjoint
+from dragoman_server.text.options import TextFormat, TranslationOptions
+from dragoman_server.text.passage import Answer, Passage
+from dragoman_server.text.read.clean import clean, for_tokenizer
+from dragoman_server.text.read.markup import read_markup
+from dragoman_server.text.translated import Timings, TranslatedHypothesis, TranslatedText, TranslationWarning
+from dragoman_server.wanted import Wanted
+
+
+def prepare(
+    text: str,
+    bundle: Bundle,
+    options: TranslationOptions,
+    deadline: float | None,
+    ranges: Sequence[Span] = (),
+    wanted: Wanted | None = None,
+) -> Passage:
+    """A text, cut and tokenized. Raises TextTooLongError, and UnitTooLongError under LengthPolicy.REJECT.
+
+    `deadline` is in seconds of `time.monotonic`; `ranges` of the text are protected. This and what follows
+    of the passage raise UnwantedError once it is not `wanted`: None for until the deadline.
+    """
+    passage = read(text, bundle, options, wanted or Wanted(deadline))
+    passage = find(passage, ranges)
+    passage = ask(passage, cut(passage))
+    if all(unit.attempt.has_sentences for unit in passage.units):
+        return passage
+    return replace(passage, units=tuple(settled(passage, unit) for unit in passage.units))
+
+
+def read(text: str, bundle: Bundle, options: TranslationOptions, wanted: Wanted) -> Passage:
+    """A text that is cleaned, and of which the markup is read."""
+    marks: list[Mark] = []
+    if options.text_format is TextFormat.HTML:
+        source, marks = read_markup(text, options.protection.untranslated_elements)
+    else:
+        source = clean(text)
+    return Passage(
+        bundle=bundle,
+        options=options,
+        wanted=wanted,
+        source=source,
+        tokenizer_text=for_tokenizer(source.text),
+        marks=tuple(mark for mark in marks if mark.kind not in (Kind.ELEMENT, Kind.TAG)),
+        tags=tuple(mark for kind in (Kind.ELEMENT, Kind.TAG) for mark in marks if mark.kind is kind),
+    )
+
+
+def find(passage: Passage, ranges: Sequence[Span] = ()) -> Passage:
+    """The passage with marks of all that must be kept of it, but for what follows from tokens."""
+    source, protection = passage.source, passage.options.protection
+    found = [finder.find(source.text) for finder in protection.finders]
+    if protection.is_automatic:
+        found.append(TABLE.find(source.text))
+    # What nothing is left of is no mark.
+    of_caller = [Mark(span=source.onto(span), kind=Kind.RANGE) for span in ranges]
+    of_caller = [mark for mark in of_caller if mark.span[0] < mark.span[1]]
+    marks = disjoint(chain(passage.marks, of_caller, passage.wanted.each(chain(*found))))
+    if not marks:
+        return passage
+    return replace(passage, marks=tuple(_uncrossed(passage, marks)) if passage.tags else marks)
+
+
+def _uncrossed(passage: Passage, marks: Iterable[Mark]) -> Iterator[Mark]:
+    """The marks that no tag stands within: it would be lost, or there twice.
+
+    What is before the tag is kept all the same, as the beginning of a URL.
+    """
+    for mark in marks:
+        start, end = mark.span
+        edge = passage.edge_behind(start)
+        if edge is None or edge >= end:
+            yield mark
+        elif mark.output is None:
+            yield replace(mark, span=(start, edge))
+
+
+def advance(passage: Passage, results: Sequence[SentenceResult]) -> Passage:
+    """The passage after these results of its sentences; it may have other sentences then."""
+    remaining = iter(results)
+    units = []
+    for unit in passage.wanted.each(passage.units):
+        if not unit.answers:
+            pieces = unit.attempt.pieces
+            of_unit = [[next(remaining) for shown in piece.shown if shown.ids] for piece in pieces]
+            unit = judge(passage, unit, of_unit)
+        units.append(unit)
+    return replace(passage, units=tuple(units))
+
+
+def complete(passage: Passage, *, waited_seconds: float = 0.0) -> TranslatedText:
+    """Joins the answers to a passage's units, which has no more sentences, with what stands between them.
+
+    They `waited_seconds` for room in the engine's queue before they were in it.
+    """
+    assert not passage.sentences
+    lists = [unit.answers for unit in passage.units]
+    filler = filler_for(passage.languages[1])
+    # Even of sentences that differ the joined texts may be the same: "a b" and "c", "a" and "b c".
+    hypotheses = first_of_each_text(
+        # A sentence with fewer hypotheses gives its last.
+        _joined(passage, [answers[min(rank, len(answers) - 1)] for answers in lists], filler)
+        for rank in range(max(map(len, lists), default=0))
+    )
+    queue, encode, decode = max((unit.seconds for unit in passage.units), key=sum, default=(0.0, 0.0, 0.0))
+    caller_text = passage.source.origin
+    untouched = "".join(passage.gaps) if passage.marks else caller_text
+    warnings = [*passage.warnings]
+    for unit in passage.wanted.each(passage.units):
+        warnings += unit_warnings(passage, unit)
+    return TranslatedText(
+        text=hypotheses[0].text if hypotheses else "" if caller_text.isspace() else untouched,
+        hypotheses=hypotheses,
+        split=passage.split,
+        truncated=passage.truncated,
+        num_units=len(passage.units),
+        num_source_tokens=sum(
+            len(shown.ids) for unit in passage.units for piece in unit.attempt.pieces for shown in piece.shown
+        ),
+        num_target_tokens=sum(answers[0].num_tokens for answers in lists),
+        timings=Timings(queue=waited_seconds + queue if passage.units else 0.0, encode=encode, decode=decode),
+        warnings=tuple(sorted(warnings, key=_span)),
+    )
+
+
+def first_of_each_text(ranked: Iterable[TextT]) -> tuple[TextT, ...]:
+    """The items in their order, without those whose text came before."""
+    first: dict[str, TextT] = {}
+    for hypothesis in ranked:
+        first.setdefault(hypothesis.text, hypothesis)
+    return tuple(first.values())
+
+
+def _joined(passage: Passage, answers: Sequence[Answer], filler: str) -> TranslatedHypothesis:
+    text, offsets = join(passage.gaps, [answer.text for answer in answers], filler=filler)
+    is_limited = any(answer.finish_reason is FinishReason.LENGTH for answer in answers)
+    return TranslatedHypothesis(
+        text=text,
+        score=sum(answer.score for answer in answers),
+        log_probability=sum(answer.log_probability for answer in answers),
+        finish_reason=FinishReason.LENGTH if is_limited else FinishReason.STOP,
+        alignments=tuple(
+            replace(link, source=passage.source.back(link.source), target=moved(link.target, offset))
+            for answer, offset in zip(answers, offsets, strict=True)
+            for link in answer.links
+        ),
+    )
+
+
+def _span(warning: TranslationWarning) -> Span:
+    return warning.span
