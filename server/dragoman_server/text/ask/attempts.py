@@ -30,9 +30,9 @@ _PERCENT = re.compile(r"[ \u00a0\u202f]?[%‰](?![\w({])")
 _SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
 
 
-def plain_attempt(passage: Passage, span: Span) -> Attempt:
-    """The attempt at a unit in which nothing must be kept. Like the others it is not tokenized yet."""
-    shown = Shown(text=Mapped.of(passage.tokenizer_text).part(span))
+def plain_attempt(passage: Passage, span: Span, ids: tuple[int, ...] = ()) -> Attempt:
+    """The attempt at a unit in which nothing must be kept; without `ids` it is not tokenized."""
+    shown = Shown(text=Mapped.of(passage.tokenizer_text).part(span), ids=ids)
     return Attempt(stage=Stage.FIRST, pieces=(Piece(span=span, shown=(shown,)),))
 
 
@@ -49,16 +49,13 @@ def next_attempt(passage: Passage, unit: Unit, lost: Sequence[Mark]) -> Attempt:
 
 def tokenized(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None = None) -> Attempt:
     """An attempt with source tokens, as many as the model takes; `known` are those of what is shown first."""
-    manifest = bundle.manifest
-    end = (manifest.source_ids.eos,) if manifest.source_end else ()
-    max_tokens = manifest.decoding.max_source_tokens - len(end)
     pieces = []
     for piece in attempt.pieces:
         ids = [known] if known is not None else []
         if len(piece.shown) > len(ids):
             ids += bundle.source_tokenizer.encode_ids([shown.text.text for shown in piece.shown[len(ids) :]])
         forms = tuple(
-            Shown(text=shown.text, masks=shown.masks, ids=(*tokens[:max_tokens], *end) if tokens else ())
+            Shown(text=shown.text, masks=shown.masks, ids=with_end(tokens, bundle))
             for shown, tokens in zip(piece.shown, ids, strict=True)
         )
         pieces.append(
@@ -71,6 +68,13 @@ def tokenized(attempt: Attempt, bundle: Bundle, known: Sequence[int] | None = No
             )
         )
     return Attempt(stage=attempt.stage, pieces=tuple(pieces), gaps=attempt.gaps, seams=attempt.seams)
+
+
+def with_end(tokens: Sequence[int], bundle: Bundle) -> tuple[int, ...]:
+    """As many source tokens as the model takes, with the end of the sentence; none where there are none."""
+    manifest = bundle.manifest
+    end = (manifest.source_ids.eos,) if manifest.source_end else ()
+    return (*tokens[: manifest.decoding.max_source_tokens - len(end)], *end) if tokens else ()
 
 
 def _masked(passage: Passage, unit: Unit, stage: Stage, lost: Sequence[Mark]) -> Attempt | None:

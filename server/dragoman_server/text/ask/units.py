@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from dragoman_server.text.ask.attempts import first_attempt, plain_attempt, tokenized
+from dragoman_server.text.ask.attempts import first_attempt, plain_attempt, tokenized, with_end
 from dragoman_server.text.ask.capitals import by_vocabulary, is_in_capitals
 from dragoman_server.text.cut.fit import FittedUnit, TextTooLongError, fit
 from dragoman_server.text.cut.segment import holds_letter
@@ -83,6 +83,9 @@ class _UnitReader:
                         self._warn(WarningKind.UNTRANSLATED, span)
                         return None
                     unit, known = self._make(span, marks), None
+        if unit.is_plain and known is not None:
+            ids = with_end(known, passage.bundle)
+            return Unit(span=span, replaced=span, attempt=plain_attempt(passage, span, ids))
         return replace(unit, attempt=tokenized(unit.attempt, passage.bundle, known))
 
     def _unit(self, span: Span) -> Unit:

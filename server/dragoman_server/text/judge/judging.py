@@ -59,7 +59,10 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
         # The commonest case by far, told at once.
         hypothesis = of_piece[0].hypotheses[0]
         text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
-        return replace(unit, answers=(_answer_of(hypothesis, text),), seconds=seconds)
+        answer = _answer_of(hypothesis, text)
+        return Unit(
+            span=unit.span, replaced=unit.replaced, attempt=unit.attempt, answers=(answer,), seconds=seconds
+        )
     answers, lost = _answers(passage, unit, piece, of_piece, is_checked=unit.is_checked)
     if answers:
         return replace(unit, answers=tuple(answers), seconds=seconds)
