@@ -56,7 +56,7 @@ class Protection:
     finders: tuple[Finder, ...] = ()
     """The caller's terms and patterns, and glossaries."""
     untranslated_elements: frozenset[str] = frozenset()
-    """Names of elements of markup, in small letters, beside those that are never translated."""
+    """Further names of elements of markup, in small letters, that are not translated."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,14 +30,14 @@ _PERCENT = re.compile(r"[ \u00a0\u202f]?[%‰](?![\w({])")
 _SIGNS_BETWEEN = re.compile(r"[-–—/()+ ]{1,4}")
 
 
-def plain_attempt(passage: Passage, span: Span, ids: tuple[int, ...] = ()) -> Attempt:
-    """The attempt at a unit in which nothing must be kept; without `ids` it is not tokenized."""
+def plain_attempt(passage: Passage, span: Span, ids: tuple[int, ...]) -> Attempt:
+    """The attempt at a unit in which nothing must be kept, with its tokens."""
     shown = Shown(text=Mapped.of(passage.tokenizer_text).part(span), ids=ids)
     return Attempt(stage=Stage.FIRST, pieces=(Piece(span=span, shown=(shown,)),))
 
 
 def first_attempt(passage: Passage, unit: Unit) -> Attempt:
-    """The first attempt at any other unit."""
+    """The first attempt at any other unit, not tokenized yet."""
     return _masked(passage, unit, Stage.FIRST, ()) or _apart(passage, unit)
 
 

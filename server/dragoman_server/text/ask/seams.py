@@ -165,7 +165,7 @@ def _unspaced(gap: str, before: str, behind: str) -> str:
 
 
 def _touches(one: str, other: str) -> bool:
-    """Whether no space belongs between two characters: beside Latin letters and digits one may stand."""
+    """Whether no space belongs between two characters: next to Latin letters and digits one may stand."""
     return bool(IS_UNSPACED.match(one) or IS_UNSPACED.match(other)) and not (
         (one.isascii() and one.isalnum()) or (other.isascii() and other.isalnum())
     )

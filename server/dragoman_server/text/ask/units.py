@@ -64,7 +64,8 @@ class _UnitReader:
 
     def text(self, span: Span) -> str:
         """The text that the model is shown first of a unit, or that of the unit where it is cut apart."""
-        return self._shown(self._unit(span)).text
+        unit = self._unit(span)
+        return self._passage.tokenizer_text[slice(*span)] if unit.is_plain else self._shown(unit).text
 
     def read(self, fitted: FittedUnit) -> Unit | None:
         """The unit with its first attempt; None where the model can't read anything of it."""
@@ -96,7 +97,7 @@ class _UnitReader:
         return found
 
     def _make(self, span: Span, marks: Sequence[Mark], elements: Sequence[Mark] | None = None) -> Unit:
-        """The unit with its first attempt; with other `elements` than those inside of it, where given."""
+        """The unit, with its first attempt unless it is plain, and with other `elements` where given."""
         passage = self._passage
         text = passage.source.text[slice(*span)]
         in_capitals, small_letters = False, ""
@@ -113,7 +114,7 @@ class _UnitReader:
                 numbers = list(self._numbers(span, marks))
         tags = cut_to(passage.tags_in(span), span) if passage.tags else ()
         if not (marks or numbers or tags or elements or in_capitals):
-            return Unit(span=span, replaced=span, attempt=plain_attempt(passage, span))
+            return Unit(span=span, replaced=span)
         if elements is not None:
             tags = (*elements, *(tag for tag in tags if tag.kind is Kind.TAG))
         unit = Unit(
@@ -143,7 +144,7 @@ class _UnitReader:
         return list(map(len, self._passage.bundle.source_tokenizer.encode_ids(words)))
 
     def _shown(self, unit: Unit) -> Mapped:
-        if unit.attempt.stage is Stage.FIRST:
+        if unit.attempt.stage is Stage.FIRST and not unit.is_plain:
             return unit.attempt.pieces[0].shown[0].text
         return Mapped.of(self._passage.tokenizer_text).part(unit.span)
 

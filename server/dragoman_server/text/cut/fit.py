@@ -15,7 +15,7 @@ from dragoman_server.text.read.clean import for_tokenizer
 
 
 class UnitTooLongError(ValueError):
-    """A unit has more source tokens than the model takes, and the caller asked to be told."""
+    """A unit has more source tokens than the model takes, and the caller asked for it to be rejected."""
 
     def __init__(self, *, span: Span, num_tokens: int, max_tokens: int) -> None:
         super().__init__(

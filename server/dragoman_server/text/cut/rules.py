@@ -90,7 +90,7 @@ class SentenceRules:
                 beginning = end
 
     def _is_plain_end(self, line: str, start: int, end: int) -> bool:
-        """Whether it is the commonest case, told quickly: a mark, a space, a capital."""
+        """Whether it is the commonest case, seen quickly: a mark, a space, a capital."""
         if end - start != 2 or line[end - 1] != " " or not line[end].isupper():
             return False
         if line[start] != ".":

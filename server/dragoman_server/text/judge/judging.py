@@ -56,7 +56,7 @@ def judge(passage: Passage, unit: Unit, results: Sequence[Sequence[SentenceResul
     options = passage.options
     is_simple = options.num_hypotheses == 1 and not (options.return_alignments or passage.is_markup)
     if is_simple and of_piece and unit.is_plain:
-        # The commonest case by far, told at once.
+        # The commonest case by far, done at once.
         hypothesis = of_piece[0].hypotheses[0]
         text = passage.bundle.target_tokenizer.decode_text(hypothesis.tokens)
         answer = _answer_of(hypothesis, text)

@@ -34,7 +34,7 @@ class Insertion:
         """The text to write between two characters, and how many that follow it takes the place of."""
         if self.replaces_space:
             return self.text, int(behind == " ")
-        # A number that stands beside another is not to be a part of it.
+        # A number next to another is not to be a part of it.
         is_number = before.isdigit() and self.text[:1].isdigit()
         space = " " * (is_number or (self.has_space_before and not before.isspace()))
         return f"{space}{self.text}{' ' * (self.has_space_behind and behind.isalnum())}", 0
