@@ -165,7 +165,9 @@ async def test_calls_that_came_together_are_refused_once_one_of_them_fills_the_q
     is_full.set()
     for call in others:
         assert detail(await failure(call), error_details_pb2.ErrorInfo()).reason == "QUEUE_FULL"
-    assert [prepared.count(text) for text in ("first", "second", "third")] == [40, 1, 1]
+    # The third begins its first text only if it comes to that before the queue is full.
+    assert [prepared.count(text) for text in ("first", "second")] == [40, 1]
+    assert prepared.count("third") <= 1
     first.cancel()
 
 

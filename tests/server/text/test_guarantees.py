@@ -202,6 +202,20 @@ def test_numbers_keep_their_values_between_other_languages(
         ), found
 
 
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Leute warten.", "Leute warten."),
+        ("Die Leute warten.", "die Leute warten."),
+        ("Es geht.", "es geht."),
+    ],
+)
+def test_a_part_of_a_sentence_begins_small_but_for_a_german_noun(answer: str, expected: str) -> None:
+    names = ", ".join(f"{{{letter}}}" for letter in "abcdefghijklm")
+    found = translated(f"Hello {names}: people are waiting.", shipped("en-de"), OPTIONS, lambda _: answer)
+    assert found.text.endswith(f"{names}: {expected}")
+
+
 MARKUP = st.recursive(
     st.lists(
         WORDS

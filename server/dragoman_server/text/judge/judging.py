@@ -3,9 +3,12 @@
 Spans of an answer count code points of what goes out for the unit.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
+
+from dragoman_bundle.languages import primary_language
 
 from dragoman_server.engine.request import FinishReason, Hypothesis, SentenceResult
 from dragoman_server.text.align.links import Linked, linked
@@ -18,6 +21,8 @@ from dragoman_server.text.passage import Answer, Attempt, Passage, Piece, Shown,
 from dragoman_server.text.translated import Alignment
 
 _SENTENCE_MARKS = ".!?…。！？"
+_CAPITAL_NOUNS = frozenset(("de", "lb"))
+"""Languages that write nouns with a capital."""
 
 
 class _HasText(Protocol):
@@ -137,7 +142,7 @@ def _answer(
     if hypothesis.attention is not None and (is_aligned or has_tags):
         found = linked(shown.text.text, shown.ids, hypothesis, passage.bundle)
     if piece.is_part:
-        text = _as_part(shown.text.text, text, begins=piece.span[0] == unit.span[0])
+        text = _as_part(passage, shown.text.text, text, begins=piece.span[0] == unit.span[0])
         found = replace(found, links=[link for link in found.links if link.target[1] <= len(text)])
     insertions = place(piece, shown.text, text, found, passage.output_of) if has_tags else []
     out = written(passage, unit, text, masks, insertions)
@@ -160,7 +165,7 @@ def _answer_of(hypothesis: Hypothesis, text: str, links: tuple[Alignment, ...] =
     )
 
 
-def _as_part(shown: str, answer: str, *, begins: bool) -> str:
+def _as_part(passage: Passage, shown: str, answer: str, *, begins: bool) -> str:
     """The answer to a part of a sentence without the mark that ends one, and with a small first letter where
     the part has one."""
     if shown.rstrip()[-1:] not in _SENTENCE_MARKS:
@@ -172,10 +177,21 @@ def _as_part(shown: str, answer: str, *, begins: bool) -> str:
         and answer[:1].isupper()
         and not answer[1:2].isupper()
         and answer[:2] != "I "
+        and not _is_noun(passage, answer)
     ):
         small = answer[0].lower()
         answer = (small if len(small) == 1 else answer[0]) + answer[1:]
     return answer
+
+
+def _is_noun(passage: Passage, answer: str) -> bool:
+    """Whether a word that is always written with a capital begins an answer: to the vocabulary it is fewer
+    pieces with it."""
+    word = re.match(r"\w+", answer)
+    if word is None or primary_language(passage.languages[1]) not in _CAPITAL_NOUNS:
+        return False
+    large, small = passage.bundle.target_tokenizer.encode_ids([word[0], word[0].lower()])
+    return len(large) < len(small)
 
 
 def _joined(attempt: Attempt, found: Sequence[Sequence[Answer]]) -> Iterator[Answer]:
