@@ -67,7 +67,7 @@ def _measure(bundle: Bundle, decoder: OnnxDecoder, lines: Sequence[str], beam_si
         results = iter([future.result() for future in futures])
         searched = time.perf_counter()
         for document in documents:
-            complete(advance(document, [next(results) for _ in document.sentences]), bundle)
+            complete(advance(document, [next(results) for _ in document.sentences]))
         ended = time.perf_counter()
     assert clock.step_seconds, "the decoder calls onnxruntime in a way that is not clocked"
     tokenize, search, response = tokenized - started, searched - tokenized, ended - searched
