@@ -71,3 +71,22 @@ def test_benchmarks_that_documents_name_are_there() -> None:
     shown = {name for path in lasting for name in _BENCHMARK.findall(path.read_text())} - {"--list"}
     assert len(shown) >= len(SCENARIOS)
     assert shown <= SCENARIOS
+
+
+def test_the_tree_has_what_there_is() -> None:
+    tree = (HOUSE / "CONTRIBUTING.md").read_text().split("\n## What is where\n")[1].split("```")[1].strip()
+    names = [line.split()[0] for line in tree.splitlines()]
+    assert len(names) > 10
+    for name in names:
+        path = HOUSE / name
+        assert path.is_dir() if name.endswith("/") else path.is_file(), name
+
+
+def test_documents_keep_to_their_length() -> None:
+    limits = dict.fromkeys((HOUSE / "docs").rglob("*.md"), 120) | {HOUSE / "README.md": 100}
+    for generated in ("reference/recipes", "reference/server", "research/attention"):
+        del limits[HOUSE / "docs" / f"{generated}.md"]
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in limits}
+    assert {
+        str(path.relative_to(HOUSE)): lengths[path] for path in limits if lengths[path] > limits[path]
+    } == {}
